@@ -114,6 +114,7 @@ def test_a_class_that_weighs_nothing_is_an_error():
         fitted(ONE[:, None], FLAG, np.where(FLAG > 0, 1e300, 1e-300), kind=SymbolicClassifier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", mostly_slow([1e-250, 1.0, 1e200, 1e300], fast=[1e300]))
 def test_components_of_targets_of_any_size(scale):
     model = fitted(

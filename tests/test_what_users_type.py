@@ -199,6 +199,7 @@ def test_headings_reach_sql_that_a_database_executes():
     assert all(name.isidentifier() for name in model.formula_names_)
 
 
+@pytest.mark.slow
 def test_absolute_errors_find_the_law_despite_gross_outliers():
     rows = RNG.uniform(1, 5, (200, 2))
     y = 3 * rows[:, 0] * rows[:, 1] + 1

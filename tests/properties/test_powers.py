@@ -64,6 +64,7 @@ def test_kernels_multiply(level, dtype, exponent):
         assert all(same_bits(np.array(kernel(float(v), exponent), dtype), products(v, exponent)) for v in x_finite[:9])
 
 
+@pytest.mark.slow
 @each_power
 @pytest.mark.parametrize("evaluator", [MachineEvaluator, NativeEvaluator, ReferenceEvaluator])
 def test_evaluators_multiply(evaluator, dtype, exponent):
@@ -77,6 +78,7 @@ def test_evaluators_multiply(evaluator, dtype, exponent):
         assert same_bits(row, products(x, exponent)).all(), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", PRODUCTS)
 def test_the_gradient_machine_multiplies_in_values_and_derivatives(exponent):
     named = f"{'square' if exponent == 2 else 'cube'}(x + 0.3)"

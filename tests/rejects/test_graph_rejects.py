@@ -293,6 +293,7 @@ def test_invalid_inputs_are_rejected(inputs, message):
         load_graph((X + binary("Neg", "x")).encode(), inputs=inputs)
 
 
+@pytest.mark.slow
 def test_calls_that_double_each_time_are_counted_before_they_fill_the_memory():
     doubling = [
         function(f"f{i}", node("a", f"f{i + 1}", "x") + node("y", f"f{i + 1}", "a:y:0"), "y:y:0") for i in range(60)

@@ -142,6 +142,7 @@ def test_a_named_processor_gets_its_instructions() -> None:
     assert "%ymm" not in compile("a*b", emit="asm", target="x86_64-linux-gnu")["f.s"].decode()
 
 
+@pytest.mark.slow
 @needs("cc")
 def test_the_benchmark_prints_the_time_of_a_row(tmp_path: Path) -> None:
     build("a*b", tmp_path, "area", "bench")

@@ -57,6 +57,7 @@ FUSED = frozenset({"exp", "log", "sin", "cos", "tanh"})
 """Elementary functions with fused multiply-adds in float32."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "level"), [("float64", "O2"), ("float32", "O2"), ("float32", "O0")])
 def test_no_primitive_is_contracted_approximated_or_flushed(dtype, level):
     every = expressions(dtype)

@@ -34,6 +34,7 @@ def quick(**parameters):
     return SymbolicRegressor(**QUICK | parameters)
 
 
+@pytest.mark.slow
 def test_a_formula_is_found_and_told():
     model = quick(population_size=300, generations=20).fit(X, A * B)
     assert model.best_.expression in {"x0*x1", "x1*x0"}

@@ -46,6 +46,7 @@ def test_predictions_are_the_same_with_and_without_columns(dtype):
     assert bits(together[::7]) == bits(np.concatenate(alone))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_losses_and_normal_equations_are_the_same_with_and_without_columns(threads):
     population, data, ones = individuals(), dataset(), np.ones(300)

@@ -45,6 +45,7 @@ def test_a_wrong_number_of_features_is_rejected_before_anything_runs(method, tie
         getattr(Evaluator(X, Y, tier=tier), method)(population)
 
 
+@pytest.mark.slow
 @each_tier
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_predictions_have_a_row_for_each_individual(dtype, tier):

@@ -62,6 +62,7 @@ def test_a_loss_is_the_mean_of_its_errors(name, dtype):
         assert reference == pytest.approx(found, rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_losses_of_random_formulas_are_the_same_on_every_tier(seed):
     rng = np.random.default_rng(seed)

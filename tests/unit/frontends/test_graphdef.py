@@ -103,6 +103,7 @@ def test_a_value_that_two_nodes_read_is_computed_once():
     assert values(load(doubling), x=1.0) == [2.0**60]
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_no_deeper_than_a_short_one():
     length = 6_000
     chain = X + "".join(node(f"n{i}", "Neg", f"n{i - 1}" if i else "x", T="float32") for i in range(length))

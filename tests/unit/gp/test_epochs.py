@@ -60,6 +60,7 @@ def test_threads_of_an_executor_change_no_bit(workers):
         assert_equal(run(executor), run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "workers", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 )

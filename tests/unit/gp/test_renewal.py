@@ -53,6 +53,7 @@ def test_every_generation_is_reported_and_saved_once():
     assert told == [state.generation for state in states] == list(range(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", [2, 3, 4, 6])
 def test_a_resumed_run_sees_the_same_samples(generation):
     whole, states, _ = found(3)

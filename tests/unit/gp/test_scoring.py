@@ -146,6 +146,7 @@ def test_a_fitted_individual_is_not_evaluated_again():
     assert np.array_equal(losses, same)
 
 
+@pytest.mark.slow
 def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
     # The memory is so small that it forgets all the time: the order of its entries matters.
     monkeypatch.setattr("shine.gp.scoring.Memory", lambda capacity, known: Memory(700, known))

@@ -104,6 +104,7 @@ def test_a_constant_becomes_zero_if_the_data_do_not_need_it():
     assert sum(gone) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_the_fit_loses_no_more_than_the_cost_of_the_constants(loss):
     texts = ["1.0*x + 1.0*y", "1.0*exp(-1.0*x) + 1.0", "1.0*x/(1.0*y + 1.0)", "1.3", "x*y", "1.0*sin(1.1*x)*y"]

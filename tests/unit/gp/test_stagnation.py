@@ -47,6 +47,7 @@ def test_a_run_without_limits_ends_when_nothing_improves():
     assert outcome.stopped_by == "stagnation"
 
 
+@pytest.mark.slow
 def test_a_run_without_stagnation_goes_on():
     stop = StopSettings(generations=400, seconds=None, loss=0.0, stagnation=None)
     assert run(stop).stopped_by == "generations"

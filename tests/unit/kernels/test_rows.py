@@ -216,6 +216,7 @@ def last_bit(build: ProgramBuilder, name: str) -> str:
     return build.assign(dtype, expression(f"{name} % 2"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("large", "level"), [(1_000, 0), (1_000_000, 1)])
 def test_a_long_program_is_compiled_in_stages_and_a_longer_one_without_optimization(monkeypatch, large, level):
     monkeypatch.setattr(kernels, "_GRAPH", replace(kernels._GRAPH, most_optimized=large))

@@ -223,6 +223,7 @@ def test_a_search_that_fails_ends_the_page_with_its_error():
     assert ours() == []
 
 
+@pytest.mark.slow
 def test_nothing_is_painted_while_no_page_is_open(monkeypatch):
     monkeypatch.setattr(Live, "_picture", lambda self: 1 / 0)
     with Live("x") as live:

@@ -76,6 +76,7 @@ def test_errors_of_positive_predictions_keep_their_digits(name):
     _agree(name, POSITIVE[name], np.append(near, far), np.append(targets, targets))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANY)
 def test_errors_of_residuals_keep_their_digits(name):
     rng = np.random.default_rng(0)

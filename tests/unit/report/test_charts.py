@@ -141,6 +141,7 @@ def trees(draw):
     return widths, children
 
 
+@pytest.mark.slow
 @given(trees())
 @settings(max_examples=100)
 def test_nodes_of_one_level_keep_their_distance_and_order(tree):

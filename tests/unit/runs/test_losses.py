@@ -71,6 +71,7 @@ def test_the_folder_has_the_function(config: Path, tmp_path: Path) -> None:
     assert "a*b" in open_run(folder).result.best.expression
 
 
+@pytest.mark.slow
 def test_a_changed_column_is_other_data(config: Path, tmp_path: Path) -> None:
     run_job(read_job(config), chosen_folder(tmp_path / "part"), lambda progress: True, checkpoint_seconds=0)
     table = (config.parent / "life.csv").read_text()

@@ -31,6 +31,7 @@ def test_with_each_model_of_the_noise(loss, noise):
     check(shine.SymbolicRegressor(loss=loss, noise=noise, **QUICK).fit(X, target).front_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize(
     ("parameters", "data"),

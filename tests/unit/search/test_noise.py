@@ -103,6 +103,7 @@ def test_noise_of_logarithms_needs_one_sign():
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="gaussian")
 
 
+@pytest.mark.slow
 def test_large_relative_noise_does_not_bias_the_formula():
     rng = np.random.default_rng(1)
     x = rng.uniform(0.1, 10, 400)
@@ -134,6 +135,7 @@ def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
     assert with_expected_noise(rows, "relative", np.array([1.0, 2.0, -4.0])) is rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["auto", "relative", "log"])
 def test_noise_in_proportion_to_a_constant_is_even(noise):
     y = np.array([1.34e-7, 6.9e-8, 4.49e-10])

@@ -23,6 +23,7 @@ def cubes(predictions):
     return np.mean(np.abs(predictions - Y) ** 3, axis=1)
 
 
+@pytest.mark.slow
 def test_the_objective_is_the_loss_of_the_front():
     front = shine.evolve(X, Y + 0.1 * RNG.normal(size=80), objective=cubes, **QUICK).front
     for model in front:

@@ -90,6 +90,7 @@ def test_without_linear_scaling_formulas_are_judged_as_they_are():
     assert result.best.complexity == 5
 
 
+@pytest.mark.slow
 def test_a_function_is_a_primitive():
     result = evolve(A * A - B, primitives=["mul", gap])
     assert "gap(a, b)" in result.best.expression

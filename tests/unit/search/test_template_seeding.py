@@ -115,6 +115,7 @@ def test_rows_without_an_inverse_are_left_out():
     assert values_of("exp(f(a, b))", -np.abs(y)) is None
 
 
+@pytest.mark.slow
 def test_a_law_that_seeding_finds_needs_no_generation():
     y = np.exp(f(A, B)) / B
     found = shine.evolve(np.column_stack([A, B]), y, features=["a", "b"], template="exp(f(a, b))/b", generations=1,

@@ -112,6 +112,7 @@ def test_the_structure_is_found_despite_noise():
         assert problem.unexplained(guesses, fresh, PLANTED[kind](fresh)) < 1e-4
 
 
+@pytest.mark.slow
 def test_noise_alone_is_not_explained():
     x = uniform(2, 600, -1, 1)
     guesses = Problem(x, np.random.default_rng(5).standard_normal(600), FEW).guesses(settings=QUICK)
@@ -169,6 +170,7 @@ def test_constant_and_repeated_features_do_not_hide_the_law():
     assert problem.guesses().exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", mostly_slow([1, 2, 3, 5, 20], fast=[1, 3, 20]))
 def test_few_rows_give_valid_candidates(rows):
     x = uniform(2, rows, 1, 3)
@@ -426,6 +428,7 @@ def test_a_target_over_many_decades_is_exact_in_every_row_only_with_its_law():
     assert np.ptp(ratio) < 1e-8 * np.abs(ratio).max()
 
 
+@pytest.mark.slow
 def test_six_noisy_rows_are_never_exact():
     rng = np.random.default_rng(3)
     problem = Problem(rng.uniform(1, 3, (2, 6)), rng.standard_normal(6), FEW)

@@ -193,6 +193,7 @@ for column in ORDINARY:
 small_expressions = expressions(CONTINUOUS)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(small_expressions)
 def test_values_agree_up_to_rounding_if_all_intermediate_values_are_finite(node):
