@@ -1,12 +1,13 @@
-"""What islands on several processes are worth: `python experiments/islands.py efficiency|schedule|search`.
+"""What islands on several processes are worth: `python experiments/islands.py efficiency|schedule|search|seeding`.
 
 * `efficiency`: evaluations a second of two worker processes beside one, same work, in turn.
 * `schedule`: how busy 4 to 256 workers would be, simulated from epochs, transfers and the work of the main process, as
   they are measured here.
 * `search`: 20 hard formulas, eight islands of 125 individuals against one population of 1000, with equal evaluations:
   evaluations until a formula explains all but a millionth of the variance, and how diverse the individuals are.
+* `seeding`: seconds of the seeding of noisy hard formulas in this process, beside two worker processes, in turn.
 
-Others on the machine spoil the first two; the load is printed beside.
+Others on the machine spoil all but `search`; the load is printed beside.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ from shine.gp import epochs
 from shine.gp.evolution import Progress
 from shine.gp.memory import symbols
 from shine.gp.run_state import State
+from shine.gp.seeding import SeedingSettings
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.vocabulary import primitive_table
 from shine.parallel import opened
+from shine.search.preparation import guesses_on
 from shine.search.run import search
 from shine.search.settings import FitnessSettings, SearchSettings
 
@@ -215,6 +220,34 @@ def compare(evaluations: int, problems: int, seeds: int, workers: int | None) ->
     print(f"share of different formulas at the end: {fmean(shares[0]):.2f} and {fmean(shares[1]):.2f}; load {load()}")
 
 
+def seeding(problems: int, workers: int, noise: float) -> None:
+    """Print the seconds of the seeding in one process and with workers, and the ratio."""
+    functions, names = primitive_table(PRIMITIVES)
+    ratios = []
+    with opened(workers) as pool:
+        list(pool.results(abs, range(workers)))  # the processes begin
+        for text in HARD[:problems]:
+            dataset = table(text, noise, rows=1000)
+            primitives = PrimitiveSet(select(functions, names), dataset.features)
+            seconds, found = [], []
+            # The first look in the processes reads their code; it is no part of the comparison.
+            for where in (pool, None, pool) if not ratios else (None, pool):
+                begin = time.perf_counter()
+                guesses = guesses_on(
+                    dataset, primitives, 1, np.random.default_rng(0), np.inf, SeedingSettings(), pool=where
+                )
+                seconds.append(time.perf_counter() - begin)
+                found.append(guesses.candidates.values.tobytes())
+            alone, shared = seconds[-2:]
+            same = "same" if len(set(found)) == 1 else "OTHER"
+            ratios.append(alone / shared)
+            print(
+                f"{text:38} {alone:5.1f} s {shared:5.1f} s, ratio {ratios[-1]:.2f}, {same} guesses; load {load()}",
+                flush=True,
+            )
+    print(f"median ratio {median(ratios):.2f}, from {min(ratios):.2f} to {max(ratios):.2f}")
+
+
 def load() -> str:
     """The load of the last minute, and the processors."""
     return f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
@@ -235,5 +268,10 @@ if __name__ == "__main__":
     third.add_argument("--problems", type=int, default=len(HARD))
     third.add_argument("--seeds", type=int, default=1)
     third.add_argument("--workers", type=int, help="processes that share the islands")
+    fourth = commands.add_parser("seeding", help="seeding with workers beside seeding alone")
+    fourth.add_argument("--problems", type=int, default=5)
+    fourth.add_argument("--workers", type=int, default=2)
+    fourth.add_argument("--noise", type=float, default=0.05, help="share of the target's deviation [0.05]")
     options = vars(parser.parse_args())
-    {"efficiency": efficiency, "schedule": schedule, "search": compare}[options.pop("command")](**options)
+    run = {"efficiency": efficiency, "schedule": schedule, "search": compare, "seeding": seeding}
+    run[options.pop("command")](**options)

@@ -1,9 +1,13 @@
-"""A graph of 300 nodes over a million rows, in TensorFlow and in Shine: `python experiments/tensorflow_graph.py`.
+"""Graphs over a million rows, in TensorFlow and in Shine: `python experiments/tensorflow_graph.py`.
 
-The graphs are random, seeded and elementwise: some have arithmetic only, in the others about a quarter of the nodes are
-exp, log, sin or tanh. Each is written as a GraphDef. TensorFlow runs the file on the CPU, without XLA (with its default
-graph rewriting) and with XLA (`jit_compile=True`); Shine runs it by `shine.jit(shine.load_graph(file))`; on all cores
-and on one. A timed call takes arrays as they are and makes one new array; everything was called once before.
+The graphs are random, seeded and elementwise: some have arithmetic only (+ - * min max), in the others about a quarter
+of the nodes are exp, log, sin or tanh. Each is written as a GraphDef. TensorFlow runs the file on the CPU, without XLA
+(with its default graph rewriting) and with XLA (`jit_compile=True`); Shine runs it by
+`shine.jit(shine.load_graph(file))`; on all cores and on one. A timed call takes arrays as they are and makes one new
+array; everything was called once before.
+
+By default there are four graphs of 300 nodes, one of each kind and number type. `--graphs 20` draws twenty of each,
+with 100 to 500 nodes, divisions and other shares of the operations, and prints how the ratios to XLA are distributed.
 
 TensorFlow runs in processes of its own: `--tensorflow-python PATH` names a Python that has it, so Shine's environment
 needs none. The contenders take turns, so that slow minutes of a shared machine hit all of them. Times are medians, in
@@ -20,9 +24,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,6 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEATURES = ("a", "b", "c", "d")
+DRAWN_NODES = 100, 501
+"""Fewest nodes of a drawn graph, and one more than the most."""
+
 BOUND = 8.0
 """No value exceeds this, by interval arithmetic, except the few sums that join loose ends."""
 
@@ -53,8 +60,13 @@ BINARY: dict[str, Callable[[Interval, Interval], Interval]] = {
     "Mul": _products,
     "Maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
     "Minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    # A small divisor would enlarge errors.
+    "RealDiv": lambda a, b: _products(a, (1 / b[1], 1 / b[0])) if b[0] >= 0.25 else (-np.inf, np.inf),
 }
 """Range of each operation's result."""
+
+SHARES = (0.3, 0.3, 0.3, 0.05, 0.05, 0.0)
+"""How often each operation of `BINARY` is tried in the four graphs."""
 
 FUNCTIONS: dict[str, Callable[[Interval], Interval]] = {
     "Exp": lambda a: (float(np.exp(a[0])), float(np.exp(a[1]))),
@@ -74,11 +86,12 @@ class Settings:
     dtype: str
     functions: bool
     seed: int
+    shares: tuple[float, ...] = SHARES
 
     @property
     def name(self) -> str:
         """Name of the graph in the table."""
-        return f"{'exp log sin tanh' if self.functions else '+ - * min max'}, {self.dtype}"
+        return f"{'exp log sin tanh' if self.functions else 'arithmetic'}, {self.dtype}"
 
 
 def random_graph(settings: Settings) -> bytes:
@@ -124,10 +137,11 @@ def random_graph(settings: Settings) -> bytes:
             inputs: tuple[str, ...] = (str(rng.choice(sorted(set(fit) & set(pool)) or fit)),)
             found = FUNCTIONS[operation](ranges[inputs[0]])
         else:
-            operation = str(rng.choice(list(BINARY), p=[0.3, 0.3, 0.3, 0.05, 0.05]))
+            operation = str(rng.choice(list(BINARY), p=settings.shares))
             inputs = (str(rng.choice(pool)), str(rng.choice(list(ranges))))
             found = BINARY[operation](ranges[inputs[0]], ranges[inputs[1]])
-        if is_bounded(found):
+        unused_after = len(unused) + 1 - len(set(inputs) & set(unused))
+        if is_bounded(found) and made + unused_after <= settings.nodes:
             add(operation, *inputs)
             ranges[f"node_{made}"] = found
     while len(unused) > 1:
@@ -137,6 +151,13 @@ def random_graph(settings: Settings) -> bytes:
     assert counted == settings.nodes, counted
     made_bytes: bytes = graph.SerializeToString()
     return made_bytes
+
+
+def drawn(kind: Settings, seed: int) -> Settings:
+    """A graph of a kind with a random number of nodes and shares of the operations."""
+    rng = np.random.default_rng(seed)
+    shares = 0.5 * np.array(SHARES) + 0.5 * rng.dirichlet(np.ones(len(SHARES)))
+    return replace(kind, nodes=int(rng.integers(*DRAWN_NODES)), seed=seed, shares=tuple(shares.tolist()))
 
 
 def is_bounded(values: Interval) -> bool:
@@ -161,7 +182,7 @@ def seconds_of(run: Callable[[], Any]) -> tuple[float, float]:
 
 
 def tensorflow_worker(threads: int) -> None:
-    """Answer `load PATH SETTINGS`, `run PATH off|on` and `save PATH off|on FILE`, a line of JSON each."""
+    """Answer `load PATH SETTINGS`, `run PATH off|on`, `save PATH off|on FILE`, `forget PATH`: a line of JSON each."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
@@ -185,6 +206,10 @@ def tensorflow_worker(threads: int) -> None:
         elif command == "run":
             # An array on the CPU: nothing is copied, but the value must be there.
             answer = seconds_of(lambda path=path, xla=rest[0]: functions[path, xla](*tensors[path]).numpy())
+        elif command == "forget":
+            for xla in ("off", "on"):
+                del functions[path, xla]
+            answer = len(tensors.pop(path))
         else:
             np.save(rest[1], functions[path, rest[0]](*tensors[path]).numpy())
             answer = True
@@ -234,8 +259,13 @@ def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[C
     return lambda: kernel(*order), seconds
 
 
-def compare(settings: Settings, path: Path, workers: dict[int, Worker], repeats: int) -> list[dict[str, Any]]:
-    """Times of all contenders on one graph, with as many threads as each worker has."""
+def compare(
+    settings: Settings, path: Path, workers: dict[int, Worker], repeats: int, peers: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Times of all contenders on one graph, with as many threads as each worker has.
+
+    Peers are TensorFlow with XLA ``"off"`` or ``"on"``.
+    """
     path.write_bytes(random_graph(settings))
     columns = columns_of(settings)
     results = []
@@ -244,41 +274,91 @@ def compare(settings: Settings, path: Path, workers: dict[int, Worker], repeats:
         ours, compile_seconds = shine_runs(path, columns, threads)
         expected = ours()
         differences = {}
-        for xla in ("off", "on"):
+        for xla in peers:
             file = path.with_suffix(".npy")
             worker.ask("save", str(path), xla, str(file))
             differences[xla] = float(np.abs(np.load(file) - expected).max())
             if not differences[xla] <= TOLERANCES[settings.dtype]:
                 raise SystemExit(f"{settings.name}: results differ by {differences[xla]} with XLA {xla}")
-        times: dict[str, list[tuple[float, float]]] = {"shine": [], "off": [], "on": []}
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("shine", *peers)}
         for _ in range(repeats):
             times["shine"].append(seconds_of(ours))
-            for xla in ("off", "on"):
+            for xla in peers:
                 times[xla].append(worker.ask("run", str(path), xla))
+        worker.ask("forget", str(path))
         results.append(
             {**asdict(settings), "threads": threads, "times": times, "differences": differences,
              "compile_seconds": compile_seconds}
         )  # fmt: skip
-        print_row(settings, results[-1])
     return results
 
 
-def print_row(settings: Settings, result: dict[str, Any]) -> None:
-    """A line of the table."""
-    seconds, work = ({name: median(t[i] for t in times) for name, times in result["times"].items()} for i in (0, 1))
-    cells = [
-        settings.name, result["threads"], *(f"{1e3 * seconds[name]:.1f}" for name in ("shine", "off", "on")),
+def medians(result: dict[str, Any], clock: int) -> dict[str, float]:
+    """Seconds of each contender: by the clock if `clock` is 0, of the processors if it is 1."""
+    return {name: median(times[clock] for times in every) for name, every in result["times"].items()}
+
+
+def row_of(settings: Settings, result: dict[str, Any]) -> list[str]:
+    """A line of the table of graphs."""
+    seconds, work = medians(result, 0), medians(result, 1)
+    return [
+        settings.name, str(result["threads"]), *(f"{1e3 * seconds[name]:.1f}" for name in ("shine", "off", "on")),
         *(f"**{seconds[xla] / seconds['shine']:.2f}**" for xla in ("off", "on")),
         *(f"{work[xla] / work['shine']:.2f}" for xla in ("off", "on")),
         f"{max(result['differences'].values()):.1e}", f"{result['compile_seconds']:.2f}",
     ]  # fmt: skip
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def distribution_of(settings: Settings, results: Sequence[dict[str, Any]]) -> list[str]:
+    """A line of the table of distributions: quartiles of the ratios to XLA, and the graphs for which XLA is faster."""
+    cells = [settings.name, str(results[0]["threads"]), str(len(results))]
+    for clock in (0, 1):
+        ratios = [times["on"] / times["shine"] for times in (medians(result, clock) for result in results)]
+        cells += [f"{ratio:.2f}" for ratio in np.quantile(ratios, [0, 0.25, 0.5, 0.75, 1])]
+        cells.append(str(sum(ratio < 1 for ratio in ratios)))
+    return cells
+
+
+def print_row(cells: Sequence[str]) -> None:
+    """A line of a table in Markdown."""
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def print_head(*names: str) -> None:
+    """The first lines of a table in Markdown."""
+    print_row(names)
+    print_row(["---"] * len(names))
+
+
+GRAPH_COLUMNS = (
+    "graph", "threads", "Shine", "TensorFlow", "with XLA", "ratio", "to XLA", "CPU", "to XLA", "difference", "compile"
+)  # fmt: skip
+DISTRIBUTION_COLUMNS = (
+    "graphs", "threads", "number", *2 * ("smallest", "1/4", "median", "3/4", "largest", "XLA faster")
+)  # fmt: skip
+
+
+def run_kind(kind: Settings, folder: Path, workers: dict[int, Worker], options: argparse.Namespace) -> list[Any]:
+    """Measure and print one graph, or the distribution of several."""
+    if not options.graphs:
+        results = compare(kind, folder / "graph.pb", workers, options.repeats, ("off", "on"))
+        for result in results:
+            print_row(row_of(kind, result))
+        return results
+    results = []
+    for number in range(options.graphs):
+        settings = drawn(kind, options.seed + number)
+        results += compare(settings, folder / f"{number}.pb", workers, options.repeats, ("on",))
+    for threads in workers:
+        print_row(distribution_of(kind, [result for result in results if result["threads"] == threads]))
+    return results
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tensorflow-python", default=sys.executable, help="a Python that has TensorFlow")
-    parser.add_argument("--nodes", type=int, default=300)
+    parser.add_argument("--nodes", type=int, default=300, help="nodes of the four graphs")
+    parser.add_argument("--graphs", type=int, default=0, help="draw so many graphs of each kind, of 100 to 500 nodes")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
@@ -292,8 +372,9 @@ def main() -> None:
 
     machine = description()
     print(f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']}, {machine['versions']}\n")
-    print("| graph | threads | Shine | TensorFlow | with XLA | ratio | to XLA | CPU | to XLA | difference | compile |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    if options.graphs:
+        print("Ratios to XLA, first by the clock, then in processor time:\n")
+    print_head(*(DISTRIBUTION_COLUMNS if options.graphs else GRAPH_COLUMNS))
     results: list[dict[str, Any]] = []
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -302,9 +383,8 @@ def main() -> None:
         }
         for functions in (False, True):
             for dtype in TYPES:
-                settings = Settings(options.nodes, options.rows, dtype, functions, options.seed)
-                path = Path(folder) / f"{dtype}_{functions}.pb"
-                results += compare(settings, path, workers, options.repeats)
+                kind = Settings(options.nodes, options.rows, dtype, functions, options.seed)
+                results += run_kind(kind, Path(folder), workers, options)
     if options.json:
         options.json.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n", encoding="utf-8")
 

@@ -103,7 +103,9 @@ _HOMES = {
 _DEPRECATED = {"GraphKernel": "Kernel"}
 """Deprecated names, and their replacements."""
 
-_PACKAGES = ("aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs")
+_PACKAGES = (
+    "aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs", "tensor",
+)  # fmt: skip
 """Packages that users reach as attributes."""
 
 

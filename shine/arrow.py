@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shine.frames.arrow_frames import arrow_eval, arrow_filter
+from shine.frames.arrow_frames import ArrowFrames
 from shine.frames.querying import caller, variables_of
 
 __all__ = ["eval", "filter"]
@@ -28,15 +28,10 @@ def filter(
     ----------
     table : pyarrow.Table or pyarrow.RecordBatch
         It is read in place, chunk by chunk.
-    text : str
-        A condition over columns, such as ``(x > 2.0) & (name in ("a", "b"))``. A heading that is no name stands in
-        backticks; ``@limit`` is a variable of the calling function.
     result : {"indices", "mask", "rows"}
         Positions of the rows, whether each row is one, or a table or record batch of them.
-    variables : mapping of str to object, optional
-        Values of the names after ``@``, instead of the caller's variables.
-    threads : int, optional
-        Threads that share the rows of large tables; all processors by default. They change nothing in the result.
+    text, variables, threads
+        As for `shine.frames.querying.Frames.query`.
 
     Returns
     -------
@@ -55,7 +50,7 @@ def filter(
     >>> filter(table, "x > 2.0")
     array([1, 3], dtype=uint32)
     """
-    return arrow_filter(table, text, result, variables_of(caller(), variables), threads)
+    return ArrowFrames(table).query(text, result, variables_of(caller(), variables), threads)
 
 
 def eval(table: Any, text: str, variables: Mapping[str, Any] | None = None, threads: int | None = None) -> Any:
@@ -85,4 +80,4 @@ def eval(table: Any, text: str, variables: Mapping[str, Any] | None = None, thre
     >>> eval(pyarrow.table({"a": [3.0, None], "b": [4.0, 12.0]}), "sqrt(a*a + b*b)").to_pylist()
     [5.0, None]
     """
-    return arrow_eval(table, text, variables_of(caller(), variables), threads)
+    return ArrowFrames(table).eval(text, variables_of(caller(), variables), threads)

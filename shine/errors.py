@@ -83,3 +83,7 @@ class ExtrapolationWarning(UserWarning):
 
 class GraphImportError(ShineError):
     """A foreign graph cannot be turned into a formula."""
+
+
+class FormError(ShineError):
+    """A tensor program is not valid: its text, its types, or its structure."""

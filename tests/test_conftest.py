@@ -37,6 +37,7 @@ def outcome(folder: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_skip_is_a_failure_where_none_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(SKIPS)
     code, shown = outcome(tmp_path)
@@ -71,6 +72,7 @@ def test_a_hanging_test_is_ended(waits: str, option: str, shown: str, workers: s
     assert (code, shown in output) == (1, True), output
 
 
+@pytest.mark.slow
 def test_a_module_of_slow_tests_is_imported_only_where_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "test_slow.py").write_text(
         "import pytest\nprint('imported')\npytestmark = pytest.mark.slow\n\ndef test_one():\n    pass\n"
@@ -82,6 +84,7 @@ def test_a_module_of_slow_tests_is_imported_only_where_they_are_asked_for(tmp_pa
     assert (code, "2 passed" in shown, "imported" in shown) == (0, True, True), shown
 
 
+@pytest.mark.slow
 def test_slow_tests_are_left_out_unless_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "test_slow.py").write_text(
         "import pytest\n\ndef test_one():\n    pass\n\n@pytest.mark.slow\ndef test_two():\n    pass\n"

@@ -6,7 +6,8 @@ The blocks of a page run in order, in one namespace and one folder, as if a read
 * `console` blocks are command lines of Shine, which end with exit code 0 (tests/cli/test_docs.py runs those of cli.md).
 * A block with a title is a file of that name. Every `yaml` block is a valid configuration, or part of one.
 * A `text` block is output of the block before it: all its lines, or only those with a mark if it has any.
-* `javascript` blocks run in tests/unit/aot/test_wasm.py, `r` blocks in tests/test_r.py.
+* `javascript` blocks run in tests/unit/aot/test_wasm.py, those of tensors.md and its `cpp` blocks in
+  tests/unit/tensor/native/test_page.py, `r` blocks in tests/test_r.py.
 * A block after `<!-- not run: reason -->` is not executed, but must be valid Python.
 
 Three points in an expected value or output stand for anything.
@@ -47,7 +48,7 @@ from shine.search.keywords import settings_from
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-LANGUAGES = {"", "console", "csv", "javascript", "json", "julia", "python", "r", "text", "yaml"}
+LANGUAGES = {"", "console", "cpp", "csv", "javascript", "json", "julia", "python", "r", "text", "yaml"}
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?"
     r'^(?P<indent> *)```(?P<language>\S*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^ *```$',
@@ -72,6 +73,7 @@ NEEDED = {
     "queries.md": "pandas polars pyarrow",
     "report.md": "matplotlib",
     "templates.md": "pandas",
+    "tensors.md": "google.protobuf ziglang",
     "tutorial.md": "pandas",
 }
 """Packages a page needs besides Shine's own dependencies."""

@@ -63,6 +63,8 @@ BELOW: dict[str, set[str]] = {
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
+    # Names that tensors may have in C.
+    "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot"},
     "deap": _EVALUATION | {"kernels"},
     "frames": {"errors", "lang", "codegen", "llvm", "evaluators"},
     "arrow": {"frames"},
@@ -70,7 +72,7 @@ BELOW: dict[str, set[str]] = {
     "polars": {"frames"},
     "callbacks": {"errors", "lang", "gp", "search"},
     "shine": _SEARCH | {"inference", "search", "estimators"},
-    "cli": _FACES | {"runs", "bench", "aot", "callbacks"},
+    "cli": _FACES | {"runs", "bench", "aot", "callbacks", "tensor"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
@@ -78,7 +80,7 @@ BELOW: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
     # Layers other than codegen and aot only create the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "frames.code", "kernels"},
+    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "frames.code", "kernels", "tensor"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},
@@ -99,7 +101,7 @@ ONLY_IN: dict[str, set[str]] = {
     | {"cli.prediction_files", "frames", "polars"},
     "polars": {"data.stream_sources", "frames.polars_frames", "polars", "templates.grouping"},
     "duckdb": {"data.stream_sources"},
-    "torch": {"export", "frontends.torchfx"},
+    "torch": {"export", "frontends.torchfx", "tensor.torch.reader"},
     "jax": {"export"},
     "onnx": {"export"},
     # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.
@@ -170,7 +172,7 @@ IMPORTS = [
 NAMED_IMPORTS = [Import(name, target) for name, tree in TREES.items() for target in named(tree)]
 """Imports by `import_module`."""
 
-SPLIT = ("lang", "codegen", "gp", "frontends")
+SPLIT = ("lang", "codegen", "gp", "frontends", "tensor")
 """Layers that are divided into packages."""
 
 

@@ -123,7 +123,19 @@ def test_importing_shine_imports_none_of_the_heavy_libraries():
 
 
 def test_dir_shows_what_is_public_and_nothing_else():
-    packages = {"aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs"}
+    packages = {
+        "aot",
+        "arrow",
+        "callbacks",
+        "data",
+        "deap",
+        "estimators",
+        "export",
+        "losses",
+        "report",
+        "runs",
+        "tensor",
+    }
     assert set(dir(shine)) == {*shine.__all__, *packages, "__version__"}
     assert all(hasattr(shine, name) for name in dir(shine))
     for package in packages - {"export"}:

@@ -141,23 +141,6 @@ def test_a_result_is_a_guess_for_the_same_search_in_all_its_forms(primitives, y)
         assert again.loss <= 1.01 * best.loss + 1e-12
 
 
-def test_dir_lists_what_is_public_and_nothing_else():
-    public = {name for name in dir(shine) if not name.startswith("__")}
-    assert not {name for name in public if name.startswith("_")}
-    assert public - set(shine.__all__) <= {
-        "aot",
-        "arrow",
-        "callbacks",
-        "data",
-        "deap",
-        "estimators",
-        "export",
-        "losses",
-        "report",
-        "runs",
-    }
-
-
 def test_a_formula_is_printed_with_its_figures(fitted):
     text = str(fitted.best_)
     assert text.startswith("2.5*x0*x1")

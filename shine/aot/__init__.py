@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shine.aot.code import Job
-from shine.aot.emission import EMITTERS, emitted
+from shine.aot.emission import EMITTERS, emitted, written
 from shine.aot.interface import check_name
 from shine.aot.targets import Target, target_of
 from shine.codegen.numbers import ELEMENTS
@@ -124,12 +124,7 @@ def build(
     >>> print(*build("a*b", folder, "area", "header"))    # doctest: +SKIP
     area.h
     """
-    files = emitted(job(source, name, **options), _kinds(emit))
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    for file, content in files.items():
-        (place / file).write_bytes(content)
-    return [place / file for file in files]
+    return written(emitted(job(source, name, **options), _kinds(emit)), folder)
 
 
 def job(

@@ -1,7 +1,8 @@
-"""A job: a program that is compiled for a target, and its code in every form."""
+"""Code for a target in every form, and a job: a program that is compiled for a target."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from shine.aot import freestanding
@@ -23,44 +24,34 @@ Files = dict[str, bytes]
 """Contents of files by their names."""
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """A program that is compiled for a target under a name.
+class Code(ABC):
+    """What is compiled for a target under a name; a subclass says from what.
 
-    Parameters
+    Attributes
     ----------
-    program : Program
     name : str
-        Name of the function of one row, and of the files.
+        Name of the function, and of the files.
     target : Target
     level : str or int
         Optimization pipeline of LLVM.
     description : str
-        The formula as a reader knows it.
+        The source as a reader knows it.
     """
 
-    program: Program
     name: str
     target: Target
-    level: str | int = "O2"
-    description: str = ""
+    level: str | int
+    description: str
 
-    @cached_property
-    def _lowered(self) -> tuple[str, bool]:
-        room = SMALL_COPY_BYTES if self.target.format == "coff" else COPY_BYTES
-        return entries_ir(self.program, self.name, self.target.word, self.target.abi, room)
-
-    @cached_property
-    def interface(self) -> Interface:
-        """Names and types of the entry points."""
-        interface_of(self.program, self.name, False)  # refuses, before lowering, programs that cannot be compiled
-        return interface_of(self.program, self.name, self._lowered[1])
-
-    @cached_property
+    @property
+    @abstractmethod
     def ir(self) -> str:
         """LLVM IR before optimization; on the target it needs nothing from outside."""
-        _ = self.interface
-        return freestanding.prepare(self._lowered[0], *self._machine)
+
+    @property
+    def object_name(self) -> str:
+        """Name of the object file."""
+        return f"{self.name}{OBJECT_SUFFIX.get(self.target.format, '.o')}"
 
     @cached_property
     def optimized_ir(self) -> str:
@@ -94,4 +85,45 @@ class Job:
 
     @property
     def _machine(self) -> tuple[str, str, str]:
+        """What LLVM has to know of the target."""
         return self.target.triple, self.target.cpu, self.target.features
+
+
+@dataclass(frozen=True, eq=False)
+class Job(Code):
+    """A program that is compiled for a target under a name.
+
+    Parameters
+    ----------
+    program : Program
+    name : str
+        Name of the function of one row, and of the files.
+    target : Target
+    level : str or int
+        Optimization pipeline of LLVM.
+    description : str
+        The formula as a reader knows it.
+    """
+
+    program: Program
+    name: str
+    target: Target
+    level: str | int = "O2"
+    description: str = ""
+
+    @cached_property
+    def _lowered(self) -> tuple[str, bool]:
+        room = SMALL_COPY_BYTES if self.target.format == "coff" else COPY_BYTES
+        return entries_ir(self.program, self.name, self.target.word, self.target.abi, room)
+
+    @cached_property
+    def interface(self) -> Interface:
+        """Names and types of the entry points."""
+        interface_of(self.program, self.name, False)  # refuses, before lowering, programs that cannot be compiled
+        return interface_of(self.program, self.name, self._lowered[1])
+
+    @cached_property
+    def ir(self) -> str:
+        """LLVM IR before optimization."""
+        _ = self.interface
+        return freestanding.prepare(self._lowered[0], *self._machine)

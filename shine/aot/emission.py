@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
 
 from shine.aot import headers, linking, nvptx, projects, python_module, wasm
-from shine.aot.code import OBJECT_SUFFIX, Files, Job
+from shine.aot.code import Code, Files, Job
 
 Emitter = Callable[[Job], Files]
 
-
-EMITTERS: dict[str, Emitter] = {
-    "object": lambda job: {f"{job.name}{OBJECT_SUFFIX.get(job.target.format, '.o')}": job.object_code},
-    "header": headers.header_files,
+OF_CODE: dict[str, Callable[[Code], Files]] = {
+    "object": lambda job: {job.object_name: job.object_code},
     "ir": lambda job: {f"{job.name}.ll": job.optimized_ir.encode()},
     "asm": lambda job: {f"{job.name}.s": job.assembly.encode()},
     "shared": linking.shared_files,
-    "python": python_module.python_files,
     "cmake": projects.cmake_files,
     "pkgconfig": projects.pkgconfig_files,
+}
+"""Functions that make the files of each kind from any code."""
+
+EMITTERS: dict[str, Emitter] = {
+    "object": OF_CODE["object"],
+    "header": headers.header_files,
+    "ir": OF_CODE["ir"],
+    "asm": OF_CODE["asm"],
+    "shared": OF_CODE["shared"],
+    "python": python_module.python_files,
+    "cmake": OF_CODE["cmake"],
+    "pkgconfig": OF_CODE["pkgconfig"],
     "bench": projects.bench_files,
     "wasm": wasm.wasm_files,
     "wasm-scalar": wasm.scalar_files,
@@ -34,9 +45,23 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """Kinds that are useless alone, and the kinds that are made along with them."""
 
+T = TypeVar("T")
+
 
 def emitted(job: Job, kinds: Iterable[str]) -> Files:
+    """The files of some kinds, and of the kinds that these need; the errors are those of `gathered`."""
+    return gathered(job, kinds, EMITTERS)
+
+
+def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
     """The files of some kinds, and of the kinds that these need.
+
+    Parameters
+    ----------
+    job : Job or other code
+    kinds : iterable of str
+    emitters : mapping
+        Functions that make the files of each kind.
 
     Raises
     ------
@@ -47,10 +72,25 @@ def emitted(job: Job, kinds: Iterable[str]) -> Files:
     """
     chosen: list[str] = []
     for kind in kinds:
-        if kind not in EMITTERS:
-            raise ValueError(f"cannot emit {kind!r}; use some of {', '.join(EMITTERS)}")
+        if kind not in emitters:
+            raise ValueError(f"cannot emit {kind!r}; use some of {', '.join(emitters)}")
         chosen += [kind, *NEEDS.get(kind, ())]
     files: Files = {}
     for kind in dict.fromkeys(chosen):
-        files.update(EMITTERS[kind](job))
+        files.update(emitters[kind](job))
     return files
+
+
+def written(files: Files, folder: str | Path) -> list[Path]:
+    """Paths of files that are written to a folder, which is made if it is missing.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        (place / file).write_bytes(content)
+    return [place / file for file in files]

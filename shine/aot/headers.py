@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shine.aot.code import Files, Job
+from shine.aot.code import Code, Files, Job
 from shine.aot.interface import C_TYPES, Column, Interface
 
 _HEADER = """\
@@ -79,6 +79,11 @@ _FAILURE = """ A row that divides by zero gets an arbitrary
  * number; all other rows are still right."""
 
 
+_PROMISES = """\
+Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncates, // and % round down. The functions
+keep no state, use no memory but the stack, and may be called by many threads at once."""
+
+
 def header_files(job: Job) -> Files:
     """The header of a job's functions."""
     interface = job.interface
@@ -94,16 +99,18 @@ def header_files(job: Job) -> Files:
     return {f"{job.name}.h": header.encode()}
 
 
-def commented(job: Job) -> str:
-    """A description of a file, as lines of a C comment."""
+def commented(job: Code, promises: str = _PROMISES) -> str:
+    """A description of a file and what it promises, as lines of a C comment."""
     target = job.target
     processor = f", processor {target.cpu}" if target.cpu else ""
-    numbers = """\
-Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncates, // and % round down. The functions
-keep no state, use no memory but the stack, and may be called by many threads at once."""
-    text = f"{job.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{numbers}"
-    safe = ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'").replace("*/", "* /").replace("/*", "/ *")
-    return "\n".join(f" * {line}".rstrip() for line in safe.splitlines())
+    text = f"{job.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{promises}"
+    return "\n".join(f" * {line}".rstrip() for line in for_comment(text).splitlines())
+
+
+def for_comment(text: str) -> str:
+    """Text in ASCII that cannot end the comment it stands in."""
+    safe = ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'")
+    return safe.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _declarations(interface: Interface, macro: str) -> Iterable[str]:

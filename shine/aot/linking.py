@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.aot.code import Files, Job
+from shine.aot.code import Code, Files
 from shine.aot.targets import Target
 from shine.errors import ExportError
 
@@ -48,7 +48,7 @@ class _Linker:
         return [*self.command, *options, "-o", out, source]
 
 
-def shared_files(job: Job) -> Files:
+def shared_files(job: Code) -> Files:
     """The shared library of a job.
 
     Raises

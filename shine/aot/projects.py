@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.aot.code import OBJECT_SUFFIX, Files, Job
+from shine.aot.code import Code, Files, Job
 from shine.aot.headers import commented
 from shine.aot.interface import Column, Interface
 
@@ -92,15 +92,15 @@ _MEASURED = """\
     }}"""
 
 
-def cmake_files(job: Job) -> Files:
+def cmake_files(job: Code) -> Files:
     """A file to include in a CMake project; it defines the library ``shine::name``."""
-    text = _CMAKE.format(summary=_summary(job), triple=job.target.triple, name=job.name, object=_object_name(job))
+    text = _CMAKE.format(summary=_summary(job), triple=job.target.triple, name=job.name, object=job.object_name)
     return {f"{job.name}.cmake": text.encode()}
 
 
-def pkgconfig_files(job: Job) -> Files:
+def pkgconfig_files(job: Code) -> Files:
     """A file for pkg-config."""
-    text = _PKG_CONFIG.format(summary=_summary(job), name=job.name, object=_object_name(job))
+    text = _PKG_CONFIG.format(summary=_summary(job), name=job.name, object=job.object_name)
     return {f"{job.name}.pc": text.encode()}
 
 
@@ -146,11 +146,7 @@ def _array(column: Column) -> str:
     return f"array_{column.name}"
 
 
-def _summary(job: Job) -> str:
+def _summary(job: Code) -> str:
     """The formula in one line without characters that CMake or pkg-config interpret."""
     line = " ".join(ascii(job.description)[1:-1].replace("\\n", " ").split())
     return "".join("_" if letter in "#$\\" else letter for letter in line)
-
-
-def _object_name(job: Job) -> str:
-    return f"{job.name}{OBJECT_SUFFIX.get(job.target.format, '.o')}"

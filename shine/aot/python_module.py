@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.aot.code import Files, Job
+from shine.aot.code import Code, Files, Job
 from shine.aot.linking import SUFFIXES
 
 _MODULE = '''\
@@ -107,7 +107,7 @@ def python_files(job: Job) -> Files:
     dtypes = tuple(column.dtype for column in interface.parameters)
     results = tuple(column.dtype for column in interface.outputs)
     text = _MODULE.format(
-        summary=_summary(job),
+        summary=summary(job),
         triple=job.target.triple,
         library=f"lib{job.name}{SUFFIXES.get(job.target.format, '')}",
         name=interface.name,
@@ -134,7 +134,7 @@ def _kind(dtype: str) -> str:
     return f"number or array of {dtype}"
 
 
-def _summary(job: Job) -> str:
+def summary(job: Code) -> str:
     """The formula as the first line of a docstring."""
     line = " ".join(job.description.split()).replace("\\", "/").replace('"', "'")
     return f"{line}." if line[-1:].isalnum() else line

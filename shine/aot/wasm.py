@@ -14,7 +14,7 @@ from llvmlite import ir
 from shine.aot.code import Files, Job
 from shine.aot.freestanding import freestanding_object
 from shine.aot.interface import interface_of
-from shine.aot.targets import target_of
+from shine.aot.targets import Target, target_of
 from shine.aot.wasm_loader import loader, types
 from shine.codegen.native.row_by_row import emit_wasm
 from shine.errors import CompilationError
@@ -57,9 +57,7 @@ def _files(job: Job, *, batch: bool) -> Files:
     name = job.name
     if name in TAKEN:
         raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
-    target = job.target if job.target.format == "wasm" else target_of(TRIPLE)
-    if not target.triple.startswith("wasm32"):
-        raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
+    target = wasm_target(job.target)
     interface_of(job.program, name, False)  # refuses, before lowering, programs that cannot be compiled
     vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
     module = ir.Module(name=name)
@@ -76,6 +74,20 @@ def _files(job: Job, *, batch: bool) -> Files:
         f"{name}.js": loader(interface, job.description, batch=batch).encode(),
         f"{name}.d.ts": types(interface, job.description, batch=batch).encode(),
     }
+
+
+def wasm_target(wanted: Target) -> Target:
+    """The target of a module: the one that is wanted, if that is WebAssembly, else the least of `TRIPLE`.
+
+    Raises
+    ------
+    CompilationError
+        If it is WebAssembly with another size of addresses.
+    """
+    target = wanted if wanted.format == "wasm" else target_of(TRIPLE)
+    if not target.triple.startswith("wasm32"):
+        raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
+    return target
 
 
 def link(code: bytes, exports: list[str], stack: int) -> bytes:

@@ -24,6 +24,26 @@ ARRAYS = {
 }  # fmt: skip
 """Typed array of each storage type; of bool, 0 is false and everything else true."""
 
+INSTANTIATE = """\
+async function instantiate(source) {
+  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
+    return (await WebAssembly.instantiate(source)).instance;
+  }
+  if (source instanceof URL || typeof source === "string") {
+    const url = new URL(source, globalThis.document?.baseURI ?? import.meta.url);
+    if (url.protocol === "file:" && globalThis.process?.versions?.node) {
+      const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+      return instantiate(await readFile(url));
+    }
+    source = await fetch(url);
+  }
+  if (!source.ok) throw new Error(`${source.url}: ${source.status} ${source.statusText}`);
+  return instantiate(await source.arrayBuffer());
+}
+"""
+"""Function of JavaScript that makes an instance of a module from anything that names or holds one."""
+
 _MODULE = """\
 {comment}
 // Works in browsers and in Node, and needs only {name}.wasm beside it; {name}.d.ts has the types.
@@ -54,23 +74,7 @@ export async function load(source = new URL("./{name}.wasm", import.meta.url)) {
   return {{ [NAME]: oneRow(exports, memory){batch}, exports }};
 }}
 
-async function instantiate(source) {{
-  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {{
-    return (await WebAssembly.instantiate(source)).instance;
-  }}
-  if (source instanceof URL || typeof source === "string") {{
-    const url = new URL(source, globalThis.document?.baseURI ?? import.meta.url);
-    if (url.protocol === "file:" && globalThis.process?.versions?.node) {{
-      const {{ readFile }} = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
-      return instantiate(await readFile(url));
-    }}
-    source = await fetch(url);
-  }}
-  if (!source.ok) throw new Error(`${{source.url}}: ${{source.status}} ${{source.statusText}}`);
-  return instantiate(await source.arrayBuffer());
-}}
-
+{instantiate}
 /** Memory after the module's own: a function that reserves some bytes of it and returns where they begin. */
 function scratch({{ memory, __heap_base: base }}) {{
   if (base === undefined) return undefined;
@@ -161,6 +165,12 @@ function listed(arrays, described, what) {
 }
 """
 
+SOURCE_TYPE = """\
+/** Where the module is, its bytes, the response of a request for it, or the compiled module. */
+export type Source = URL | string | ArrayBuffer | ArrayBufferView | Response | WebAssembly.Module;
+"""
+"""Type in TypeScript of what `INSTANTIATE` takes."""
+
 _TYPES = """\
 {comment}
 
@@ -174,9 +184,7 @@ export interface Kernel {{
   readonly exports: WebAssembly.Exports;
 }}
 
-/** Where the module is, its bytes, the response of a request for it, or the compiled module. */
-export type Source = URL | string | ArrayBuffer | ArrayBufferView | Response | WebAssembly.Module;
-
+{source}
 /** Load the formula; by default from {name}.wasm beside this module. */
 export function load(source?: Source | Promise<Source>): Promise<Kernel>;
 
@@ -211,9 +219,10 @@ def loader(interface: Interface, description: str, *, batch: bool) -> str:
         Whether the module has the function of many rows.
     """
     text = _MODULE.format(
-        comment=_comment(description),
+        comment=comment(description),
         name=interface.name,
         quoted=json.dumps(interface.name),
+        instantiate=INSTANTIATE,
         parameters=_described(interface.parameters),
         outputs=_described(interface.outputs),
         can_fail=json.dumps(interface.can_fail),
@@ -225,10 +234,10 @@ def loader(interface: Interface, description: str, *, batch: bool) -> str:
 def types(interface: Interface, description: str, *, batch: bool) -> str:
     """The types ``NAME.d.ts`` of `loader`."""
     failure = "\n   * @throws RangeError if an integer division has a zero divisor." if interface.can_fail else ""
-    arguments = ", ".join(f"{_parameter(column)}: {SCALARS[column.dtype]}" for column in interface.parameters)
+    arguments = ", ".join(f"{variable(column.name)}: {SCALARS[column.dtype]}" for column in interface.parameters)
     rows = ""
     if batch:
-        ordered = ", ".join(f"{_parameter(each)}: {ARRAYS[each.dtype]}" for each in interface.parameters)
+        ordered = ", ".join(f"{variable(each.name)}: {ARRAYS[each.dtype]}" for each in interface.parameters)
         results = _results(interface.outputs, ARRAYS)
         rows = _BATCH_TYPES.format(
             failure=failure,
@@ -239,7 +248,8 @@ def types(interface: Interface, description: str, *, batch: bool) -> str:
             result=results,
         )
     return _TYPES.format(
-        comment=_comment(description),
+        comment=comment(description),
+        source=SOURCE_TYPE,
         name=interface.name,
         failure=failure,
         arguments=arguments,
@@ -248,7 +258,8 @@ def types(interface: Interface, description: str, *, batch: bool) -> str:
     )
 
 
-def _comment(description: str) -> str:
+def comment(description: str) -> str:
+    """A description as lines of a comment in JavaScript."""
     lines = f"{description}\nWritten by Shine.".splitlines()
     return "\n".join(f"// {ascii(line)[1:-1]}" for line in lines)
 
@@ -257,12 +268,18 @@ def _described(columns: Iterable[Column]) -> str:
     return json.dumps([[column.label, column.dtype] for column in columns])
 
 
-def _parameter(column: Column) -> str:
-    return f"{column.name}_" if column.name in _RESERVED.split() else column.name
+def variable(name: str) -> str:
+    """A C identifier, or another name where JavaScript has a word of its own."""
+    return f"{name}_" if name in _RESERVED.split() else name
+
+
+def object_type(kinds: dict[str, str]) -> str:
+    """The type in TypeScript of an object with values of some types by label."""
+    return "{ " + "; ".join(f"{_key(label)}: {kind}" for label, kind in kinds.items()) + " }"
 
 
 def _object(columns: Iterable[Column], kinds: dict[str, str]) -> str:
-    return "{ " + "; ".join(f"{_key(column.label)}: {kinds[column.dtype]}" for column in columns) + " }"
+    return object_type({column.label: kinds[column.dtype] for column in columns})
 
 
 def _key(label: str) -> str:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from shine.aot import EMITTERS, Job, emitted, job
+from shine.cli.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
 from shine.cli.output import print_json, print_text, write_file
 from shine.cli.sources import parsed, shown, tree_of
-from shine.errors import CompilationError, GraphImportError, LoweringError
+from shine.errors import CompilationError, FormError, LoweringError
+from shine.lang.program.program import Program
+from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
-    from shine.lang.program.program import Program
-    from shine.lang.tree import Tree
+    from shine.tensor.native.code import TensorCode
+    from shine.tensor.native.function import TensorFunction
 
-GRAPHS = (".pb", ".pbtxt")
+GRAPHS = (*ROWS, *TENSORS)
 """Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
+
+NAME = "f"
+"""Name of a formula's function, and of a graph's that is compiled for rows of numbers."""
 
 
 def compile_source(
     source: str,
-    name: str,
+    name: str | None,
     out: Path,
     emit: Sequence[str],
     target: str | None,
@@ -34,15 +40,30 @@ def compile_source(
     parameters: str | None,
     index: int | None,
     outputs: Sequence[str],
+    config: Path | None,
+    checkpoint: Path | None,
+    cpp_class: str | None,
+    shapes: Sequence[str],
     as_json: bool,
 ) -> None:
     """Write the native code of a formula, a graph or the formula of a run."""
-    kinds = _kinds(emit)
-    compiled = _source(source, dtype, parameters, index, outputs)
+    wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
+    compiled = _source(source, dtype, parameters, index, wanted)
+    made: Job | TensorCode
     try:
-        made = job(compiled, name, target, cpu, features, dtype or "float64", None, level)
-        files = emitted(made, kinds)
-    except (LoweringError, CompilationError, ValueError) as error:
+        if isinstance(compiled, Tree | Program):
+            kinds = _kinds(emit, EMITTERS)
+            made = job(compiled, NAME if name is None else name, target, cpu, features, dtype or "float64", None, level)
+            files = emitted(made, kinds)
+        else:
+            from shine.tensor.native import emission
+
+            kinds = _kinds(emit, emission.EMITTERS)
+            made = compiled.code(
+                name, target=target, cpu=cpu, features=features, cpp_class=cpp_class or "", level=level
+            )
+            files = emission.emitted(made, kinds)
+    except (LoweringError, CompilationError, FormError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -52,47 +73,37 @@ def compile_source(
         write_file(out / file, content)
     paths = [str(out / file) for file in files]
     if as_json:
-        print_json({**_described(made), "emit": kinds, "files": paths})
+        described = _described(made) if isinstance(made, Job) else described_code(made)
+        print_json({**described, "emit": kinds, "files": paths})
     else:
         print_text("\n".join(paths))
 
 
-def _kinds(emit: Sequence[str]) -> list[str]:
+def _kinds(emit: Sequence[str], known: Collection[str]) -> list[str]:
     kinds = [kind.strip() for listed in emit for kind in listed.split(",") if kind.strip()]
     for kind in kinds:
-        if kind not in EMITTERS:
-            raise click.UsageError(f"--emit {kind}: is not a kind of output; use some of {','.join(EMITTERS)}")
+        if kind not in known:
+            raise click.UsageError(f"--emit {kind}: is not a kind of output; use some of {','.join(known)}")
     if not kinds:
-        raise click.UsageError(f"--emit: names nothing; use some of {','.join(EMITTERS)}")
+        raise click.UsageError(f"--emit: names nothing; use some of {','.join(known)}")
     return list(dict.fromkeys(kinds))
 
 
 def _source(
-    source: str, dtype: str | None, parameters: str | None, index: int | None, outputs: Sequence[str]
-) -> Tree | Program:
+    source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
+) -> Tree | Program | TensorFunction:
     """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
     path = Path(source)
     if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
-        return _graph(path, outputs)
-    if outputs:
-        raise click.UsageError(f"--output is for graphs, and there is no file {shown(source)}")
+        return graph_of(path, wanted)
+    if wanted.given:
+        raise click.UsageError(f"{wanted.given} is for graphs, and there is no file {shown(source)}")
     if parameters is not None:
         return parsed(source, parameters)
     return tree_of(source, index)
-
-
-def _graph(path: Path, outputs: Sequence[str]) -> Program:
-    from shine.frontends.graphdef import load_graph
-
-    if not path.exists():
-        raise click.UsageError(f"{path}: no such file")
-    try:
-        return load_graph(path, outputs=list(outputs) or None)
-    except GraphImportError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _described(made: Job) -> dict[str, object]:

@@ -163,7 +163,7 @@ def jit_command(**options: Any) -> None:
 
 @click.command("compile", cls=FormulaCommand)
 @click.argument("source", metavar="FORMULA|GRAPH|RUN")
-@click.option("--name", default="f", metavar="NAME", help="Name of the function, and of the files. [f]")
+@click.option("--name", metavar="NAME", help="Name of the function, and of the files. [f; of tensors, the file's]")
 @click.option(
     "--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; by default the current one."
 )
@@ -182,18 +182,26 @@ def jit_command(**options: Any) -> None:
 @parameters_option
 @index_option
 @click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
+@click.option("--config", type=FILE, metavar="FILE", help="Feeds and fetches of a TensorFlow graph, a tf2xla Config.")
+@click.option("--checkpoint", type=FILE, metavar="FILE", help="Checkpoint with the values of a graph's variables.")
+@click.option("shapes", "--shape", multiple=True, metavar="NAME=SIZES", help="Shape of an argument, as x=1,28,28.")
+@click.option("--cpp-class", metavar="NAME", help="Write a class in C++ too, such as foo::bar::MatMulComp.")
 @json_option
 def compile_command(**options: Any) -> None:
     """Compile a formula, a graph or a run's formula ahead of time, and print the paths of the files.
 
-    A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
+    A file is a graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
     shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
+
+    Elementwise graphs are compiled for rows of numbers. Graphs of tensors (TensorFlow, ONNX, or Shine's text) become
+    one function of arrays, and a class in C++; they have no bench, wasm-scalar and ptx.
 
     \b
     Example:
       shine compile "sqrt(a*a + b*b)" --name hypotenuse --out build
       shine compile runs/pythagoras --emit python --cpu native
       shine compile graph.pb --target aarch64-linux-gnu --emit object,header,asm
+      shine compile model.pb --config feeds.pbtxt --cpp-class foo::bar::MatMulComp
     """
     from shine.cli.compile import compile_source
 

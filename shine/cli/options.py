@@ -53,11 +53,13 @@ def _options(context: click.Context, parameter: click.Parameter, texts: tuple[st
 
 
 _PARALLEL = (
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that share the islands."),
-    click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster whose workers share the islands."),
+    click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Processes that share the islands and the seeding."
+    ),
+    click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster whose workers share them."),
     click.option(
         "--slurm", multiple=True, metavar="KEY=VALUE,...", callback=_options,
-        help="Jobs of Slurm share the islands; with --workers. For example cores=4,memory=8GB,walltime=02:00:00.",
+        help="Jobs of Slurm share them; with --workers. For example cores=4,memory=8GB,walltime=02:00:00.",
     ),
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from shine.cli.prediction_files import HEADING, WRITERS
 from shine.cli.sources import chosen, opened
 from shine.data.applying import new_rows
 from shine.data.opened import is_streamed
-from shine.data.opening import ENDINGS, FORMATS
+from shine.data.opening import COMPRESSED, ENDINGS, FORMATS
 from shine.data.preparation import Preparation, plain_preparation
 from shine.data.stream_writers import keep_apart
 from shine.errors import ExtrapolationWarning
@@ -104,10 +104,10 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:
-    """The format that a file name ends in."""
+    """The format that a file name ends in; without an ending, that of another file, or ".csv" of a folder."""
     for ending in FORMATS:
         if path.name.lower().endswith(ending):
             return ending
-    if otherwise is not None:
-        return _ending(otherwise)
-    raise click.UsageError(f"{path}: data files end in one of {ENDINGS}")
+    if otherwise is not None and not path.suffix:
+        return ".csv" if otherwise.is_dir() else _ending(otherwise)
+    raise click.UsageError(f"{path}: data files end in one of {ENDINGS}; text also in {COMPRESSED}")

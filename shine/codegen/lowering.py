@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from shine.codegen.blocks import intrinsic
-from shine.codegen.numbers import Numbers, splat
+from shine.codegen.numbers import Numbers, lanes_number, splat
 from shine.codegen.vecmath import functions as vecmath
 
 
@@ -94,13 +94,23 @@ def _sign(emit: Emitter, a: ir.Value) -> ir.Value:
 
 
 def _extremum(operator: str) -> Rule:
-    """min or max; NaN if either operand is."""
+    """min or max; NaN if either operand is: the first operand if it is NaN or precedes the second, else the second.
+
+    ``select(a < b, a, b)`` is one instruction of x86 and WebAssembly, and right if `b` is NaN. So only NaN in `a` needs
+    a comparison of its own, and none if an operand is a constant.
+    """
 
     def rule(emit: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
-        first = emit.compare(operator, a, b)
-        if not emit.numbers.is_integer:
-            first = emit.builder.or_(first, emit.builder.fcmp_unordered("uno", a, a))
-        return emit.builder.select(first, a, b)
+        build, left, right = emit.builder, lanes_number(a), lanes_number(b)
+        if emit.numbers.is_integer or left is not None:
+            return build.select(emit.compare(operator, a, b), a, b)
+        if right == 0:
+            return build.select(build.fcmp_unordered(operator, a, b), a, b)
+        if right is not None:
+            # Operands that are equal have equal bits, because they are not zero: either may be chosen.
+            return build.select(emit.compare(operator, b, a), b, a)
+        chosen = build.select(emit.compare(operator, a, b), a, b)
+        return build.select(build.fcmp_ordered("ord", a, a), chosen, a)
 
     return rule
 

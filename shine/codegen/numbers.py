@@ -85,3 +85,13 @@ def splat(kind: ir.Type, value: int | float) -> ir.Constant:
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
     return ir.Constant(kind, value)
+
+
+def lanes_number(value: ir.Value) -> int | float | None:
+    """The number that a constant has in every lane; None if it is NaN, or the value is no such constant."""
+    if not isinstance(value, ir.Constant):
+        return None
+    lanes = value.constant if isinstance(value.type, ir.VectorType) else [value]
+    numbers = {lane.constant for lane in lanes} if isinstance(lanes, list | tuple) else set()
+    number = numbers.pop() if len(numbers) == 1 else None
+    return number if isinstance(number, int | float) and number == number else None

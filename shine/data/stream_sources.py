@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ def _of_path(path: Path, where: Any) -> Stream:
         found = dataset.dataset(str(path), format=form, partitioning="hive" if path.is_dir() else None)
         _check_alike(path, found)
     except (OSError, pyarrow.ArrowException, ValueError, TypeError) as error:
-        raise DataError(f"{path}: cannot be read as {form}: {cut(error)}") from None
+        repeated = _repeated_heading(path, form)
+        raise DataError(repeated or f"{path}: cannot be read as {form}: {cut(error)}") from None
     return _of_arrow(found, str(path), where)
 
 
@@ -109,6 +111,19 @@ def _form(path: Path) -> str:
         has = listed(sorted(ending or "files without an ending" for ending in endings)) or "no file"
         raise DataError(f"{path}: a folder of data has files of one format, {' or '.join(FORMATS)}; it has {has}")
     return str(forms.pop())
+
+
+def _repeated_heading(path: Path, form: str) -> str:
+    """What to tell of files with two columns of one heading, which Arrow does not stream; empty if there are none."""
+    from pyarrow import dataset, schema
+
+    with suppress(Exception):  # the first error tells more
+        for fragment in dataset.dataset(str(path), format=form, schema=schema([])).get_fragments():
+            names = fragment.physical_schema.names
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                return f"{path}: {names.count(twice)} columns have the heading {shown(twice)}; rename one of them"
+    return ""
 
 
 def _check_alike(path: Path, found: Any) -> None:
@@ -144,7 +159,9 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
     options: dict[str, Any] = {"batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
     if isinstance(getattr(found, "format", None), dataset.ParquetFileFormat):
         # What Arrow buffers before it reads it, it keeps until the end of the file.
-        options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(
+            pre_buffer=False, page_checksum_verification=True
+        )
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]

@@ -76,7 +76,8 @@ def _arrow(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     schema = pyarrow.schema([(heading, "float64") for heading in headings])
     is_parquet = path.suffix.lower() == ".parquet"
     # Predictions hardly repeat: a dictionary of them would take time and no less space.
-    file: Any = parquet.ParquetWriter(path, schema, use_dictionary=False) if is_parquet else ipc.new_file(path, schema)
+    options = {"use_dictionary": False, "write_page_checksum": True}
+    file: Any = parquet.ParquetWriter(path, schema, **options) if is_parquet else ipc.new_file(path, schema)
     with file:
         yield lambda columns: file.write(pyarrow.table(dict(columns), schema=schema))
 

@@ -31,7 +31,7 @@ def open_parquet(path: Path) -> Source:
     except ImportError:
         raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
         metadata = file.metadata
         check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,30 @@ from shine.data.frames import array_problem, columns_with, frame_problem
 from shine.data.headings import frame_headings
 from shine.data.numbers import check_unmasked, numbers, too_large
 from shine.data.of_r import check_integers
-from shine.lang.names import shortened
+from shine.data.opened import Opened
+from shine.data.stream_sources import is_streamable
+from shine.lang.names import shortened, value_text
 from shine.typing import Floats
 
 LONGEST_MESSAGE = 1000
 """Characters of a message of scikit-learn's that is passed on in full."""
 
 
+def check_in_memory(X: Any) -> None:
+    """Raise a `TypeError` if X is no table but says where one is, as a path or a relation does."""
+    if isinstance(X, np.memmap) or not (isinstance(X, str | Path | Opened) or is_streamable(X)):
+        return
+    given = value_text(X) if isinstance(X, str) else f"of type {type(X).__name__}"
+    raise TypeError(
+        f"X is {given}; estimators take arrays and data frames. shine.evolve(X, 'heading of the target') searches in "
+        "files and data sets, and predict_file, of its result and of regressors, predicts from file to file"
+    )
+
+
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
+    check_in_memory(data[0])
     for name, values in zip(("X", "y"), data, strict=False):
         check_unmasked(values, name)
     named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]

@@ -70,7 +70,7 @@ class FitSearches:
     titles : sequence of str
         What the searches are called.
     executor : Executor, dask.distributed.Client, str or int, optional
-        Workers that share the islands of each search (see `shine.parallel.opened`).
+        Workers that share the islands and the seeding of each search (see `shine.parallel.opened`).
     """
 
     count: int

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from shine.data.beside import without_columns
 from shine.data.dataset import Dataset
-from shine.estimators.checks import validated
+from shine.estimators.checks import check_in_memory, validated
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
 from shine.estimators.parameters import checked_index
 
@@ -161,6 +161,7 @@ class FittedEstimator(BaseEstimator):
 
     def _rows_for(self, models: Sequence[Model], X: ArrayLike) -> Any:
         """Rows for formulas: without columns that only the loss reads, and with numbers for groups."""
+        check_in_memory(X)
         given = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
         return validated(self, given, reset=False)
 

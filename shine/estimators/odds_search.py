@@ -68,7 +68,7 @@ def search_odds(
     visitor : Visitor, optional
         See `shine.search.run.search`.
     pool : Pool, optional
-        Workers that share the islands.
+        Workers that share the islands and the seeding.
 
     Returns
     -------

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from shine.frames.arrow_table import ArrowTable
-from shine.frames.querying import check_result, computed, selected
+from shine.frames.querying import Frames
 from shine.frames.running import Computed, Selection
 
 
-def arrow_filter(table: Any, text: str, result: str, variables: Mapping[str, Any], threads: int | None) -> Any:
-    """See `shine.arrow.filter`."""
-    check_result(result)
-    found = selected(text, ArrowTable(table), variables, threads)
-    if result == "indices":
-        return found.indices()
-    return arrow_mask(found) if result == "mask" else table.filter(arrow_mask(found))
+class ArrowFrames(Frames):
+    """Filters and projections of a table or record batch (see `shine.arrow`)."""
+
+    _table = ArrowTable
+
+    def _rows(self, found: Selection, result: str) -> Any:
+        mask = arrow_mask(found)
+        return mask if result == "mask" else self._frame.filter(mask)
+
+    def _values(self, found: Computed) -> Any:
+        return arrow_array(found)
 
 
 def arrow_mask(found: Selection) -> Any:
@@ -35,8 +38,3 @@ def arrow_array(found: Computed) -> Any:
     import pyarrow
 
     return pyarrow.array(found.values, mask=None if found.valid is None else ~np.asarray(found.valid))
-
-
-def arrow_eval(table: Any, text: str, variables: Mapping[str, Any], threads: int | None) -> Any:
-    """See `shine.arrow.eval`."""
-    return arrow_array(computed(text, ArrowTable(table), variables, threads))

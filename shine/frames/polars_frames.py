@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from shine.frames.arrow_frames import arrow_array, arrow_mask
 from shine.frames.arrow_table import arrow_column
 from shine.frames.columns import Column, Headings
 from shine.frames.encodings import Encodings
-from shine.frames.querying import caller, check_result, computed, selected, variables_of
+from shine.frames.querying import Frames
+from shine.frames.running import Computed, Selection
 from shine.lang.names import shown
 
 
@@ -48,54 +48,32 @@ class PolarsTable:
         return arrow_column(pyarrow.chunked_array(chunks), name, self._encodings)
 
 
-class PolarsFrames:
+class PolarsFrames(Frames):
     """Filters and projections of a data frame; ``import shine.polars`` makes it ``df.shine``.
+
+    A mask is a Series of Boolean, as are values one of their type.
 
     Parameters
     ----------
     frame : polars.DataFrame
+
+    Examples
+    --------
+    >>> import polars, shine.polars
+    >>> df = polars.DataFrame({"x": [1.0, 3.0, None, 7.0]})
+    >>> df.shine.query("x > 2.0")
+    array([1, 3], dtype=uint32)
     """
 
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
+    _table = PolarsTable
 
-    def query(
-        self,
-        text: str,
-        result: str = "indices",
-        variables: Mapping[str, Any] | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """The rows where a condition is true, as `shine.frames.pandas_frames.PandasFrames.query`.
-
-        Returns
-        -------
-        ndarray of uint32, polars.Series of Boolean, or polars.DataFrame
-
-        Examples
-        --------
-        >>> import polars, shine.polars
-        >>> df = polars.DataFrame({"x": [1.0, 3.0, None, 7.0]})
-        >>> df.shine.query("x > 2.0")
-        array([1, 3], dtype=uint32)
-        """
+    def _rows(self, found: Selection, result: str) -> Any:
         import polars
 
-        check_result(result)
-        found = selected(text, PolarsTable(self._frame), variables_of(caller(), variables), threads)
-        if result == "indices":
-            return found.indices()
         mask = polars.Series("mask", arrow_mask(found))
         return mask if result == "mask" else self._frame.filter(mask)
 
-    def eval(self, text: str, variables: Mapping[str, Any] | None = None, threads: int | None = None) -> Any:
-        """The values of an expression, one a row, as `shine.frames.pandas_frames.PandasFrames.eval`.
-
-        Returns
-        -------
-        polars.Series
-        """
+    def _values(self, found: Computed) -> Any:
         import polars
 
-        found = computed(text, PolarsTable(self._frame), variables_of(caller(), variables), threads)
         return polars.Series("", arrow_array(found))

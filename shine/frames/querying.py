@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -19,6 +19,100 @@ from shine.lang.queries.types import ColumnType, Member, Query, SameTexts
 
 RESULTS = ("indices", "mask", "rows")
 """What a filter returns."""
+
+
+class Frames:
+    """What ``df.shine`` is; a subclass knows the tables of a library, and how rows and values look there.
+
+    Parameters
+    ----------
+    frame : data frame
+    """
+
+    _table: Callable[[Any], Table]
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def query(
+        self,
+        text: str,
+        result: str = "indices",
+        variables: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """The rows where a condition is true; neither those where it is false nor those where a value is missing.
+
+        Parameters
+        ----------
+        text : str
+            A condition over columns, as for `pandas.DataFrame.query`: ``(x > 2.0) & (name in ("a", "b"))``. A heading
+            that is no name stands in backticks; ``@limit`` is a variable of the calling function.
+        result : {"indices", "mask", "rows"}
+            Positions of the rows, whether each row is one, or a data frame of them.
+        variables : mapping of str to object, optional
+            Values of the names after ``@``, instead of the caller's variables.
+        threads : int, optional
+            Threads that share the rows of large tables; all processors by default. They change nothing in the result.
+
+        Returns
+        -------
+        ndarray of uint32, ndarray or polars.Series of bool, or a data frame
+            Indices are uint64 if the table has more than 2**32 rows.
+
+        Raises
+        ------
+        UnsupportedSyntaxError
+            If the text is no condition, a column does not exist, or types do not fit; with the place in the text.
+
+        Examples
+        --------
+        >>> import pandas, shine.pandas
+        >>> df = pandas.DataFrame({"x": [1.0, 3.0, 5.0, 7.0]})
+        >>> df.shine.query("(x > 2.0) & (x < 6.0)")
+        array([1, 2], dtype=uint32)
+        """
+        check_result(result)
+        found = selected(text, self._table(self._frame), variables_of(caller(), variables), threads)
+        return found.indices() if result == "indices" else self._rows(found, result)
+
+    def eval(self, text: str, variables: Mapping[str, Any] | None = None, threads: int | None = None) -> Any:
+        """The values of an expression, one a row.
+
+        Parameters
+        ----------
+        text : str
+            An expression over columns, such as ``sqrt(a*a + b*b)``.
+        variables, threads
+            As for `query`.
+
+        Returns
+        -------
+        pandas.Series or polars.Series
+            Of float64, float32, int64, uint64 or bool. That of pandas has the data frame's index, and pandas' type with
+            missing values if a column has such a type or a value is missing.
+
+        Raises
+        ------
+        UnsupportedSyntaxError
+            As for `query`.
+
+        Examples
+        --------
+        >>> import pandas, shine.pandas
+        >>> df = pandas.DataFrame({"a": [3.0, 5.0], "b": [4.0, 12.0]})
+        >>> df.shine.eval("sqrt(a*a + b*b)").tolist()
+        [5.0, 13.0]
+        """
+        return self._values(computed(text, self._table(self._frame), variables_of(caller(), variables), threads))
+
+    def _rows(self, found: Selection, result: str) -> Any:
+        """The selected rows as a "mask", or the "rows" themselves."""
+        raise NotImplementedError
+
+    def _values(self, found: Computed) -> Any:
+        """A series."""
+        raise NotImplementedError
 
 
 def selected(text: str, table: Table, variables: Mapping[str, Any], threads: int | None) -> Selection:

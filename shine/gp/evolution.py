@@ -147,6 +147,7 @@ def evolve(
     save: Callable[[State], None] = forget,
     arrivals: Callable[[], Population | None] = nobody,
     pool: Pool | None = None,
+    continued: bool = False,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
@@ -177,14 +178,17 @@ def evolve(
     state : State, optional
         The run goes on from this state as if it had never stopped. The random generator of the state replaces `rng`.
     save : callable
-        Called with the `State` after each epoch, before the report. Taking a state costs nothing: it shares the
-        run's arrays, which never change.
+        Called with the `State` after each whole epoch, before the report. An epoch of several islands that the limit of
+        generations or of the loss cuts short is passed again by a run that goes on: cut in two, it might end
+        otherwise. Taking a state costs nothing: it shares the run's arrays, which never change.
     arrivals : callable
         Asked before each save for individuals from outside, such as a formula that the user wrote. They are scored,
         with fitted constants, and join the first island; the same limits hold as for `initial`.
     pool : Pool, optional
         Where several islands pass their epochs, and what the seeding looks for; without it, in this process. It changes
         no bit of the outcome. All that the search uses must then be picklable.
+    continued : bool
+        Whether epochs end at the limit of generations in longer runs too, because another sample of the rows follows.
 
     Returns
     -------
@@ -208,7 +212,9 @@ def evolve(
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     world = World(primitives, settings, evaluator, fitter, errors, description, stop.loss)
     elsewhere = None if pool is None or settings.islands == 1 else Elsewhere(pool)
-    run = _Run(world, stop, rng, clock, began, deadline, archive, elsewhere or Here(clock, deadline), arrivals)
+    run = _Run(
+        world, stop, rng, clock, began, deadline, archive, elsewhere or Here(clock, deadline), arrivals, continued
+    )
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
     try:
         reason = run.complete(first, report, save)
@@ -233,10 +239,12 @@ class _Run:
         archive: Archive,
         passing: Passing,
         arrivals: Callable[[], Population | None],
+        continued: bool,
     ) -> None:
         self.world, self.stop, self.rng, self.archive = world, stop, rng, archive
         self.clock, self.began, self.deadline = clock, began, deadline
-        self.passing, self.arrivals = passing, arrivals
+        self.passing, self.arrivals, self.continued = passing, arrivals, continued
+        self.whole = True
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = 0
         self.stagnation = Stagnation()
@@ -260,7 +268,8 @@ class _Run:
             while True:
                 islands = self._with_arrivals(islands)
                 stagnant = self._stagnant()
-                save(self._state(islands))
+                if self.whole:
+                    save(self._state(islands))
                 enough = report(self._progress()) is True
                 if self.archive.solved(self.stop.loss, self.world.description):
                     return "loss"
@@ -306,8 +315,9 @@ class _Run:
     def _to_next_epoch(self) -> int:
         """Generations that the islands pass apart."""
         generations = min(self.length - self._in_epoch, self.interval - self.generation % self.interval)
-        left = None if self.stop.generations is None else self.stop.generations - self.generation
-        return generations if left is None else min(generations, left)
+        left = generations if self.stop.generations is None else self.stop.generations - self.generation
+        self.whole = generations <= left or self.continued
+        return min(generations, left)
 
     def _passed(self, starts: Sequence[Island | Founding], before: Sequence[Island], generations: int) -> list[Island]:
         """The islands after an epoch.
@@ -323,6 +333,7 @@ class _Run:
         ended, latest = "", 0
         for number, passed in enumerate(self.passing(self.world, epochs)):
             self._take(number, passed)
+            self.whole &= passed.generations == generations
             ended, latest = passed.ended or ended, max(latest, passed.generations)
             if passed.island is not None:
                 after.append(passed.island)
@@ -333,6 +344,7 @@ class _Run:
         if ended == "seconds":
             raise OutOfTime
         self.generation += latest
+        self.whole &= len(after) == len(epochs)
         return [*after, *before[len(after) :]]
 
     def _take(self, number: int, passed: Passed) -> None:

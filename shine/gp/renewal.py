@@ -85,12 +85,12 @@ def evolve(
             save(found)
         latest = found
 
+    # A state is as its last generation was made. Where a sample ends, that generation is reported on the ended sample.
+    number = 0 if state is None or not interval else max(state.generation - 1, 0) // interval
     while True:
-        done = 0 if latest is None else latest.generation
-        number = done // interval if interval else 0
         view = views(number)
-        if latest is not None and interval and done and done % interval == 0:
-            latest, skipped = renewed(latest, view, clock), done
+        if latest is not None and number and latest.generation == number * interval:
+            latest, skipped = renewed(latest, view, clock), latest.generation
         end = (number + 1) * interval if interval else math.inf
         outcome = evolution.evolve(
             view.evaluator,
@@ -105,12 +105,14 @@ def evolve(
             state=latest,
             save=keep,
             clock=clock,
+            continued=end <= last,
             **options,
         )
         if outcome.stopped_by != "generations" or outcome.generations >= last:
             return outcome
         if asked:
             return replace(outcome, stopped_by="callback")
+        number += 1
 
 
 def renewed(state: State, view: View, clock: Callable[[], float] = time.monotonic) -> State:

@@ -81,6 +81,7 @@ class Scorer:
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         values = population.values[first]
+        archive = self.archive
         slices: list[tuple[Scores, Scores]] = []
         left = unknown
         while len(left):
@@ -90,10 +91,13 @@ class Scorer:
             slices.append((before, after))
         if self._clock() >= self._deadline:
             raise OutOfTime
-        # The slices depend on the clock; the order of the memory must not.
+        # The slices depend on the clock; the order of the memory must not, nor which of equals stays in the archive.
         before = Scores.concatenate([before for before, _ in slices])
         after = Scores.concatenate([after for _, after in slices])
-        fitted = replace(population.take(first[unknown]), values=values[unknown])
+        new = population.take(first[unknown])
+        fitted = replace(new, values=values[unknown])
+        if self._fitter is not None and len(slices) > 1:
+            self.archive = archive.updated(new, before).updated(fitted, after)
         self._remember(keys[unknown], before, fitted, after)
         losses: Floats = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses

@@ -18,6 +18,7 @@ from shine.lang.program.arguments import Shape
 from shine.lang.program.program import Program
 from shine.lang.program.stages import Stage, stages
 from shine.llvm import Engine
+from shine.llvm.target import register_bytes
 from shine.typing import AnyArray
 
 OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
@@ -53,7 +54,7 @@ def rows_ir(program: Program, opt_level: int, vector: int | None) -> str:
     """
     module = ir.Module(name=f"{program.name}.rows")
     for number, stage in enumerate(_stages(program, opt_level)):
-        emit_program_rows(module, stage.program, _name(number), vector or vector_bytes(stage.program))
+        emit_program_rows(module, stage.program, _name(number), vector or vector_bytes(stage.program, register_bytes()))
     return str(module)
 
 

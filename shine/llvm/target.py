@@ -32,6 +32,17 @@ def host_cpu() -> tuple[str, str]:
     return str(llvm.get_host_cpu_name()), str(llvm.get_host_cpu_features().flatten())
 
 
+_REGISTERS = {"+avx512f": 64, "+avx": 32}
+"""Bytes of the widest vector register by the feature that brings it; 16 without any."""
+
+
+@cache
+def register_bytes() -> int:
+    """Bytes of a vector register of the host."""
+    features = host_cpu()[1].split(",")
+    return next((size for feature, size in _REGISTERS.items() if feature in features), 16)
+
+
 def target_machine(
     triple: str | None = None, cpu: str | None = None, features: str = "", level: int = 2, *, jit: bool = False
 ) -> llvm.TargetMachine:

@@ -96,7 +96,8 @@ def resume_job(
     """Go on with the run in a folder from its last checkpoint.
 
     The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
-    that has reached a limit is finished, and its result is returned; with a higher limit it goes on.
+    that has reached a limit is finished, and its result is returned; with a higher limit it goes on, and ends like one
+    run of that limit, except that its seeding and the choice of its noise knew the lower one.
 
     Parameters
     ----------

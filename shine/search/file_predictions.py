@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shine.data.stream_writers import checked_target, keep_apart, writer_of
 from shine.errors import DataError
 from shine.inference.bands import Kind
 from shine.search.model import Model
+from shine.search.template_model import TemplateModel
 from shine.typing import Floats
 
 PREDICTION, ENDS = "prediction", ("low", "high")
@@ -71,7 +73,7 @@ def predict_file(
     part = out.with_name(f".{out.stem}.part{out.suffix}")
     names = model.tree.parameters
     used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
-    known = preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
+    known = preparation or _preparation(model)
     try:
         with writer_of(part, headings, stream.rows) as write:
             ends: dict[str, list[float]] = {}
@@ -91,12 +93,30 @@ def predict_file(
     return stream.rows
 
 
+def _preparation(model: Model) -> Preparation:
+    """How columns become numbers for a formula that was found in arrays: only groups may have texts as names."""
+    plain = plain_preparation({name: model.headings.get(name, name) for name in model.tree.parameters})
+    groups = model.law.groups if isinstance(model, TemplateModel) else None
+    if groups is None or groups.labels is None:
+        return plain
+    label_of = dict(zip(groups.values, groups.labels, strict=True))
+    # A text that no row of the search had any more has a number, but is no group.
+    labels = tuple(label_of.get(float(number), "") for number in range(int(groups.values[-1]) + 1))
+    columns = (
+        replace(column, kind="ordinal", categories=labels) if column.name == groups.column else column
+        for column in plain.columns
+    )
+    return replace(plain, columns=tuple(columns))
+
+
 def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | None, kind: Kind) -> dict[str, Floats]:
     """Predictions for some rows, NaN where a value is missing; and the ends of intervals."""
     count = len(next(iter(columns.values())))
     gone = np.logical_or.reduce([np.isnan(column) for column in columns.values()])
     nothing = np.zeros(count)
     every = [columns.get(name, nothing) for name in model.tree.parameters]
+    if set(model.categories) & columns.keys():
+        model.with_group_numbers(np.column_stack(every)[~gone])  # raises an error for unknown groups
     with np.errstate(all="ignore"):
         values = np.array(np.broadcast_to(model.kernel(*every), (count,)))
     values[gone] = np.nan

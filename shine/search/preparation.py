@@ -27,6 +27,7 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of, tape_from_tree
 from shine.lang.tree import Primitive, Tree
 from shine.lang.vocabulary import primitive_table
+from shine.parallel import Pool
 from shine.search.lines import without_line
 from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
@@ -145,6 +146,8 @@ def seeded(
     rng: np.random.Generator,
     deadline: float,
     work: float,
+    *,
+    pool: Pool | None = None,
 ) -> Guesses:
     """Guesses that the seeding finds (see `shine.gp.seeding`).
 
@@ -163,6 +166,7 @@ def seeded(
         max_size=settings.max_size,
         max_depth=settings.max_depth,
         linear_scaling=linear_scaling,
+        pool=pool,
     )
 
 

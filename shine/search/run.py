@@ -96,7 +96,7 @@ def search(
     visitor : Visitor, optional
         Watches the search, and may put formulas into it, hold it up, and end it.
     pool : Pool, optional
-        Workers that share the islands (see `shine.parallel.opened`). They change no bit of the front.
+        Workers that share the islands and the seeding (see `shine.parallel.opened`). They change no bit of the front.
 
     Returns
     -------
@@ -170,7 +170,9 @@ def search(
         stop,
         rng,
         initial=task.guesses,
-        seeding=partial(seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads),
+        seeding=partial(
+            seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads, pool=pool
+        ),
         clock=clock,
         report=reported,
         state=state,
@@ -331,7 +333,8 @@ def evolve(
         Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
         printed. One can pause it there, end it, and put formulas in.
     workers : int, optional
-        Processes on this machine that share the islands; see docs/parallel.md. Their number does not change the result.
+        Processes on this machine that share the islands and the seeding; see docs/parallel.md. Their number does not
+        change the result.
     executor : Executor, dask.distributed.Client, str or int, optional
         In place of `workers`: any executor of PEP 3148, a Dask client, or the address of a Dask scheduler.
     **settings

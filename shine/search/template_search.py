@@ -185,7 +185,7 @@ def template_search(
         if evolving.constant_steps
         else None,
         initial=guessed(settings.guesses, composition),
-        seeding=template_seeding(composition, sample, evolving, loss, threads),
+        seeding=template_seeding(composition, sample, evolving, loss, threads, pool),
         description=description,
         clock=clock,
         report=reported,

@@ -24,6 +24,7 @@ from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
+from shine.parallel import Pool
 from shine.search.preparation import SEEDING_ROWS, guesses_on
 from shine.search.template_rough_fits import RoughFit, fitted_individual, with_fitted_parameters
 from shine.search.template_rough_functions import rough_functions
@@ -52,7 +53,12 @@ _PAIRED = 30
 
 
 def template_seeding(
-    composition: Composition, sample: Dataset, settings: EvolutionSettings, loss: Loss, threads: int
+    composition: Composition,
+    sample: Dataset,
+    settings: EvolutionSettings,
+    loss: Loss,
+    threads: int,
+    pool: Pool | None = None,
 ) -> Seeding | None:
     """What looks for guesses of the unknown functions; None if the template cannot be solved for them.
 
@@ -63,13 +69,15 @@ def template_seeding(
     settings : EvolutionSettings
     loss : Loss
     threads : int
+    pool : Pool, optional
+        Workers that share the searches.
     """
     template = composition.template
     if len(template.outputs) > 1:
         return None
 
     def seeded(rng: np.random.Generator, deadline: float, work: float) -> Guesses:
-        looking = _Looking(composition, settings, threads, rng, deadline, work)
+        looking = _Looking(composition, settings, threads, rng, deadline, work, pool)
         rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
@@ -91,6 +99,7 @@ class _Looking:
     rng: np.random.Generator
     deadline: float
     work: float
+    pool: Pool | None
 
     def rounds(self, fits: Sequence[RoughFit], rows: Dataset, loss: Loss) -> Guesses:
         """Guesses from rough fits, the best first, and then from the best guesses themselves."""
@@ -155,6 +164,7 @@ class _Looking:
             max_size=slot.max_size,
             max_depth=slot.max_depth,
             linear_scaling=values.up_to_line,
+            pool=self.pool,
         )
         return replace(found, candidates=_simplified(found.candidates, slot))
 

@@ -1,11 +1,14 @@
 """Damaged graph files: each must become a program or one GraphImportError, quickly and in little memory.
 
     python tests/campaigns/fuzz_graphs.py --files 1000000 --folder fuzz
+    python tests/campaigns/fuzz_graphs.py --files 100000 --folder fuzz_modules --of modules
 
-Starts from the fixtures of the tests; `helpers/damaged_graphs.py` damages them. A file follows from the seed and its
-number alone. Worker processes with a limit on memory read the files, so that a crash is noticed and named. The folder
-keeps which blocks are done, and every file that did something wrong. Run again with the same folder, the campaign goes
-on where it was.
+Starts from the fixtures of the tests; `helpers/damaged_graphs.py` damages them. With `--of modules` they are graphs of
+tensors, with their configurations and checkpoints, damaged by `helpers/damaged_modules.py`, and with `--of onnx` models
+of ONNX (`helpers/damaged_models.py`); both become modules. A file
+follows from the seed and its number alone. Worker processes with a limit on memory read the files, so that a crash is
+noticed and named. The folder keeps which blocks are done, and every file that did something wrong. Run again with the
+same folder, the campaign goes on where it was.
 """
 
 from __future__ import annotations
@@ -25,21 +28,28 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, when this is run as a script
 
-from helpers.damaged_graphs import FIXTURES, Corpus, judged
-
-from shine.frontends.graphdef import load_graph
+from helpers import damaged_graphs, damaged_models, damaged_modules
 
 BLOCK = 1000
+
+SUBJECTS: dict[str, tuple[Callable[[], Any], Callable[[bytes], tuple[str, str]]]] = {
+    "programs": (lambda: damaged_graphs.Corpus(damaged_graphs.FIXTURES), damaged_graphs.judged),
+    "modules": (damaged_modules.ModuleCorpus, damaged_modules.judged),
+    "onnx": (damaged_models.ModelCorpus, damaged_models.judged),
+}
+"""The corpus that is damaged, and the judge of how it is read."""
 
 
 SECONDS = 5.0
 """Seconds a file may take."""
 
 
-def work(connection: Connection, current: Any, seed: int, megabytes: int) -> None:
+def work(connection: Connection, current: Any, subject: str, seed: int, megabytes: int) -> None:
     """A worker process: receives ranges of numbers and sends back its findings."""
-    corpus = Corpus(FIXTURES)
-    load_graph(corpus.contents[0])
+    make_corpus, judged = SUBJECTS[subject]
+    corpus = make_corpus()
+    for position in range(20):  # the modules that reading needs are loaded here
+        judged(corpus.file(seed, position))
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + (megabytes << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -77,10 +87,10 @@ def general(message: str) -> str:
 class Worker:
     """A worker process and its present range."""
 
-    def __init__(self, context: Any, seed: int, megabytes: int) -> None:
+    def __init__(self, context: Any, subject: str, seed: int, megabytes: int) -> None:
         self.connection, other = context.Pipe()
         self.current = context.Value("q", -1, lock=False)
-        self.process = context.Process(target=work, args=(other, self.current, seed, megabytes), daemon=True)
+        self.process = context.Process(target=work, args=(other, self.current, subject, seed, megabytes), daemon=True)
         self.process.start()
         other.close()
         self.task = (0, 0)
@@ -148,7 +158,7 @@ def named(message: str) -> str:
     return "_".join(words[:8])
 
 
-def keep(folder: Path, contents: Sequence[bytes]) -> None:
+def keep(folder: Path, contents: Sequence[bytes], judged: Callable[[bytes], tuple[str, str]]) -> None:
     """Write a corpus of small files with different messages, and the messages."""
     folder.mkdir(parents=True, exist_ok=True)
     expected: dict[str, str] = {}
@@ -168,6 +178,7 @@ def keep(folder: Path, contents: Sequence[bytes]) -> None:
 def main() -> int:
     """Run or go on with a campaign."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--of", choices=SUBJECTS, default="programs", help="what is read")
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -190,7 +201,7 @@ def main() -> int:
         examples.update({reason: position for reason, position in line["examples"].items() if reason not in examples})
         found += [(position, message) for position, message in line["found"]]
         slowest, peak = max(slowest, line["slowest"]), max(peak, line["peak"])
-    corpus = Corpus(FIXTURES)
+    corpus = SUBJECTS[options.of][0]()
     began, before = time.monotonic(), sum(counts.values())
 
     def report(
@@ -225,7 +236,7 @@ def main() -> int:
     context = multiprocessing.get_context("spawn")
     campaign(
         remaining(options.files, done),
-        lambda: Worker(context, options.seed, options.megabytes),
+        lambda: Worker(context, options.of, options.seed, options.megabytes),
         options.workers,
         report,
     )
@@ -235,7 +246,11 @@ def main() -> int:
     for position, message in found:
         print(f"WRONG {position}: {message}")
     if options.keep is not None:
-        keep(options.keep, [corpus.file(options.seed, position) for position in sorted(examples.values())])
+        keep(
+            options.keep,
+            [corpus.file(options.seed, position) for position in sorted(examples.values())],
+            SUBJECTS[options.of][1],
+        )
     return int(bool(found))
 
 

@@ -51,6 +51,7 @@ def test_a_run_starts_from_the_graph_and_goes_on_without_it(seeded: Path) -> Non
     assert (gone_on.exit_code, gone_on.stdout) == (0, "a*b\n")
 
 
+@pytest.mark.slow
 def test_the_pendulum_gets_better(tmp_path: Path) -> None:
     config = ROOT / "configs" / "pendulum.yaml"
     result = shine("evolve", config, "--out", tmp_path / "run", "--set", "stop.generations=15", "--quiet")

@@ -55,6 +55,15 @@ def test_the_name_says_the_format(run: Path, name: str) -> None:
         assert text == b"prediction\n12.0\n60.0\n"
 
 
+@pytest.mark.parametrize("name", ["out.xyz", "out.csv.7z", "out.parq"])
+def test_an_unknown_ending_of_the_output_is_wrong_usage(run: Path, name: str) -> None:
+    Path("data.csv").write_text("a,b\n3,4\n")
+    result = shine("predict", run, "data.csv", "--out", name)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {name}: data files end in one of .csv, .tsv, ")
+    assert not Path(name).exists()
+
+
 @pytest.mark.slow
 def test_parquet_in_is_parquet_out(run: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

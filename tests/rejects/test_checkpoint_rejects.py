@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 from shine.config import read_job
 from shine.errors import ExportError, ShineError
@@ -168,7 +167,7 @@ def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) ->
         ("islands.sizes", sizes + 100, "are not formulas"),
         ("islands.losses", np.full_like(arrays["islands.losses"], np.nan), "NaN or negative"),
         ("islands.losses", arrays["islands.losses"] * -1, "NaN or negative"),
-        ("islands.births", arrays["islands.births"] - 1, "must be 24 generations from 0 to 3"),
+        ("islands.births", arrays["islands.births"] - 1, "must be 24 generations from 0 to"),
         ("archive.codes", moved, "rows of other complexities|are not formulas"),
         ("archive.scores", scores[:, :2], "has the shape"),
         ("archive.scores", -1 - np.abs(scores), "NaN or negative"),
@@ -289,7 +288,8 @@ def contents(good: Checkpoint, seed: int) -> Iterator[bytes]:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
-@pytest.mark.parametrize("seed", mostly_slow(range(10), fast=[0]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
 def test_a_damaged_checkpoint_is_resumed_or_refused(seed: int, run: Path, good: Checkpoint, tmp_path: Path) -> None:
     every = contents(good, seed)
     outcomes = [resumed(run, next(every), tmp_path / "r") for _ in range(40)]

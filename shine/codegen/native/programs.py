@@ -29,16 +29,15 @@ _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
-def vector_bytes(program: Program) -> int:
-    """Bytes of a vector with which a program is fast on this host.
+def vector_bytes(program: Program, register: int) -> int:
+    """Bytes of a vector with which a program is fast on a processor whose vector registers have `register` bytes.
 
-    Programs with elementary functions get twice as many: their chains of operations are so long that more of them must
-    be in flight. Other programs would only spill the additional registers.
+    One register would leave the processor waiting for results: the chains of operations in a program are long. Programs
+    with elementary functions, whose chains are longest, get four, others two: they would only spill more.
     """
     used = {_function(node) for statement in program.statements for node in ast.walk(statement.value)}
     known = [program.functions[name] for name in used if name in program.functions]
-    long = any(operations_of(function)["elementary"] for function in known)
-    return 2 * VECTOR_BYTES if long else VECTOR_BYTES
+    return (4 if any(operations_of(function)["elementary"] for function in known) else 2) * register
 
 
 def _function(node: ast.AST) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -26,6 +26,9 @@ _FIELDS: dict[str, str] = {
     "int32": "int_val",
     "int64": "int64_val",
     "bool": "bool_val",
+    "uint8": "int_val",
+    "int16": "int_val",
+    "int8": "int_val",
 }
 """Field of a message for values given as numbers."""
 
@@ -64,19 +67,19 @@ class Tensor:
         return self.values.reshape(self.shape)
 
 
-def dtype_name(number: int) -> str:
-    """Shine's name of an element type.
+def dtype_name(number: int, dtypes: Mapping[int, str] = DTYPES) -> str:
+    """NumPy's name of an element type.
 
     Raises
     ------
     GraphImportError
-        If Shine has no such type.
+        If it is not among the types that are read.
     """
-    if number not in DTYPES:
-        supported = ", ".join(TYPE_NAMES[known] for known in DTYPES)
+    if number not in dtypes:
+        supported = ", ".join(TYPE_NAMES[known] for known in dtypes)
         name = TYPE_NAMES.get(number, f"number {number}")
         raise GraphImportError(f"element type {name} is not supported; supported are {supported}")
-    return DTYPES[number]
+    return dtypes[number]
 
 
 def shape_from_message(message: Any) -> Shape:
@@ -93,9 +96,16 @@ def shape_from_message(message: Any) -> Shape:
 
 
 class Tensors:
-    """The constants of a graph: each is read once, however often its function is called."""
+    """The constants of a graph: each is read once, however often its function is called.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    dtypes : mapping of int to str
+        Element types that are read, by TensorFlow's numbers.
+    """
+
+    def __init__(self, dtypes: Mapping[int, str] = DTYPES) -> None:
+        self.dtypes = dtypes
         self._known: dict[int, Tensor] = {}
         self._room = MAX_FILLED
 
@@ -103,14 +113,14 @@ class Tensors:
         """The constant with a key, read from its TensorProto the first time; see `tensor_from_message`."""
         if key not in self._known:
             written = message()
-            tensor = tensor_from_message(written, self._room)
+            tensor = tensor_from_message(written, self._room, self.dtypes)
             if not written.tensor_content and tensor.values.size > 1:
                 self._room -= tensor.values.size - len(getattr(written, _FIELDS[tensor.dtype]))
             self._known[key] = tensor
         return self._known[key]
 
 
-def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
+def tensor_from_message(message: Any, room: int = MAX_FILLED, dtypes: Mapping[int, str] = DTYPES) -> Tensor:
     """The constant in a TensorProto.
 
     Its values are bytes in little-endian order, or numbers; the last number is repeated to the end. Without values, all
@@ -121,13 +131,15 @@ def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
     message : TensorProto
     room : int
         Most elements made by repeating the last value, unless all elements are equal.
+    dtypes : mapping of int to str
+        Element types that are read, by TensorFlow's numbers.
 
     Raises
     ------
     GraphImportError
         If type, shape and number of values do not agree, or exceed Shine's limits.
     """
-    dtype = dtype_name(message.dtype)
+    dtype = dtype_name(message.dtype, dtypes)
     shape = shape_from_message(message.tensor_shape)
     if shape is None or None in shape:
         raise GraphImportError(f"the shape of a constant must be known, but is {shape_text(shape)}")

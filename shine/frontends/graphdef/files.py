@@ -43,23 +43,36 @@ Source = str | os.PathLike[str] | bytes
 """The path of a graph's file, or the content."""
 
 
-def read_message(source: Source) -> Any:
-    """The GraphDef in a file, as text or binary.
+def read_message(source: Source, kind: str = "GraphDef") -> Any:
+    """The message in a file, as text or binary.
+
+    Parameters
+    ----------
+    source : str, path or bytes
+    kind : str
+        GraphDef, or Config of the compiler.
 
     Raises
     ------
     GraphImportError
-        If it is not a GraphDef, or too large.
+        If it is no such message, or too large.
     """
-    content = source if isinstance(source, bytes) else _read(source)
+    content = source if isinstance(source, bytes) else content_of(source)
     if not content:
-        raise GraphImportError("it is empty; a GraphDef as text or binary is expected")
+        raise GraphImportError(f"it is empty; a {kind} as text or binary is expected")
     if len(content) > MAX_BYTES:
         raise GraphImportError(_too_large(len(content), MAX_BYTES))
-    return _from_binary(content) if _BINARY.search(content[:_SAMPLE]) else _from_text(content)
+    return _from_binary(content, kind) if _BINARY.search(content[:_SAMPLE]) else _from_text(content, kind)
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def content_of(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a regular file of at most `MAX_BYTES`.
+
+    Raises
+    ------
+    GraphImportError
+        If it cannot be read, or is no regular file, or too large.
+    """
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -83,24 +96,25 @@ def _too_large(size: int, limit: int, kind: str = "a graph") -> str:
     return f"it has {size} bytes; {kind} of at most {limit} is read"
 
 
-def _from_binary(content: bytes) -> Any:
+def _from_binary(content: bytes, kind: str) -> Any:
     formats = messages()
-    weight = parsed_size(content, formats.GraphDef.DESCRIPTOR)
+    made = getattr(formats, kind)
+    weight = parsed_size(content, made.DESCRIPTOR)
     if weight > MAX_MEMORY:
         raise GraphImportError(
             f"it holds so many fields that parsing it would take more than {MAX_MEMORY} bytes of memory"
         )
     try:
-        graph = formats.GraphDef.FromString(content)
+        message = made.FromString(content)
     except formats.DecodeError:
-        graph = None
-    if graph is None or not graph.node:
+        message = None
+    if kind == "GraphDef" and (message is None or not message.node):
         _reject_model(content)
-        if graph is None:
-            raise GraphImportError(
-                "it is not a GraphDef, neither as text nor as a protobuf message; it may be truncated, or no graph"
-            )
-    return graph
+    if message is None:
+        raise GraphImportError(
+            f"it is not a {kind}, neither as text nor as a protobuf message; it may be truncated, or another file"
+        )
+    return message
 
 
 def _reject_model(content: bytes) -> None:
@@ -118,23 +132,25 @@ def _reject_model(content: bytes) -> None:
             raise GraphImportError(f"it is a {name}, not a GraphDef; {_FREEZE}")
 
 
-def _from_text(content: bytes) -> Any:
+def _from_text(content: bytes, kind: str) -> Any:
     if len(content) > MAX_TEXT:
         raise GraphImportError(_too_large(len(content), MAX_TEXT, "text") + "; write it in the binary form")
     _check_text(content)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise GraphImportError(f"it is neither a binary GraphDef nor UTF-8 text: {error.reason}") from None
+        raise GraphImportError(f"it is neither a binary {kind} nor UTF-8 text: {error.reason}") from None
     formats = messages()
     if _OTHER_MODELS.match(text):
-        raise GraphImportError(f"it is a SavedModel or MetaGraphDef, not a GraphDef; {_FREEZE}")
-    graph = formats.GraphDef()
+        raise GraphImportError(f"it is a SavedModel or MetaGraphDef, not a {kind}; {_FREEZE}")
+    message = getattr(formats, kind)()
+    # Shine reads some fields of a graph, but all of a Config, which people write.
+    unknown = kind == "GraphDef"
     try:
-        formats.text_format.Parse(text, graph, allow_unknown_field=True, descriptor_pool=formats.pool)
+        formats.text_format.Parse(text, message, allow_unknown_field=unknown, descriptor_pool=formats.pool)
     except (formats.text_format.ParseError, ValueError) as error:
-        raise GraphImportError(f"it is not a GraphDef as text: {str(error)[:200]}") from None
-    return graph
+        raise GraphImportError(f"it is not a {kind} as text: {str(error)[:200]}") from None
+    return message
 
 
 def _check_text(content: bytes) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from shine.errors import GraphImportError
-from shine.frontends.graphdef.constants import dtype_name
+from shine.frontends.graphdef.constants import DTYPES, dtype_name
 from shine.frontends.graphdef.node import Node, bound
 from shine.frontends.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
-from shine.frontends.graphdef.values import Value
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
@@ -27,6 +26,8 @@ class Function:
         Each result in the body.
     steps : list of Step
     defaults : mapping of str to AttrValue
+    operations : frozenset of str
+        Ops of all nodes, including those that no result needs.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Function:
     references: tuple[Reference, ...]
     steps: list[Step]
     defaults: Mapping[str, Any]
+    operations: frozenset[str] = frozenset()
 
 
 class Library:
@@ -67,13 +69,19 @@ class Library:
             If the function does not exist or is malformed.
         """
         if node.op in _CALLS:
-            name, bindings = node.function()
-            if name not in self._messages:
-                raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
-        elif node.op in self._messages:
-            name, bindings = node.op, node.attributes()
-        else:
-            return None
+            return self.named(*node.function())
+        return self.named(node.op, node.attributes()) if node.op in self._messages else None
+
+    def named(self, name: str, bindings: Mapping[str, Any]) -> tuple[Function, Mapping[str, Any]]:
+        """A function, with the attributes of its call.
+
+        Raises
+        ------
+        GraphImportError
+            If it does not exist or is malformed.
+        """
+        if name not in self._messages:
+            raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
         if name not in self._functions:
             try:
                 self._functions[name] = self._function(name, self._messages[name])
@@ -101,15 +109,28 @@ class Library:
             references.append(reference)
         steps = ordered_steps(nodes, [reference.node for reference in references], arguments)
         defaults = {each.name: each.default_value for each in signature.attr if each.HasField("default_value")}
-        return Function(
-            name, tuple(signature.input_arg), tuple(signature.output_arg), tuple(references), steps, defaults
-        )
+        operations = frozenset(node.op for node in nodes.values())
+        results = tuple(signature.output_arg)
+        return Function(name, tuple(signature.input_arg), results, tuple(references), steps, defaults, operations)
+
+
+class Typed(Protocol):
+    """A value with an element type."""
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the type."""
+        ...
 
 
 def check_arguments(
-    declared: Sequence[Any], values: Sequence[Value], bindings: Mapping[str, Any], what: str = "argument"
+    declared: Sequence[Any],
+    values: Sequence[Typed],
+    bindings: Mapping[str, Any],
+    what: str = "argument",
+    dtypes: Mapping[int, str] = DTYPES,
 ) -> None:
-    """Check the arguments or the results of a call.
+    """Check the arguments or the results of a call; `dtypes` has the element types that are read.
 
     Raises
     ------
@@ -124,5 +145,6 @@ def check_arguments(
             if each.type_attr not in bindings:
                 raise GraphImportError(f"attr {shown(each.type_attr)}, the type of {shown(each.name)}, is missing")
             number = bound(bindings[each.type_attr], bindings).type
-        if value.dtype != dtype_name(number):
-            raise GraphImportError(f"{what} {shown(each.name)} is {value.dtype}, but must be {dtype_name(number)}")
+        expected = dtype_name(number, dtypes)
+        if value.dtype != expected:
+            raise GraphImportError(f"{what} {shown(each.name)} is {value.dtype}, but must be {expected}")

@@ -1,8 +1,9 @@
 """The protobuf messages that a graph is written in, without TensorFlow.
 
 The table lists the fields that Shine reads of TensorFlow's graph.proto, node_def.proto, attr_value.proto, tensor.proto,
-tensor_shape.proto, function.proto, op_def.proto, versions.proto, meta_graph.proto and saved_model.proto. Protobuf
-skips all other fields as unknown.
+tensor_shape.proto, function.proto, op_def.proto, versions.proto, meta_graph.proto and saved_model.proto; of the
+compiler's tf2xla.proto; and of tensor_bundle.proto, tensor_slice.proto and trackable_object_graph.proto, which
+checkpoints are made of. Protobuf skips all other fields as unknown.
 """
 
 from __future__ import annotations
@@ -43,6 +44,22 @@ _MESSAGES: dict[str, str] = {
     "VersionDef": "1 producer int32, 2 min_consumer int32, 3 bad_consumers int32*",
     "MetaGraphDef": "2 graph_def GraphDef",
     "SavedModel": "1 saved_model_schema_version int64, 2 meta_graphs MetaGraphDef*",
+    "Config": "1 feed Feed*, 2 fetch Fetch*, 3 variable Variable*, 4 conversion_options ConversionOptions",
+    "TensorId": "1 node_name string, 2 output_index int64",
+    "Feed": "1 id TensorId, 2 shape TensorShapeProto, 3 name string, 4 type DataType",
+    "Fetch": "1 id TensorId, 2 name string, 3 shape TensorShapeProto, 4 type DataType",
+    "Variable": "1 node_name string, 2 name string, 3 shape TensorShapeProto, 4 type DataType, 5 readonly bool",
+    "ConversionOptions": "1 custom_fake_quant_op_calls bool",
+    "BundleHeaderProto": "1 num_shards int32, 2 endianness int32, 3 version VersionDef",
+    "BundleEntryProto": (
+        "1 dtype DataType, 2 shape TensorShapeProto, 3 shard_id int32, 4 offset int64, 5 size int64, "
+        "6 crc32c fixed32, 7 slices TensorSliceProto*"
+    ),
+    "TensorSliceProto": "1 extent Extent*",
+    "Extent": "1 start int64, 2 length int64",
+    "TrackableObjectGraph": "1 nodes TrackableObject*",
+    "TrackableObject": "2 attributes SerializedTensor*",
+    "SerializedTensor": "1 name string, 2 full_name string, 3 checkpoint_key string",
 }
 """Fields of each message: number, name and type; ``*`` means repeated, ``map<T>`` maps names to T.
 
@@ -73,6 +90,10 @@ class Messages(NamedTuple):
     GraphDef: Any
     MetaGraphDef: Any
     SavedModel: Any
+    Config: Any
+    BundleHeaderProto: Any
+    BundleEntryProto: Any
+    TrackableObjectGraph: Any
     text_format: Any
     pool: Any
     DecodeError: type[Exception]
@@ -99,10 +120,10 @@ def messages() -> Messages:
     def message_class(name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
+    files = ("GraphDef", "MetaGraphDef", "SavedModel", "Config")
+    parts = ("BundleHeaderProto", "BundleEntryProto", "TrackableObjectGraph")
     return Messages(
-        GraphDef=message_class("GraphDef"),
-        MetaGraphDef=message_class("MetaGraphDef"),
-        SavedModel=message_class("SavedModel"),
+        **{name: message_class(name) for name in (*files, *parts)},
         text_format=text_format,
         pool=pool,
         DecodeError=message.DecodeError,

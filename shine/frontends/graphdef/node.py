@@ -69,7 +69,7 @@ class Node:
         """The storage type named by an attribute."""
         number = self.attribute(key, "type")
         try:
-            return dtype_name(number)
+            return dtype_name(number, self._tensors.dtypes)
         except GraphImportError as error:
             raise GraphImportError(f"attr {key!r}: {error}") from None
 
@@ -86,12 +86,12 @@ class Node:
         attributes = self._message.attr
         if "value" in attributes and attributes["value"].WhichOneof("value") == "placeholder":
             # Each call has its own constant.
-            return tensor_from_message(self.attribute("value", "tensor"), room=0)
+            return tensor_from_message(self.attribute("value", "tensor"), room=0, dtypes=self._tensors.dtypes)
         return self._tensors.read(id(self._message), lambda: self.attribute("value", "tensor"))
 
-    def function(self) -> tuple[str, Mapping[str, Any]]:
-        """The name of the function in attribute ``f``, and the attributes of the call."""
-        message = self.attribute("f", "func")
+    def function(self, key: str = "f") -> tuple[str, Mapping[str, Any]]:
+        """The name of the function in an attribute, and the attributes of the call."""
+        message = self.attribute(key, "func")
         return message.name, {key: bound(value, self._bindings) for key, value in message.attr.items()}
 
     def attributes(self) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.constants import Tensors
@@ -14,17 +14,8 @@ from shine.frontends.graphdef.files import Source, read_message
 from shine.frontends.graphdef.functions import Function, Library, check_arguments
 from shine.frontends.graphdef.node import Node
 from shine.frontends.graphdef.operations import rule
-from shine.frontends.graphdef.order import (
-    MAX_NODES,
-    PLACEHOLDERS,
-    Reference,
-    Step,
-    named_nodes,
-    ordered_steps,
-    parse_reference,
-    shown,
-    unread_nodes,
-)
+from shine.frontends.graphdef.order import MAX_NODES, PLACEHOLDERS, Step, named_nodes, ordered_steps, shown
+from shine.frontends.graphdef.outputs import Outputs, chosen, wanted_steps
 from shine.frontends.graphdef.values import Building, Value
 from shine.lang.program.program import Program
 
@@ -85,7 +76,7 @@ def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] 
     nodes = named_nodes(message.node)
     if not nodes:
         raise GraphImportError("the graph has no nodes")
-    results, steps = _steps(nodes, outputs)
+    results, steps = wanted_steps(nodes, outputs)
     arguments, steps = _arguments(nodes, steps, inputs)
     building = Building(FUNCTIONS, message.versions.producer, arguments)
     values = _Evaluation(Library(message.library), building).run(steps)
@@ -95,7 +86,7 @@ def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] 
         if outputs is None and len(found) != 1:
             labelled += [(f"{label}:{index}", value) for index, value in enumerate(found)]
         else:
-            labelled.append((label, _chosen(values, reference)))
+            labelled.append((label, chosen(values, reference)))
     if not labelled:
         raise GraphImportError("the graph has no results: its last nodes have no outputs; name some with outputs=")
     program = building.builder.finish([(label, building.name(value), value.dtype) for label, value in labelled], name)
@@ -103,36 +94,6 @@ def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] 
     order = {label: position for position, label in enumerate(arguments)}
     parameters = sorted(program.parameters, key=lambda parameter: order.get(parameter.label, len(order)))
     return replace(program, parameters=tuple(parameters))
-
-
-def _steps(nodes: Mapping[str, Any], outputs: Sequence[str] | None) -> tuple[list[tuple[str, Reference]], list[Step]]:
-    """The results by label, and the nodes they need."""
-    if outputs is None:
-        names = unread_nodes(nodes)
-        # Ordering all nodes also finds a loop that no result needs.
-        steps = ordered_steps(nodes, names, others=nodes)
-        if not names:
-            raise GraphImportError("the graph has no results: every node is read by another; name some with outputs=")
-        return [(name, Reference(name, None, 0)) for name in names], steps
-    if not outputs:
-        raise GraphImportError("outputs is empty; name at least one node")
-    if len(set(outputs)) < len(outputs):
-        raise GraphImportError("an output is listed twice")
-    results = []
-    for label in outputs:
-        try:
-            reference = parse_reference(label)
-        except GraphImportError as error:
-            raise GraphImportError(f"output {error}") from None
-        if reference.node not in nodes:
-            raise GraphImportError(f"there is no node {shown(reference.node)}; {_some(nodes)}")
-        results.append((label, reference))
-    return results, ordered_steps(nodes, [reference.node for _, reference in results])
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    listed = list(names)[:20]
-    return f"nodes are {', '.join(map(shown, listed))}{', ...' if len(names) > len(listed) else ''}"
 
 
 def _arguments(
@@ -155,19 +116,12 @@ def _arguments(
     return list(inputs), [*(step for step in others if step.node.name not in present), *steps]
 
 
-class _Outputs(NamedTuple):
-    """The outputs of a node; after a call of a function, with the names of its results."""
-
-    values: Sequence[Value]
-    names: Sequence[str] = ()
-
-
 @dataclass
 class _Frame:
     """A graph or a function while it is evaluated."""
 
     steps: Iterator[Step]
-    values: dict[str, _Outputs]
+    values: dict[str, Outputs[Value]]
     bindings: Mapping[str, Any]
     function: Function | None = None
     call: Node | None = None
@@ -183,7 +137,7 @@ class _Evaluation:
         self._active: set[str] = set()
         self._count = 0
 
-    def run(self, steps: Sequence[Step]) -> dict[str, _Outputs]:
+    def run(self, steps: Sequence[Step]) -> dict[str, Outputs[Value]]:
         """The outputs of every node by its name."""
         outermost = _Frame(iter(steps), {}, {})
         stack = [outermost]
@@ -215,37 +169,24 @@ class _Evaluation:
             raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of each called function")
         if frame.function is not None and node.op in PLACEHOLDERS:
             raise GraphImportError("a function cannot have placeholders, only arguments")
-        inputs = [_chosen(frame.values, reference) for reference in step.inputs]
+        inputs = [chosen(frame.values, reference) for reference in step.inputs]
         called = self.library.called(node)
         if called is None:
-            frame.values[node.name] = _Outputs(rule(node.op)(self.building, node, inputs))
+            frame.values[node.name] = Outputs(rule(node.op)(self.building, node, inputs))
             return None
         function, bindings = called
         if function.name in self._active:
             raise GraphImportError(f"function {shown(function.name)} calls itself, which is not supported")
         check_arguments(function.arguments, inputs, bindings)
         self._active.add(function.name)
-        arguments = {each.name: _Outputs([value]) for each, value in zip(function.arguments, inputs, strict=True)}
+        arguments = {each.name: Outputs([value]) for each, value in zip(function.arguments, inputs, strict=True)}
         return _Frame(iter(function.steps), arguments, bindings, function, node)
 
-    def _returned(self, frame: _Frame) -> _Outputs:
+    def _returned(self, frame: _Frame) -> Outputs[Value]:
         function = frame.function
         assert function is not None and frame.call is not None
         self._active.discard(function.name)
-        values = [_chosen(frame.values, reference) for reference in function.references]
+        values = [chosen(frame.values, reference) for reference in function.references]
         check_arguments(function.results, values, frame.bindings, "result")
         by_name = frame.call.op == function.name
-        return _Outputs(values, [each.name for each in function.results] if by_name else ())
-
-
-def _chosen(values: Mapping[str, _Outputs], reference: Reference) -> Value:
-    found, names = values[reference.node]
-    index = reference.number
-    if reference.output is not None and names:
-        if reference.output not in names:
-            raise GraphImportError(f"{shown(reference.node)} has no output {shown(reference.output)}")
-        index += names.index(reference.output)
-    if index >= len(found):
-        plural = "s" * (len(found) != 1)
-        raise GraphImportError(f"{shown(reference.node)} has no output {index}; it has {len(found)} output{plural}")
-    return found[index]
+        return Outputs(values, [each.name for each in function.results] if by_name else ())

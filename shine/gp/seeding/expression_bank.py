@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,12 @@ class ExpressionBank:
         self._leaves: dict[int, Nodes] = {}
         self._multipliers = rng.integers(1, 2**62, rows, dtype=np.int64) * 2 + 1
         self._seen = np.zeros(0, np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its members: in another process it is searched, and does not grow."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_rng", "_multipliers", "_seen")}
+        arrays = {name: value[: self.count] for name, value in state.items() if isinstance(value, np.ndarray)}
+        return {**state, **arrays, "capacity": self.count}
 
     @property
     def full(self) -> bool:

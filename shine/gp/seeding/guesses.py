@@ -15,12 +15,14 @@ from shine.gp.seeding.candidate_pool import CandidatePool, LinearizerOf, Predict
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.effort import Effort
 from shine.gp.seeding.formula_writer import Nodes, Writer, constant, tape
+from shine.gp.seeding.looks import Looking
 from shine.gp.seeding.relevant_features import relevant_features
 from shine.gp.seeding.rounds import Rounds
 from shine.gp.seeding.skeletons import Rows
 from shine.gp.seeding.symmetries import systems
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
+from shine.parallel import Pool
 from shine.typing import Floats, Indices, Mask
 
 FEWEST_HELD_OUT = 40
@@ -115,6 +117,7 @@ def find_guesses(
     clock: Callable[[], float] = time.monotonic,
     deadline: float = float("inf"),
     work: float = float("inf"),
+    pool: Pool | None = None,
 ) -> Guesses:
     """Look for formulas to start from: small expressions, with constants solved for in closed form.
 
@@ -145,6 +148,8 @@ def find_guesses(
     work : float
         Most members that searches look at, all searches together (see `shine.gp.seeding.effort`): a limit that does not
         depend on the clock.
+    pool : Pool, optional
+        Workers that share the searches (see `shine.parallel.opened`). They change no bit of the guesses.
 
     Returns
     -------
@@ -162,7 +167,7 @@ def find_guesses(
     rows = Rows(columns[:, counted], target[counted], given[counted] / given[counted].sum())
     writer = Writer(primitives)
     training, held_out, screened = _split(len(counted), settings.rows, rng)
-    pool = CandidatePool(
+    candidates = CandidatePool(
         rows,
         training,
         held_out,
@@ -175,6 +180,7 @@ def find_guesses(
         linearizer_of,
     )
     effort = Effort(lambda: clock() >= deadline, work)
+    looking = Looking(pool, effort, rng, lambda: deadline - clock())
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
@@ -184,18 +190,20 @@ def find_guesses(
         if all(_varies(rows.target[which], rows.weights[which]) for which in used) and len(chosen):
             features = Coordinates.of_features(rows.columns, chosen)
             reduced: list[Coordinates] = []
-            with pool.surviving("symmetries"):
+            with candidates.surviving("symmetries"):
                 reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-            rounds = Rounds(pool, screened, chosen, settings.members, rng, effort)
+            rounds = Rounds(candidates, screened, chosen, settings.members, rng, effort, looking)
             parts = rounds.run([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True
-    if not pool.unexplained:
+    if not candidates.unexplained:
         mean = constant(float(dot(rows.target, rows.weights)))
-        pool.keep(mean, "constant", 1.0 if _varies(rows.target, rows.weights) else 0.0)
-    population, unexplained, kinds = pool.chosen(settings.candidates)
-    blocks, scores = _parts(pool, parts, settings.parts, max_size)
-    return Guesses(population, unexplained, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))
+        candidates.keep(mean, "constant", 1.0 if _varies(rows.target, rows.weights) else 0.0)
+    population, unexplained, kinds = candidates.chosen(settings.candidates)
+    blocks, scores = _parts(candidates, parts, settings.parts, max_size)
+    return Guesses(
+        population, unexplained, kinds, blocks, scores, candidates.exact, interrupted, tuple(candidates.failures)
+    )
 
 
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Mask, Indices]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +15,13 @@ from shine.gp.seeding.candidate_pool import CandidatePool
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.effort import Effort
-from shine.gp.seeding.estimates import Estimate, most_promising
 from shine.gp.seeding.expression_bank import SEVERAL_LEAVES, ExpressionBank
-from shine.gp.seeding.formula_writer import Nodes, Unwritable
+from shine.gp.seeding.formula_writer import Nodes
+from shine.gp.seeding.looks import Blocks, Look, Looking, Mishap, Point, Seen, Turn
 from shine.gp.seeding.monomial_projection import beyond_monomials
 from shine.gp.seeding.one_coordinate import one_coordinate_systems
 from shine.gp.seeding.screen import Screen
-from shine.gp.seeding.search_table import EARLY_ROUNDS, Search, searches_of
-from shine.gp.seeding.skeletons import Skeleton
+from shine.gp.seeding.search_table import EARLY_ROUNDS, searches_of
 from shine.gp.seeding.target_views import values_of
 from shine.gp.stagnation import Stagnation
 from shine.typing import Floats, Indices
@@ -36,13 +35,6 @@ BLOCKS_A_ROUND = 100
 MOST_COORDINATES = 1500
 """Most members of a small bank that are tried as the only coordinate."""
 
-EXACT = 1e-24
-"""Share of variance unexplained below which an estimate is exact to within rounding."""
-
-MOST_EXACT = 6
-"""Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is needed.
-Completing takes most of the time of a short stage."""
-
 FIRST_BANK = 40
 """Members of the first bank for each coordinate, about."""
 
@@ -55,9 +47,6 @@ close to any smooth function, and the law is a member of the next bank."""
 
 SHORT = 8
 """Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
-
-ESTIMATES_BETWEEN_LOOKS = 64
-"""Estimates after which a search looks at the clock."""
 
 DEPENDENT = 1e-12
 """Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
@@ -79,6 +68,8 @@ class Rounds:
     rng : numpy.random.Generator
     effort : Effort
         When to stop.
+    looking : Looking
+        Does the searches, here or on workers.
     """
 
     pool: CandidatePool
@@ -87,6 +78,7 @@ class Rounds:
     capacity: int
     rng: np.random.Generator
     effort: Effort
+    looking: Looking
 
     @property
     def over(self) -> bool:
@@ -107,33 +99,63 @@ class Rounds:
             Building blocks with the share of a view's variance that each explains.
         """
         blocks: dict[Nodes, float] = {}
+        stagnation, count, waited = Stagnation(), 0, 0
+        if self.over:
+            return blocks
+        with closing(self.looking(self._plan(systems))) as points:
+            for point, see in points:
+                if isinstance(point, Look):
+                    if not self._may_look(point):
+                        break
+                    self._take_in(point, see)
+                    if point.search.fill is not None and self.over:
+                        break
+                elif isinstance(point, Mishap):
+                    with self.pool.surviving(point.step):
+                        raise point.error
+                elif isinstance(point, Blocks):
+                    for nodes, share in point.shares.items():
+                        blocks[nodes] = max(share, blocks.get(nodes, 0.0))
+                    if self.over:
+                        break
+                else:
+                    count += 1
+                    stagnation = stagnation.after(self.pool.shortest[0], count)
+                    waited = waited + 1 if self.pool.nearly_exact else 0
+                    if self.over or waited >= ROUNDS_OF_NEARLY:
+                        break
+                    if self._stagnant(stagnation, count, EARLY_ROUNDS * point.banks):
+                        break
+        return blocks
+
+    def _plan(self, systems: list[Coordinates]) -> Iterator[Point]:
+        """What is done if nothing ends the stage: the smallest bank grows, then searches look at it."""
         # All banks are in memory together, and fewer coordinates need smaller ones.
         capacity = self.effort.capacity(self.capacity)
-        small = max(capacity // 2, 1)
-        bank = self._bank(capacity)
-        rounds = [self._rounds_of(systems[0], bank, blocks)]
-        rounds += [self._rounds_of(system, self._bank(small), blocks) for system in systems[1:]]
+        banks = [self._bank(capacity)]
+        banks += [self._bank(max(capacity // 2, 1)) for _ in systems[1:]]
+        rounds = [self._rounds_of(system, bank) for system, bank in zip(systems, banks, strict=True)]
         sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
-        stagnation, count, waited = Stagnation(), 0, 0
         sorted_by_members = False
-        while not self.over and waited < ROUNDS_OF_NEARLY and min(sizes) < np.inf:
-            if self._stagnant(stagnation, count, EARLY_ROUNDS * len(rounds)):
-                break
+        while min(sizes) < np.inf:
             if not sorted_by_members and sizes[0] > 0:
                 sorted_by_members = True
-                with self.pool.surviving("one coordinate"):
-                    found = self._of_one_coordinate(systems[0], bank)
-                    rounds += [self._rounds_of(system, self._bank(small), blocks) for system in found]
-                    sizes += [0.0] * len(found)
+                try:
+                    for system in self._of_one_coordinate(systems[0], banks[0]):
+                        banks.append(self._bank(max(capacity // 2, 1)))
+                        rounds.append(self._rounds_of(system, banks[-1]))
+                        sizes.append(0.0)
+                except Exception as error:
+                    yield Mishap("one coordinate", error)
             smallest = int(np.argmin(sizes))
-            size = np.inf
-            with self.pool.surviving("bank"):
-                size = next(rounds[smallest], np.inf)
-            sizes[smallest] = size
-            count += 1
-            stagnation = stagnation.after(self.pool.shortest[0], count)
-            waited = waited + 1 if self.pool.nearly_exact else 0
-        return blocks
+            try:
+                points = next(rounds[smallest], None)
+                sizes[smallest] = np.inf if points is None else banks[smallest].count
+                yield from points or ()
+            except Exception as error:
+                sizes[smallest] = np.inf
+                yield Mishap("bank", error)
+            yield Turn(len(rounds))
 
     def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
         """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
@@ -149,36 +171,52 @@ class Rounds:
         values = self.pool.values(nodes)
         return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, SYSTEMS_OF_ONE)
 
-    def _rounds_of(self, system: Coordinates, bank: ExpressionBank, blocks: dict[Nodes, float]) -> Iterator[int]:
-        """Search a bank each time it has grown; yields its size and adds to the building blocks."""
+    def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Point]]:
+        """The points of each round of a bank, which grows when the next is asked for."""
         system = system.on(self.screened)
         growth = BankGrowth(bank, system.values, system.nodes)
         screen: Screen | None = None
         for number, _ in enumerate(growth.rounds()):
-            if self.over or not bank.count:
+            if not bank.count:
                 return
             if screen is None:
                 screen = self._screen(bank, system)
             else:
                 screen.refresh()
-            for search in searches_of(number, len(system.nodes) == 1 or not self.pool.split):
-                if search.fill is not None:
-                    self._run_on_own_bank(search, search.fill, screen)
-                elif self._may_go_on():
-                    self._run(search, screen)
-                else:
-                    return
-            for nodes, share in _closest_members(screen, BLOCKS_A_ROUND).items():
-                blocks[nodes] = max(share, blocks.get(nodes, 0.0))
-            yield bank.count
+            yield self._points(number, screen)
 
-    def _may_go_on(self) -> bool:
-        """Whether another search of the same bank may run: a few do after a long exact formula, for a shorter one."""
+    def _points(self, number: int, screen: Screen) -> Iterator[Point]:
+        """The searches of a round, and last those on banks of their own, if there are several coordinates."""
+        system = screen.coordinates
+        searches = searches_of(number, len(system.nodes) == 1 or not self.pool.split)
+        for search in searches:
+            if search.fill is None:
+                yield Look(search, screen, screen.bank.count)
+        yield Blocks(_closest_members(screen, BLOCKS_A_ROUND))
+        for search in searches:
+            if search.fill is not None and len(system.values) > 1:
+                bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
+                search.fill(BankGrowth(bank, system.values, system.nodes))
+                yield Look(search, screen.over(bank), bank.count)
+
+    def _may_look(self, point: Look) -> bool:
+        """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT:
+            if self.pool.exact_size <= SHORT or point.search.fill is not None:
                 return False
             self.effort.note_exact()
         return not self.effort.is_over
+
+    def _take_in(self, point: Look, see: Callable[[], Seen]) -> None:
+        """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
+        self.effort.add_search(point.members)
+        seen = see()
+        with self.pool.surviving(point.search.name):
+            if seen.error is not None:
+                raise seen.error
+            self.pool.complete(seen.exact)
+            if not self.pool.exact:
+                self.pool.complete(seen.others)
 
     def _bank(self, capacity: int) -> ExpressionBank:
         """An empty bank."""
@@ -189,35 +227,6 @@ class Rounds:
         rows = self.pool.rows
         weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
         return Screen(bank, system, self._bases(system), rows.target[self.screened], weights, self.pool.writer)
-
-    def _run_on_own_bank(self, search: Search, fill: Callable[[BankGrowth], None], screen: Screen) -> None:
-        """Run a search on a bank of its own, if there are several coordinates."""
-        system = screen.coordinates
-        if self.over or len(system.values) < 2:
-            return
-        bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
-        fill(BankGrowth(bank, system.values, system.nodes))
-        if not self.over:
-            self._run(search, screen.over(bank))
-
-    def _run(self, search: Search, screen: Screen) -> None:
-        """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
-        self.effort.add_search(screen.bank.count)
-        with self.pool.surviving(search.name):
-            found = self._found(search, screen)
-            exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
-            self.pool.complete(_skeletons(exact))
-            if not self.pool.exact:
-                self.pool.complete(_skeletons([estimate for estimate in found if estimate not in exact]))
-
-    def _found(self, search: Search, screen: Screen) -> list[Estimate]:
-        """The best finds of a search before the time is up, the most promising first."""
-        found: list[Estimate] = []
-        for estimate in search.estimates(screen):
-            found.append(estimate)
-            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.effort.out_of_time():
-                break
-        return most_promising(found, len(self.screened))
 
     def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
         """Factors of monomials: features and coordinates without zeros, none a monomial of the others."""
@@ -235,15 +244,6 @@ class Rounds:
                 logs.append(own)
                 found.append((nodes, values))
         return found
-
-
-def _skeletons(estimates: list[Estimate]) -> list[Skeleton]:
-    """The skeletons of estimates that can be written."""
-    skeletons: list[Skeleton] = []
-    for estimate in estimates:
-        with suppress(Unwritable):
-            skeletons.append(estimate.skeleton())
-    return skeletons
 
 
 def _closest_members(screen: Screen, most: int) -> dict[Nodes, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Screen:
 
     Attributes
     ----------
+    given : tuple
+        What the screen was made of, besides the bank.
     target : ndarray of shape (n_rows,)
         Divided by the factor of the coordinates.
     chains : list of Chain
@@ -58,10 +61,11 @@ class Screen:
         The members' values.
     logs, log_lengths : ndarray of shape (n_members, n_rows) and (n_members,)
         The part of the members' logarithms that no monomial explains.
-    best_divisors : list of (float, int)
+    best_divisors : list of (float, int), optional
         Share of variance left unexplained after division of the target by a member, and that member; the best first.
-    triples_searched : int
-        Number of the simplest members whose triples were all searched already.
+        None until `factor_times_affine` has looked at these members.
+    distinct_before : int
+        Number of members distinct in sums before the bank has grown.
     """
 
     def __init__(
@@ -74,7 +78,7 @@ class Screen:
         writer: Writer,
     ) -> None:
         self.bank, self.coordinates, self.weights, self.writer = bank, coordinates, weights, writer
-        self._given = coordinates, bases, target, weights, writer
+        self.given = coordinates, bases, target, weights, writer
         self.target = target / coordinates.factor
         self.chains = target_views.chains(self.target, writer)
         self.product_chains = target_views.product_chains(self.target, writer)
@@ -82,25 +86,39 @@ class Screen:
         self.base_values = [values for _, values in bases]
         self.monomial_basis = monomial_basis(self.base_values, weights)
         self._errors = TargetErrors.of(target, weights)
-        self.best_divisors: list[tuple[float, int]] = []
-        self.triples_searched = 0
-        self.refresh()
+        self.distinct_before = 0
+        self._take_in()
 
     def over(self, bank: ExpressionBank) -> Screen:
         """The same target with another bank."""
-        return Screen(bank, *self._given)
+        return Screen(bank, *self.given)
 
     def refresh(self) -> None:
         """Take in the new members of the bank."""
-        count = self.bank.count
-        self.values = self.bank.values[:count]
-        self.sizes = self.bank.sizes[:count]
-        self.order = np.argsort(self.bank.costs[:count], kind="stable")
+        self.distinct_before = len(self.distinct_in_sums)
+        for cached in ("distinct_in_products", "distinct_in_sums"):
+            self.__dict__.pop(cached, None)
+        self._take_in()
+
+    def _take_in(self) -> None:
+        self.best_divisors: list[tuple[float, int]] | None = None
+        self._slice()
+        self.order = np.argsort(self.bank.costs[: self.bank.count], kind="stable")
         self.normalized = Normalized.of(self.values, self.weights)
         rest, lengths = beyond_monomials(self.values, self.monomial_basis, self.weights)
         self.logs, self.log_lengths = rest.astype(np.float32), lengths
-        for cached in ("distinct_in_products", "distinct_in_sums"):
-            self.__dict__.pop(cached, None)
+
+    def _slice(self) -> None:
+        count = self.bank.count
+        self.values = self.bank.values[:count]
+        self.sizes = self.bank.sizes[:count]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("values", "sizes")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._slice()  # views of the bank's arrays, which travel once
 
     @property
     def simple_views(self) -> list[View]:

@@ -46,11 +46,14 @@ class Search:
         The round of a bank, from 0, in which it runs; None for all rounds.
     fill : callable, optional
         Fills a bank of its own, over several coordinates; it then gets a screen over that.
+    divides : bool
+        Whether it divides the target by the members that `DIVIDING` has found.
     """
 
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
     fill: Callable[[BankGrowth], None] | None = None
+    divides: bool = False
 
     @property
     def name(self) -> str:
@@ -62,6 +65,9 @@ class Search:
         return self.find(screen)
 
 
+DIVIDING = Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40))
+"""The search that finds the members by which division helps most (`Screen.best_divisors`)."""
+
 SEARCHES = (
     # One regression for each view. It does not look at the bank, so once is enough.
     Search(partial(quadratic_forms, rows_a_term=3, standard_errors=3.0), only_round=0),
@@ -71,12 +77,12 @@ SEARCHES = (
     Search(partial(products, each=12, pairs_of=3000, pairs=24)),
     # For each view all pairs: the square of `most`.
     Search(partial(sums_of_two, most=2500, pairs=24)),
-    # For each of four powers all pairs: `divisors` times `others`. The next two searches need its divisors.
-    Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40)),
+    # For each of four powers all pairs: `divisors` times `others`.
+    DIVIDING,
     # All members with some `divisors` times eight views: one product of matrices.
-    Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
+    Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40), divides=True),
     # For each term a few passes over `most` members, for some `divisors` times four views.
-    Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4)),
+    Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4), divides=True),
     # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.
     Search(partial(rational_forms, standard_errors=3.0), only_round=0),
     # For each view all pairs, the square of `above + below`, and all triples of the simplest, the cube of `simplest`.
@@ -84,17 +90,17 @@ SEARCHES = (
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
     # All members with some hundred views, and once more with their logarithms.
-    Search(partial(functions_of_quotients, divisors=12, each=3)),
+    Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
     # For each view the square of `simplest` times `most`, in double precision.
-    Search(partial(close_sums, simplest=32, most=3000, kept=16, divisors=4)),
+    Search(partial(close_sums, simplest=32, most=3000, kept=16, divisors=4), divides=True),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
     # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.
-    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2),
+    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2, divides=True),
     # The same with logarithms, and all pairs: the square of `pairs_of`.
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
-    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2),
+    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
     # For each view all pairs: the square of `most + members`.
     Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=2),
     # For each view the square of `simplest` times `most`.

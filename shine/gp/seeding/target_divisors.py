@@ -73,7 +73,7 @@ def likely_divisors(screen: Screen, most: int) -> dict[Nodes, Floats]:
         values = np.prod([power(screen.base_values[i], e) for i, e in monomial], axis=0)
         with suppress(Unwritable):
             found[screen.writer.product([(screen.bases[i], e) for i, e in monomial])] = values
-    for _, g in screen.best_divisors[: max(most - len(found), most // 2)]:
+    for _, g in (screen.best_divisors or [])[: max(most - len(found), most // 2)]:
         found[screen.bank.nodes(g)] = screen.values[g]
     return found
 

@@ -5,7 +5,7 @@ If y = exp(f), the view log(y) is f, which a smaller formula explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -34,26 +34,56 @@ PROBE: Nodes = ((1, 0.0),)
 
 
 @dataclass(frozen=True)
-class Step:
-    """Undoes one function: ``t -> forward(t)``; ``inverse`` and ``write`` apply it again, to numbers and to formulas.
+class Undoing:
+    """How one function is undone: ``t -> forward(t)``; ``inverse`` and ``write`` apply it again.
 
     Parameters
     ----------
-    name : str
     forward, inverse : callable
-        Array functions; NaN or inf where they have no value.
+        Array functions of values and the numbers of a step; NaN or inf where they have no value.
     write : callable
-        Takes a writer and a formula, and returns the formula with `inverse` applied.
+        Takes a writer, a formula and the numbers, and returns the formula with `inverse` applied.
     homogeneous : bool
         Whether a multiple of the view is the view of a multiple of the target, so that linear scaling covers the
         factor.
     """
 
-    name: str
-    forward: Callable[[Floats], Floats]
-    inverse: Callable[[Floats], Floats]
-    write: Callable[[Writer, Nodes], Nodes]
+    forward: Callable[..., Floats]
+    inverse: Callable[..., Floats]
+    write: Callable[..., Nodes]
     homogeneous: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Undoes one function. A step is a value: it is equal to others of its kind, and travels to other processes.
+
+    Parameters
+    ----------
+    name : str
+        Its row of `UNDOINGS`.
+    numbers : tuple of float
+    """
+
+    name: str
+    numbers: tuple[float, ...] = ()
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether a multiple of the view is the view of a multiple of the target."""
+        return UNDOINGS[self.name].homogeneous
+
+    def forward(self, values: Floats) -> Floats:
+        """Values with the function undone."""
+        return UNDOINGS[self.name].forward(values, *self.numbers)
+
+    def inverse(self, values: Floats) -> Floats:
+        """Values with the function applied."""
+        return UNDOINGS[self.name].inverse(values, *self.numbers)
+
+    def write(self, writer: Writer, nodes: Nodes) -> Nodes:
+        """A formula with the function applied."""
+        return UNDOINGS[self.name].write(writer, nodes, *self.numbers)
 
 
 Chain = tuple[Step, ...]
@@ -62,41 +92,30 @@ Chain = tuple[Step, ...]
 
 def power(exponent: float, sign: float = 1.0) -> Step:
     """Undo a power; `sign` is the sign of the target, which an even power loses."""
-    undone = 1 / exponent
-
-    def write(writer: Writer, nodes: Nodes) -> Nodes:
-        raised = writer.power(nodes, undone)
-        return raised if sign > 0 else writer.negate(raised)
-
-    if exponent == -1:
-        return Step("power", lambda t: 1 / t, lambda t: 1 / t, lambda w, n: w.power(n, -1.0), True)
-    return Step(
-        "power", lambda t: arrays.power(sign * t, exponent), lambda t: sign * arrays.power(t, undone), write, True
-    )
+    return Step("inverse") if exponent == -1 else Step("power", (exponent, sign))
 
 
 def shift(by: float) -> Step:
     """Undo the subtraction of a constant: add it."""
-    return Step("shift", lambda t: t + by, lambda t: t - by, lambda w, n: w.add(n, constant(-by)))
+    return Step("shift", (by,))
 
 
 def exponential(sign: float) -> Step:
     """Undo the exponential function of a target of one sign."""
-
-    def write(writer: Writer, nodes: Nodes) -> Nodes:
-        raised = writer.call("exp", nodes)
-        return raised if sign > 0 else writer.negate(raised)
-
-    return Step("exp", lambda t: log(sign * t), lambda t: sign * exp(t), write)
+    return Step("exp", (sign,))
 
 
-def function(name: str, inverse: Callable[[Floats], Floats] | str) -> Step:
-    """Undo a function of one argument by its inverse."""
+def _signed(writer: Writer, nodes: Nodes, sign: float) -> Nodes:
+    return nodes if sign > 0 else writer.negate(nodes)
+
+
+def _function(name: str, inverse: Callable[[Floats], Floats] | str) -> Undoing:
+    """How a function of one argument is undone by its inverse."""
 
     def undo(values: Floats) -> Floats:
         return arrays.apply(STANDARD[inverse], values) if isinstance(inverse, str) else inverse(values)
 
-    return Step(name, undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
+    return Undoing(undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
 
 
 def _inverse_tanh(values: Floats) -> Floats:
@@ -108,18 +127,39 @@ def _inverse_sinh(values: Floats) -> Floats:
     return np.copysign(log(size + np.sqrt(size * size + 1)), values)
 
 
-FUNCTIONS = (
-    function("log", "exp"),
-    function("sin", "asin"),
-    function("cos", "acos"),
-    function("tan", "atan"),
-    function("asin", "sin"),
-    function("acos", "cos"),
-    function("atan", "tan"),
-    function("tanh", _inverse_tanh),
-    function("sinh", _inverse_sinh),
-)
-"""Steps that undo functions with an inverse, at least on one branch."""
+INVERSES: Mapping[str, Callable[[Floats], Floats] | str] = {
+    "log": "exp",
+    "sin": "asin",
+    "cos": "acos",
+    "tan": "atan",
+    "asin": "sin",
+    "acos": "cos",
+    "atan": "tan",
+    "tanh": _inverse_tanh,
+    "sinh": _inverse_sinh,
+}
+"""Functions with an inverse, at least on one branch."""
+
+FUNCTIONS = tuple(Step(name) for name in INVERSES)
+"""Steps that undo them."""
+
+UNDOINGS = {
+    "power": Undoing(
+        lambda t, exponent, sign: arrays.power(sign * t, exponent),
+        lambda t, exponent, sign: sign * arrays.power(t, 1 / exponent),
+        lambda w, n, exponent, sign: _signed(w, w.power(n, 1 / exponent), sign),
+        homogeneous=True,
+    ),
+    "inverse": Undoing(lambda t: 1 / t, lambda t: 1 / t, lambda w, n: w.power(n, -1.0), homogeneous=True),
+    "shift": Undoing(lambda t, by: t + by, lambda t, by: t - by, lambda w, n, by: w.add(n, constant(-by))),
+    "exp": Undoing(
+        lambda t, sign: log(sign * t),
+        lambda t, sign: sign * exp(t),
+        lambda w, n, sign: _signed(w, w.call("exp", n), sign),
+    ),
+    **{name: _function(name, inverse) for name, inverse in INVERSES.items()},
+}
+"""How each kind of step undoes its function."""
 
 
 def chains(target: Floats, writer: Writer) -> list[Chain]:

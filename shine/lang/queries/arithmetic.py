@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.lang.names import shown, value_text
-from shine.lang.queries.steps import Literal, Reject, Steps, Typed, Value
+from shine.lang.queries.steps import Adding, Literal, Typed, Value
 from shine.lang.queries.types import FLOATS, INTEGERS
 
 _FOLDING: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -31,17 +31,8 @@ _UNSIGNED = _UNCHANGED | {"abs", "add", "sub", "mul", "floordiv", "mod", "pow", 
 """Those that uint64 has."""
 
 
-class Arithmetic:
-    """Adds steps that compute.
-
-    Parameters
-    ----------
-    steps : Steps
-    reject : callable
-    """
-
-    def __init__(self, steps: Steps, reject: Reject) -> None:
-        self._steps, self._reject = steps, reject
+class Arithmetic(Adding):
+    """Adds steps that compute."""
 
     def truth(self, value: Value, node: ast.AST) -> Typed:
         """A condition; numbers are none."""

@@ -10,7 +10,7 @@ from shine.lang.names import shown, value_text
 from shine.lang.queries.arithmetic import is_number
 from shine.lang.queries.bounds import FLIPPED, HOLDS, float_bound, integer_bound
 from shine.lang.queries.instants import duration, instant
-from shine.lang.queries.steps import Literal, Reject, Steps, Typed, Value
+from shine.lang.queries.steps import Adding, Literal, Typed, Value
 from shine.lang.queries.types import INTEGERS
 
 COMPARISONS: Mapping[type[ast.cmpop], str] = {
@@ -21,17 +21,8 @@ LONG_LIST = 16
 """Most values of a list that are compared one by one; longer lists are looked up before the query runs."""
 
 
-class Comparing:
-    """Adds steps that compare.
-
-    Parameters
-    ----------
-    steps : Steps
-    reject : callable
-    """
-
-    def __init__(self, steps: Steps, reject: Reject) -> None:
-        self._steps, self._reject = steps, reject
+class Comparing(Adding):
+    """Adds steps that compare."""
 
     def compared(self, kind: ast.cmpop, left: Value, right: Value, left_node: ast.AST, right_node: ast.AST) -> Typed:
         """One comparison of Python's syntax."""
@@ -42,7 +33,7 @@ class Comparing:
         # pandas reads x == [1, 2] as x in [1, 2].
         if isinstance(kind, ast.In | ast.NotIn) or (is_list and isinstance(kind, ast.Eq | ast.NotEq)):
             found = self.member(left, right, left_node, right_node)
-            return found if isinstance(kind, ast.In | ast.Eq) else self._steps.add("not", "bool", (found.index,))
+            return self._unless(isinstance(kind, ast.NotIn | ast.NotEq), found)
         if type(kind) not in COMPARISONS:
             self._reject("'is' is not part of queries; write isna(x), notna(x) or ==", right_node)
         comparison = COMPARISONS[type(kind)]
@@ -55,6 +46,10 @@ class Comparing:
         if isinstance(right, Literal):
             return self._with_literal(comparison, left, right, right_node)
         return self._of_columns(comparison, left, right, right_node)
+
+    def _unless(self, opposite: bool, found: Typed) -> Typed:
+        """A condition, or its opposite."""
+        return self._steps.add("not", "bool", (found.index,)) if opposite else found
 
     def _of_literals(self, comparison: str, left: Literal, right: Literal, node: ast.AST) -> Typed:
         try:
@@ -69,8 +64,7 @@ class Comparing:
         if meanings[0] == "text":
             if comparison not in ("==", "!="):
                 self._reject("texts are compared with ==, != and in", node)
-            found = self._steps.same_texts(left, right)
-            return found if comparison == "==" else self._steps.add("not", "bool", (found.index,))
+            return self._unless(comparison == "!=", self._steps.same_texts(left, right))
         if left.column is not None and right.column is not None and meanings[0] != "number":
             if (left.column.zone is None) != (right.column.zone is None):
                 self._reject(f"{left} and {right} cannot be compared: one has a time zone and one has none", node)
@@ -85,8 +79,7 @@ class Comparing:
             if not isinstance(value, str) or comparison not in ("==", "!="):
                 what = "with a text in quotes" if comparison in ("==", "!=") else "with ==, != and in"
                 self._reject(f"column {shown(left.name)} holds texts, which are compared {what}", node)
-            found = self._steps.is_text(left, value)
-            return found if comparison == "==" else self._steps.add("not", "bool", (found.index,))
+            return self._unless(comparison == "!=", self._steps.is_text(left, value))
         if left.meaning in ("time", "duration"):
             assert left.column is not None
             try:

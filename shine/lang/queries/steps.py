@@ -200,3 +200,16 @@ def _common(left: str, right: str) -> str | None:
     most = max(INTEGERS[left][1], INTEGERS[right][1])
     holding = [kind for kind, (low, high) in INTEGERS.items() if low <= least and most <= high]
     return min(holding, key=lambda kind: INTEGERS[kind][1] - INTEGERS[kind][0], default=None)
+
+
+class Adding:
+    """What adds steps of one kind to a query.
+
+    Parameters
+    ----------
+    steps : Steps
+    reject : callable
+    """
+
+    def __init__(self, steps: Steps, reject: Reject) -> None:
+        self._steps, self._reject = steps, reject

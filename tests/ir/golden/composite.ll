@@ -5,10 +5,8 @@ entry:
   %1 = call double @shine.exp.f64(double %0)
   %2 = fadd double 0x3ff0000000000000, %1
   %3 = fdiv double 0x3ff0000000000000, %2
-  %4 = fcmp ogt double %a, 0x0
-  %5 = fcmp uno double %a, %a
-  %6 = or i1 %4, %5
-  %7 = select i1 %6, double %a, double 0x0
-  %8 = fadd double %3, %7
-  ret double %8
+  %4 = fcmp ugt double %a, 0x0
+  %5 = select i1 %4, double %a, double 0x0
+  %6 = fadd double %3, %5
+  ret double %6
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +48,18 @@ class Machine:
 
     def missing(self) -> str | None:
         """The first missing tool; None if all are installed."""
-        tools = ("clang", f"{self.binutils}-ld", self.emulator)
-        return next((tool for tool in tools if shutil.which(tool) is None), None)
+        missing = next((tool for tool in ("clang", self.emulator) if shutil.which(tool) is None), None)
+        return missing or (None if self.linker() else f"{self.binutils}-ld")
+
+    def linker(self) -> list[str] | None:
+        """The command of a linker, of the binutils or of Zig; None if neither is installed."""
+        path = shutil.which(f"{self.binutils}-ld")
+        zig = [sys.executable, "-m", "ziglang", "ld.lld"] if importlib.util.find_spec("ziglang") else None
+        return [path] if path else zig
+
+    def syscall(self) -> str:
+        """A function `call` in C for system calls."""
+        return f"static long call(long n, long a, long b, long c) {{ {self.call} return r; }}"
 
 
 MACHINES = {
@@ -102,7 +114,7 @@ OPTIONS = {
 """Options of clang for a target."""
 
 _START = """
-static long call(long n, long a, long b, long c) {{ {call} return r; }}
+{call}
 
 static unsigned char input[{room_in}] __attribute__((aligned(16)));
 static unsigned char output[{room_out}] __attribute__((aligned(16)));
@@ -167,6 +179,20 @@ def run_source(job: Job, rows: int) -> tuple[str, int, int]:
     return text, max(starts[-1], 1), 3 * size
 
 
+def link(name: str, source: str, folder: Path, options: Sequence[str] = ()) -> None:
+    """Make the program `main` of a source file and of the object `f.o` of a folder, without any library."""
+    machine = MACHINES[name]
+    linker = machine.linker()
+    assert linker is not None
+    compile_ = ["clang", f"--target={machine.triple}", *OPTIONS.get(name, []), "-O1", "-ffreestanding", "-fno-pic"]
+    compile_ += ["-fno-stack-protector", *options, "-c", source, "-o", "main.o"]
+    linked = [*linker, "-static", "-z", "noexecstack", "main.o", "f.o", "-o", "main"]
+    linked += ["--no-relax"] * (name == "riscv64")
+    for command in (compile_, linked):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def emulated(name: str, job: Job, columns: Sequence[Array], folder: Path) -> tuple[int, list[list[Array]]]:
     """Status and results of all functions of a job, run by an emulator: per function, its columns."""
     machine = MACHINES[name]
@@ -175,18 +201,13 @@ def emulated(name: str, job: Job, columns: Sequence[Array], folder: Path) -> tup
     rows = len(columns[0])
     run, room_in, room_out = run_source(job, rows)
     exit_, read, write = machine.numbers
-    start = _START.format(call=machine.call, room_in=room_in, room_out=room_out, exit=exit_, read=read, write=write)
+    start = _START.format(
+        call=machine.syscall(), room_in=room_in, room_out=room_out, exit=exit_, read=read, write=write
+    )
     (folder / "main.c").write_text(f'#include "{job.name}.h"\n{start}\n{run}')
     (folder / f"{job.name}.h").write_bytes(header_files(job)[f"{job.name}.h"])
     (folder / "f.o").write_bytes(job.object_code)
-    target = job.target.triple
-    compile_ = ["clang", f"--target={target}", *OPTIONS.get(name, []), "-O1", "-ffreestanding", "-fno-stack-protector"]
-    compile_ += ["-fno-pic", "-Wall", "-Werror", "-c", "main.c", "-o", "main.o"]
-    link = [f"{machine.binutils}-ld", "-static", "-z", "noexecstack", "main.o", "f.o", "-o", "main"]
-    link += ["--no-relax"] * (name == "riscv64")
-    for command in (compile_, link):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-        assert (done.returncode, done.stderr) == (0, "")
+    link(name, "main.c", folder, ["-Wall", "-Werror"])
     interface = job.interface
     starts, ends = column_bytes(interface.parameters, rows), column_bytes(interface.outputs, rows)
     given = bytearray(room_in)

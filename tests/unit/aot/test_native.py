@@ -197,6 +197,7 @@ def in_python(folder: Path, code: str) -> str:
     return run(sys.executable, "-W", "error", "-c", f"{blocked}import numpy as np\n{code}", cwd=folder).strip()
 
 
+@pytest.mark.slow
 def test_the_python_module_needs_no_shine_and_broadcasts(module_folder: Path) -> None:
     code = """
 from length import length

@@ -272,6 +272,7 @@ def test_a_function_that_computes_another_fitness_is_noticed(other):
         compiled(pset, X, Y).map(toolbox.evaluate, population(pset, 5, 8))
 
 
+@pytest.mark.slow
 def test_a_run_makes_the_same_decisions_with_the_same_seed():
     # Sums, differences and products of small whole numbers are exact, so that fitness is the same to the last bit.
     pset = gp.PrimitiveSet("MAIN", 1)

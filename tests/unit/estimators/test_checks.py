@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,18 @@ def test_a_number_that_is_no_integer_is_no_missing_one():
     rows = X.copy()
     rows[0, 0] = NA
     SymbolicRegressor(**QUICK).fit(rows, Y)
+
+
+@pytest.mark.parametrize("kind", [SymbolicRegressor, SymbolicClassifier, SymbolicTransformer])
+@pytest.mark.parametrize("given", ["rows.parquet", Path("rows.csv")])
+def test_paths_are_refused_with_the_way_that_works(kind, given):
+    with pytest.raises(TypeError, match=r"^X is .*; estimators take arrays and data frames\. shine\.evolve"):
+        kind().fit(given, "y")
+
+
+def test_predictions_refuse_paths_and_take_memory_maps(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    model = SymbolicRegressor(**QUICK).fit(X, Y)
+    with pytest.raises(TypeError, match=r"^X is .x\.npy.; .* predict_file"):
+        model.predict("x.npy")
+    np.testing.assert_array_equal(model.predict(np.load(tmp_path / "x.npy", mmap_mode="r")), model.predict(X))

@@ -191,6 +191,7 @@ def test_ctrl_c_in_one_target_ends_all_of_them():
     assert model.predict(X).shape == (100, 2)
 
 
+@pytest.mark.slow
 def test_the_time_is_shared_among_the_targets():
     model = quick(max_time=0.4, generations=10**6).fit(X, np.column_stack([HARD, HARD + A]))
     assert model.stopped_by_ == "seconds"

@@ -168,6 +168,7 @@ def test_the_automatic_tier_predicts_on_the_machine(host):
     assert automatic_.predict(POPULATION).tobytes() == machine.predict(POPULATION).tobytes()
 
 
+@pytest.mark.slow
 def test_measured_costs_are_positive():
     measured = costs.measured_host_costs("float64")
     assert len(measured.compile) == len(measured.machine) == len(measured.native) == len(OPERATION_KINDS)

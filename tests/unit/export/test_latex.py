@@ -164,6 +164,7 @@ def test_each_primitive_is_read_back(name):
     assert seen
 
 
+@pytest.mark.slow
 def test_random_trees_are_read_back():
     seen = 0
     for seed in range(300):

@@ -87,6 +87,10 @@ CASES = {
     "i < 2 | i > 6": [0, 6],
     "f > 1 if b else f < 2": [3, 6],
     "i in []": [],
+    "i not in []": list(range(ROWS)),
+    "texts not in ()": list(range(ROWS)),
+    "(1 if i > 3 else 2) == 2": [0, 1, 2],  # the second is null
+    "(1 if ~(i > 3) else 2) == 2": [1, 3, 4, 5, 6],
     "pi > f": [0, 2],
     "i ** 2 > 10": [3, 4, 5, 6],
     "i ** -1 < 0.3": [3, 4, 5, 6],

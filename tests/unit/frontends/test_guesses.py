@@ -257,6 +257,7 @@ def test_a_search_starts_from_formulas_in_any_form(kind):
     assert result.best.loss < 1e-20
 
 
+@pytest.mark.slow
 def test_a_search_starts_from_the_file_of_a_graph(tmp_path):
     path = graph_file(tmp_path)
     for source in (path, str(path), {"graph": str(path), "features": {"x": "a"}, "output": "sum"}):

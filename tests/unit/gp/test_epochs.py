@@ -92,6 +92,19 @@ def test_a_higher_limit_makes_the_same_run(generations):
     assert (rest.evaluations, rest.scores.losses.tobytes()) == (whole.evaluations, whole.scores.losses.tobytes())
 
 
+@pytest.mark.parametrize("generations", mostly_slow([1, 2, 3], fast=[1]))
+def test_a_higher_limit_makes_the_same_run_where_an_island_finds_a_solution(generations):
+    # Within an epoch the islands after the finder stand still: an epoch cut in two would end with other formulas.
+    settings = replace(SETTINGS, migration_interval=5, patience=100)
+    evaluator = NodeCounter(NEG, 8)
+    whole, _ = run(settings=settings, evaluator=evaluator)
+    _, states = run(settings=settings, stop=replace(STOP, generations=generations), evaluator=evaluator)
+    rest, _ = run(settings=settings, state=again(states[-1]), evaluator=evaluator)
+    assert whole.stopped_by == rest.stopped_by == "loss"
+    assert_same(rest.front, whole.front)
+    assert (rest.evaluations, rest.generations) == (whole.evaluations, whole.generations)
+
+
 def test_islands_of_other_settings_change_no_bit_either():
     own = (IslandSettings(), IslandSettings(selection="lexicase", lexicase_rows=3), IslandSettings(population=20))
     settings = replace(SETTINGS, island_settings=own)

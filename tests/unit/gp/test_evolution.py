@@ -128,6 +128,7 @@ def test_slow_evaluators_find_the_same_front():
     assert_same(slow.front, fast.front)
 
 
+@pytest.mark.slow
 def test_slow_machines_fit_the_same_constants():
     class Clock:
         """Time passes at changing rates: every slice has another size."""

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from unit.gp.oracles import population_of, primitive_set, scores_of
 
 from shine.fitness.scores import Scores
@@ -39,6 +40,7 @@ def test_padding_is_not_a_constant_zero():
     assert first != second
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_different_tapes_have_different_hashes():
     population = ptc2(100_000, PRIMITIVES, 20, 10, Terminals(), np.random.default_rng(0))
     tapes = np.hstack([population.codes, population.values.view(np.int64), population.sizes[:, None]])

@@ -67,8 +67,8 @@ def test_a_state_survives_writing_and_reading(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
     outcome, states, reports, _ = run(KINDS[kind])
-    # Several islands stop for their migrations only, and for the end.
-    assert [state.generation for state in states] == ([0, 2, 4, 6, 8, 9] if kind == "islands" else list(range(10)))
+    # Several islands stop for their migrations only; the last epoch is cut short, and would be passed again.
+    assert [state.generation for state in states] == ([0, 2, 4, 6, 8] if kind == "islands" else list(range(10)))
     for number in {0, 1, 4, len(states) - 1}:
         resumed, _, rest, other = run(KINDS[kind], seed=99, state=again(states[number]))
         assert_same(resumed.front, outcome.front)

@@ -161,3 +161,20 @@ def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
         assert np.array_equal(one[1], other[1])
         assert slow.evaluations == fast.evaluations
     assert_same(slow.archive.individuals, fast.archive.individuals)
+
+
+def test_slices_do_not_decide_which_of_equals_stays_in_the_archive(monkeypatch):
+    class Ties(NodeCounter):
+        def score(self, population):
+            fitted = (population.codes[:, 0] != 0) | (population.values[:, 0] == 3.0)
+            return scores_without_lines(np.where(fitted, 0.0, 1.0))
+
+    # Among them are formulas whose fit becomes as good as a formula in a later slice is before its fit.
+    population = population_of([*(f"{i / 64} x mul" for i in range(64, 80)), "x x mul", "x x add"], PRIMITIVES, 20)
+    found = []
+    for size in (1, len(population)):
+        monkeypatch.setattr("shine.gp.scoring.FIRST_SLICE", size)
+        scorer = scorer_of(Ties(NEG, 3), iter(range(10_000)).__next__, fitter=rounded_up)
+        scorer.scored(population)
+        found.append(scorer.archive)
+    assert_same(found[0].individuals, found[1].individuals)

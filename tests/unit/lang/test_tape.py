@@ -56,6 +56,7 @@ def test_codes_that_are_no_formula_are_refused(codes, problem):
         tree_from_tape(np.array(codes, np.int16), np.zeros(len(codes)), PRIMITIVES)
 
 
+@pytest.mark.slow
 def test_a_tree_100_000_deep_becomes_a_tape_and_a_tree_again():
     node: ast.expr = ast.Name("a", ast.Load())
     for _ in range(100_000):

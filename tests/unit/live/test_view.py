@@ -6,6 +6,7 @@ import http.client
 import json
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -37,6 +38,14 @@ class Page:
         self._thread.start()
 
     def _listen(self):
+        # A server that ends closes connections, perhaps before it has answered.
+        with suppress(ConnectionError):
+            self._take()
+        with self._new:
+            self.ended = True
+            self._new.notify_all()
+
+    def _take(self):
         connection = http.client.HTTPConnection(self._address, timeout=60)
         connection.request("GET", f"/events?token={self._token}")
         for line in connection.getresponse():
@@ -46,9 +55,6 @@ class Page:
                     self.parts |= message["parts"]
                     self.status = message["status"]
                     self._new.notify_all()
-        with self._new:
-            self.ended = True
-            self._new.notify_all()
 
     def wait(self, is_so):
         with self._new:

@@ -53,6 +53,7 @@ def formulas(result):
     return [(str(model.tree), model.loss) for model in result.front]
 
 
+@pytest.mark.slow
 def test_a_search_is_the_same_whether_it_is_watched_or_not(controls):
     assert formulas(watched(Watch(controls))) == formulas(watched(None))
 

@@ -99,6 +99,7 @@ def test_a_task_that_never_ends_is_given_away_again():
     assert executor.count == 4
 
 
+@pytest.mark.slow
 def test_killed_processes_are_replaced(tmp_path):
     with opened(workers=2) as pool:
         paths = [str(tmp_path / name) for name in "abc"]
@@ -128,6 +129,11 @@ def test_workers_without_the_file_get_the_value_with_the_task():
         assert executor.sent.count(True) <= 3
         assert list(Round(pool, plus, [40], shipment).results()) == [43]
         assert not executor.sent[-1]
+
+
+def test_a_lighter_form_travels_in_place_of_a_value():
+    with Elsewhere(1) as executor, opened(executor) as pool, Shipment([1, 2], light=[1, 2, 4]) as shipment:
+        assert list(Round(pool, plus, [10], shipment).results()) == [17]
 
 
 def test_functions_without_a_name_travel():

@@ -91,6 +91,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_end(job: Job, tmp_path: Path
         assert ending(folder) == expected
 
 
+@pytest.mark.slow
 def test_a_run_killed_anywhere_goes_on_to_the_same_end(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +164,24 @@ def test_a_finished_run_goes_on_to_a_higher_limit(job: Job, tmp_path: Path) -> N
     run_job(longer, chosen_folder(tmp_path / "whole"))
     run_job(job, chosen_folder(tmp_path / "run"))
     resume_job(tmp_path / "run", overrides=["stop.generations=9"])
+    assert ending(tmp_path / "run") == ending(tmp_path / "whole")
+
+
+EXTENDED = [
+    ["evolution.islands=3", "evolution.migration_interval=5"],
+    ["evolution.islands=3", "evolution.migration_interval=4", "evolution.patience=3"],
+    ["evolution.islands=2", "evolution.migration_interval=4", "evolution.renewal=3", "evolution.rows=10"],
+    ["evolution.islands=2", "fitness.validation=random", "fitness.noise=auto"],
+    ["evolution.selection=lexicase", "evolution.patience=2", "stop.stagnation=4"],
+    ["evolution.islands=3", "evolution.migration_interval=5", "stop.loss=0.05"],
+]
+
+
+@pytest.mark.parametrize("settings", mostly_slow(EXTENDED, fast=EXTENDED[:1]))
+def test_any_finished_run_goes_on_to_the_end_of_a_longer_one(settings: list[str], job: Job, tmp_path: Path) -> None:
+    run_job(read_job(tmp_path / "small.yaml", [*settings, "stop.generations=12"]), chosen_folder(tmp_path / "whole"))
+    run_job(read_job(tmp_path / "small.yaml", settings), chosen_folder(tmp_path / "run"))
+    resume_job(tmp_path / "run", overrides=["stop.generations=12"])
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
 
 

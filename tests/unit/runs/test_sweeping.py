@@ -118,6 +118,7 @@ def test_a_folder_of_other_settings_is_left_alone(config: Path):
     assert "holds a run of other settings or limits; choose another folder with --out" in failed.problem
 
 
+@pytest.mark.slow
 def test_the_order_on_an_executor_is_that_of_one_process(config: Path):
     serial = sweep(config, {"evolution.population": [20, 30]}, seeds=2, out="serial")
     with ThreadPoolExecutor(2) as executor:

@@ -109,6 +109,7 @@ def test_a_formula_that_explains_hardly_more_than_a_constant_is_not_chosen():
         assert found.reason.startswith("no formula") == (chosen == 0)
 
 
+@pytest.mark.slow
 def test_noise_alone_is_described_by_a_constant():
     # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
     rng = np.random.default_rng(0)

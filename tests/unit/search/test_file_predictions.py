@@ -143,3 +143,51 @@ def test_an_estimator_predicts_from_file_to_file(tmp_path):
     model.fit(x[:, None], x + 1)
     model.predict_file(tmp_path / "d.parquet", tmp_path / "out.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.predict(x[:, None]))
+
+
+@pytest.fixture(params=[("u", "v", "w"), (0, 1, 2)], ids=["texts", "numbers"])
+def grouped(request):
+    """A fitted template with a constant by group, and its rows."""
+    pandas, estimators = pytest.importorskip("pandas"), pytest.importorskip("shine.estimators")
+    frame = pandas.DataFrame({"a": np.linspace(1, 2, 30), "g": [*request.param] * 10})
+    model = estimators.SymbolicRegressor(template="p[g] * f(a)", generations=1, max_time=None, population_size=20)
+    return model.fit(frame, frame["a"] * np.tile([1.5, 2.5, 3.5], 10)), frame
+
+
+def test_labels_of_groups_are_known_in_files(grouped, tmp_path):
+    model, frame = grouped
+    frame.iloc[::-1].to_parquet(tmp_path / "d.parquet")
+    model.predict_file(tmp_path / "d.parquet", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.predict(frame.iloc[::-1]))
+
+
+def test_unknown_groups_in_files_are_refused(grouped, tmp_path):
+    model, frame = grouped
+    frame["g"] = frame["g"].replace({frame["g"][0]: "new" if isinstance(frame["g"][0], str) else 7})
+    frame.to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(shine.DataError, match=r"'g'.*(new|7).*was not in the"):
+        model.predict_file(tmp_path / "d.parquet", tmp_path / "out.npy")
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_two_columns_of_one_heading_are_named(result, tmp_path):
+    twice = pyarrow.table([pyarrow.array([1.0, 2.0])] * 3, names=["x", "x", "kind"])
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "d.parquet", tmp_path / "folder" / "d.parquet"):
+        parquet.write_table(twice, path)
+    feather.write_feather(twice, tmp_path / "d.feather")
+    for path in (tmp_path / "d.parquet", tmp_path / "folder", tmp_path / "d.feather"):
+        with pytest.raises(shine.DataError, match=r"2 columns have the heading 'x'; rename one of them"):
+            result.predict_file(path, tmp_path / "out.npy")
+
+
+@pytest.mark.parametrize("ways", [lambda path: open_dataset(path, stream=True), open_dataset])
+def test_damage_of_pages_with_checksums_is_an_error(tmp_path, ways):
+    path = tmp_path / "d.parquet"
+    table = pyarrow.table({"x": np.linspace(1, 2, 1000), "y": np.linspace(1, 2, 1000)})
+    parquet.write_table(table, path, write_page_checksum=True, use_dictionary=False, compression="none")
+    content = bytearray(path.read_bytes())
+    content[4000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(shine.DataError, match=r"(?i)crc|checksum"):
+        shine.evolve(ways(path), "y", generations=0)

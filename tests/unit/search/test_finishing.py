@@ -29,6 +29,7 @@ def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):
         assert best.predict(X) == pytest.approx(np.mean(y), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_law_keeps_the_noise_that_follows_it():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 40)

@@ -57,6 +57,7 @@ def reads(loss, columns):
     return losses.loss_from(loss, ["sigma"] if "sigma" in columns else []).kind.columns
 
 
+@pytest.mark.slow
 def test_a_function_is_minimized():
     def one_sided(prediction, target):
         short = target - prediction

@@ -219,6 +219,7 @@ def test_counts_are_not_negative():
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, -1.0, 2.0], noise="counts")
 
 
+@pytest.mark.slow
 def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
     x = np.geomspace(0.1, 10, 30)
     rows = Dataset.from_arrays(x[:, None], 3 * x**3 * np.exp(0.1 * np.random.default_rng(0).normal(size=30)))

@@ -61,6 +61,7 @@ def test_a_search_hands_over_the_shortest_exact_formula():
     assert result.best.tree.size == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraints", [None, {"nesting": {"leg": {"leg": 0}}}])
 def test_formulas_with_functions_of_the_user_stay_whole(constraints):
     y = np.hypot(X[:, 0], X[:, 2]) + 3 * X[:, 1]

@@ -28,6 +28,7 @@ def rows(labels, amplitudes, rates, count=60, noise=0.0, seed=0):
     return pd.DataFrame({"time [s]": t, "sample": np.array(labels)[at]}), y
 
 
+@pytest.mark.slow
 def test_new_groups_get_their_constants_and_known_ones_keep_theirs():
     X, y = rows(["new", "b", "zebra"], [-4.0, 7.0, 0.1], [3.0, 0.2, 2.0])
     model = model_of().refit_groups(X, y)

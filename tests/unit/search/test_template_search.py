@@ -28,6 +28,7 @@ def decay():
     return evolve(np.column_stack([A, T, GROUPS * 2.0]), DECAY, "f(a)*exp(-k[day]*t)", ["a", "t", "day"])
 
 
+@pytest.mark.slow
 def test_constants_by_group_are_found_with_the_function(decay):
     best = decay.best
     assert str(best.functions["f"]) == "a**2 + 1" and best.loss < 1e-25
@@ -212,6 +213,7 @@ def two():
     return evolve(T[:, None], TWO, "a*f(t) + c, b*t", ["t"], **SHORT)
 
 
+@pytest.mark.slow
 def test_intervals_of_one_output_are_those_of_the_constants_that_it_uses(two):
     line = two.best.outputs[1].with_data(T[:, None], TWO[:, 1])
     assert list(line.conf_int()) == ["b"] and line.form().text == "b*t"

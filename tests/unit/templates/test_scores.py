@@ -58,6 +58,7 @@ def test_scores_are_those_of_the_formulas_of_each_group(law, weighted):
     np.testing.assert_array_equal(below, np.where(losses <= threshold, losses, np.inf))
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit():
     composed = composition(LAWS[0], ("a", "b", "g"), 4, unknown={"f": ["u", "v"]}, groups="g")
     population, rng = individuals(composed, 500), np.random.default_rng(1)

@@ -40,7 +40,7 @@ def quotients_of_sums(screen: Screen, above: int, below: int, simplest: int, kep
         [np.arange(len(numerators))[:simplest], len(numerators) + np.arange(len(divisors))[:simplest]]
     )
     # The simplest members stay the same while the bank grows: their triples are searched once.
-    new_triples, screen.triples_searched = screen.triples_searched != len(simple), len(simple)
+    new_triples = len(simple) != sum(min(screen.distinct_before, most, simplest) for most in (above, below))
     for view in screen.simple_views:
         if not homogeneous(view.chain):
             continue

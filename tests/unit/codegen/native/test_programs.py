@@ -14,7 +14,7 @@ from unit.lang.program.programs import calls, expression, same
 
 import shine
 from shine.codegen.native import programs
-from shine.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes
+from shine.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes, vector_bytes
 from shine.errors import LoweringError
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.interpret import converted, interpret
@@ -32,10 +32,10 @@ C_TYPES = {
 }
 
 
-def rows_function(program: Program, level: str = "O1"):
+def rows_function(program: Program, level: str = "O1", vector: int = 64):
     """Compiled function of many rows over arrays of one length; whether an integer division failed."""
     module = ir.Module()
-    emit_program_rows(module, program, "f")
+    emit_program_rows(module, program, "f", vector)
     kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
     function = Engine(str(module), level).function("f", ctypes.c_uint8, *kinds)
 
@@ -127,6 +127,19 @@ def test_every_number_of_rows_is_computed_and_nothing_written_beyond(make):
             assert (out[rows:] == CANARY).all(), rows
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_size_of_a_vector_changes_no_bit(dtype):
+    program = tree_program(shine.parse("min(exp(a) - b, a / b) * max(b, 0.5) + tanh(a)"), dtype)
+    columns = [np.random.default_rng(seed).normal(size=77).astype(dtype) for seed in (0, 1)]
+    columns[0][[3, 40]] = np.nan, np.inf
+    found = set()
+    for vector in (16, 32, 64, 128, 256):
+        out = np.empty(77, dtype)
+        rows_function(program, vector=vector)(columns, [out], 77)
+        found.add(out.tobytes())
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_memory_after_the_last_row_does_not_count_as_a_division_by_zero(dtype):
     rows_of = rows_function(tree_program(shine.parse("a // b"), dtype))
@@ -199,6 +212,12 @@ def test_the_function_of_one_row_says_whether_it_can_fail():
 def test_a_vector_has_the_lanes_of_the_widest_type():
     assert program_lanes(float32_program()) == 16
     assert program_lanes(mixed_program()) == 8
+
+
+@pytest.mark.parametrize(("formula", "registers"), [("a * b + max(a, 1)", 2), ("a + exp(b)", 4)])
+def test_a_vector_has_more_registers_for_elementary_functions(formula, registers):
+    program = tree_program(shine.parse(formula))
+    assert [vector_bytes(program, register) for register in (16, 64)] == [16 * registers, 64 * registers]
 
 
 def test_a_constant_divisor_needs_no_place_for_a_failure():

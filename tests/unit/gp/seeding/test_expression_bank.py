@@ -13,6 +13,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import BASIC, PrimitiveSet
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_formulas():
     members, columns = bank(("add", "sub", "mul", "div", "sqrt", "exp", "sin"), rounds=3)
     chosen = np.random.default_rng(1).integers(0, members.count, 300)

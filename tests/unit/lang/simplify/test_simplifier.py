@@ -147,6 +147,7 @@ def test_without_rounding_no_bit_changes(given_text):
     assert str(simplify(parse(given_text), rounding=False)) == UNCHANGED_BITS[given_text]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(trees())
 def test_without_rounding_finite_values_keep_their_bits_and_the_domain_only_grows(tree):

@@ -112,6 +112,7 @@ SMOOTH = ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin",
           "pow")  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(trees(SMOOTH), st.integers(0, 2**32))
 def test_values_are_equal_for_an_independent_oracle(tree, seed):

@@ -1,0 +1,322 @@
+"""Kernels of tensor programs beside OpenBLAS, ONNX Runtime and JAX: `python experiments/tensor_kernels.py`.
+
+All run on one thread and take turns. A figure is the median of five measurements of processor time; a ratio above 1
+means that Shine is faster. Products are called from machine code, many times in a loop: OpenBLAS is the one inside
+NumPy. Networks are called from Python: Shine through `ctypes`, the others as their users call them. `peak` is the share
+of the multiply-adds that two vector units could do at the frequency that a chain of additions shows. `naive` are the
+same loops without tiles and vectors, which LLVM vectorizes itself. Needs onnx, onnxruntime and jax for the networks;
+`--only products` needs none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import glob
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from shine.llvm import Engine, object_code
+from shine.llvm.passes import parse
+from shine.llvm.target import target_machine
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Module, Value
+from shine.tensor.form.types import TensorType
+from shine.tensor.loops.emission import emit
+from shine.tensor.loops.machine import Machine, machine_of
+
+SIZES = (8, 16, 32, 64, 256, 512, 1024)
+SECONDS = 0.05
+"""Length of a measurement, about."""
+
+Call = Callable[[], Any]
+
+_DRIVER = """
+define void @drive(ptr %f, ptr %a, ptr %r, ptr %s, i64 %times) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %n, %loop ]
+  call void %f(ptr %a, ptr %r, ptr %s)
+  %n = add i64 %i, 1
+  %more = icmp slt i64 %n, %times
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define void @blas(ptr %f, i64 %m, ptr %a, ptr %b, ptr %c, i64 %times) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %n, %loop ]
+  call void %f(i32 101, i32 111, i32 111, i64 %m, i64 %m, i64 %m,
+               float 1.0, ptr %a, i64 %m, ptr %b, i64 %m, float 0.0, ptr %c, i64 %m)
+  %n = add i64 %i, 1
+  %more = icmp slt i64 %n, %times
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define i64 @chain(i64 %times) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %n, %loop ]
+  %i2 = add i64 %i, 1
+  %n = call i64 asm sideeffect "", "=r,0"(i64 %i2)
+  %more = icmp slt i64 %n, %times
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %n
+}
+"""
+
+
+def compared(calls: Sequence[Call]) -> list[float]:
+    """Seconds of each call: medians of five measurements that take turns."""
+    repeats = []
+    for call in calls:
+        call()
+        start = time.process_time()
+        call()
+        repeats.append(max(1, int(SECONDS / max(time.process_time() - start, 1e-7))))
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(5):
+        for call, count, found in zip(calls, repeats, times, strict=True):
+            start = time.process_time()
+            for _ in range(count):
+                call()
+            found.append((time.process_time() - start) / count)
+    return [median(found) for found in times]
+
+
+class Compiled:
+    """A module compiled for a machine, with memory for its arguments and results."""
+
+    def __init__(self, module: Module, arguments: Sequence[np.ndarray], machine: Machine | None = None) -> None:
+        start = time.process_time()
+        self.ir, self.interface = emit(module, machine)
+        self.engine = Engine(vectorized(self.ir) if machine is not None else self.ir)
+        self.seconds = time.process_time() - start
+        self.function = self.engine.function(self.interface.name, None, *[ctypes.c_void_p] * 3)
+        self.results = [aligned(np.zeros(type.shape, type.numpy)) for type in self.interface.results]
+        self.arguments = [aligned(argument) for argument in arguments]
+        arena = aligned(np.zeros(self.interface.arena_bytes + 64, np.uint8))
+        tables = [
+            (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
+            for arrays in (self.arguments, self.results)
+        ]
+        self.pointers = (*map(ctypes.addressof, tables), arena.ctypes.data)
+        self._kept = (tables, arena)
+
+    def __call__(self) -> None:
+        self.function(*self.pointers)
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins at a line of the cache."""
+    room = np.zeros(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def vectorized(ir: str) -> str:
+    """IR after LLVM's own vectorizers and unroller."""
+    module, machine = parse(ir), target_machine(level=3, jit=True)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
+
+
+def module_of(make: Callable[..., Value], *types: TensorType) -> Module:
+    """A module of one function."""
+    b = FunctionBuilder("main")
+    return Module("m", {"main": b.done(make(b, *(b.parameter(f"x{i}", type) for i, type in enumerate(types))))})
+
+
+def softmax(b: FunctionBuilder, x: Value) -> Value:
+    """Over the last axis."""
+    last = (x.type.rank - 1,)
+    powers = b.exp(b.sub(x, b.reduce_max(x, axes=last, keep=True)))
+    found: Value = b.div(powers, b.reduce_sum(powers, axes=last, keep=True))
+    return found
+
+
+def products(sizes: Sequence[int]) -> None:
+    """Square float32 products beside OpenBLAS."""
+    import numpy
+
+    folder = Path(numpy.__path__[0]).parent / "numpy.libs"
+    library = ctypes.CDLL(glob.glob(str(folder / "libscipy_openblas64*"))[0])
+    library.scipy_openblas_set_num_threads64_(1)
+    gemm = ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
+    driver = Engine(_DRIVER)
+    pointer, count = ctypes.c_void_p, ctypes.c_int64
+    drive = driver.function("drive", None, *[pointer] * 4, count)
+    blas = driver.function("blas", None, pointer, count, *[pointer] * 3, count)
+    chain = driver.function("chain", count, count)
+    start = time.process_time()
+    chain(200_000_000)
+    frequency = 2e8 / (time.process_time() - start)
+    machine = machine_of()
+    peak = frequency * 4 * machine.lanes(4)
+    print(f"float32 products, n x n x n; {frequency / 1e9:.1f} GHz, {machine.vector_bytes} bytes a vector")
+    print(f"{'n':>5} {'Shine GF/s':>11} {'OpenBLAS':>9} {'ratio':>6} {'peak':>5} {'ms to compile':>14}  tiles")
+    for n in sizes:
+        rng = np.random.default_rng(n)
+        a, b = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))
+        type = TensorType("f32", (n, n))
+        ours = Compiled(module_of(lambda f, x, y: f.dot(x, y), type, type), [a, b])
+        address = ctypes.cast(ours.function, pointer).value
+        other = aligned(np.zeros((n, n), np.float32))
+        times = max(1, int(1e6 / n**3))
+        left, right = (array.ctypes.data for array in ours.arguments)
+
+        def shine(ours: Compiled = ours, address: Any = address, times: int = times) -> None:
+            drive(address, *ours.pointers, times)
+
+        def openblas(n: int = n, left: int = left, right: int = right, other: Any = other, times: int = times) -> None:
+            blas(gemm, n, left, right, other.ctypes.data, times)
+
+        mine, theirs = (seconds / times for seconds in compared([shine, openblas]))
+        bound = 1e-5 * n
+        if abs(ours.results[0] - other).max() > bound or abs(other - a @ b).max() > bound:
+            raise SystemExit(f"n = {n}: the products disagree")
+        rates = [2 * n**3 / seconds for seconds in (mine, theirs)]
+        print(
+            f"{n:5} {rates[0] / 1e9:11.1f} {rates[1] / 1e9:9.1f} {theirs / mine:6.2f} {rates[0] / peak:5.2f} "
+            f"{ours.seconds * 1e3:14.0f}  {ours.interface.report[0].partition(': ')[2]}",
+            flush=True,
+        )
+
+
+def session(nodes: list[Any], x: np.ndarray, y: Sequence[int], weights: dict[str, np.ndarray]) -> Call:
+    """A call of ONNX Runtime on one thread."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, y)]
+    data = [numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in weights.items()]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, outputs, data), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    made = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda: made.run(None, {"x": x})[0]
+
+
+def said(name: str, ours: Compiled, others: dict[str, Call], wanted: np.ndarray) -> None:
+    """Print a line of figures."""
+    ours()
+    found = ours.results[0]
+    if abs(found - wanted).max() > 1e-4 * max(1.0, abs(wanted).max()):
+        raise SystemExit(f"{name}: the results disagree")
+    mine, *theirs = compared([ours, *others.values()])
+    ratios = "  ".join(
+        f"{label} {seconds * 1e6:9.1f} us ({seconds / mine:5.2f})"
+        for label, seconds in zip(others, theirs, strict=True)
+    )
+    size = len(object_code(ours.ir)) - sum(part.count("\\") for part in ours.ir.splitlines() if " constant [" in part)
+    made = f"compiled in {ours.seconds * 1e3:.0f} ms, {size / 1024:.0f} KB"
+    print(f"{name:24} Shine {mine * 1e6:9.1f} us  {ratios}  {made}", flush=True)
+
+
+def convolutions() -> None:
+    """28 x 28 images, 32 filters of 5 x 5, bias and softmax over the filters."""
+    from onnx import helper
+
+    rng = np.random.default_rng(0)
+    kernel = rng.standard_normal((5, 5, 1, 32)).astype(np.float32) / 5
+    bias = rng.standard_normal(32).astype(np.float32)
+    for batch in (1, 16):
+        for padding in (0, 2):
+
+            def network(b: FunctionBuilder, x: Value, padding: int = padding) -> Value:
+                around = (padding, padding)
+                sums = b.convolve(x, b.constant(kernel), low=around, high=around)
+                return softmax(b, b.add(sums, b.constant(bias)))
+
+            module = module_of(network, TensorType("f32", (batch, 28, 28, 1)))
+            x = rng.standard_normal((batch, 28, 28, 1)).astype(np.float32)
+            ours = Compiled(module, [x])
+            host = machine_of()
+            naive = Compiled(module, [x], Machine(4, 4, host.fma, host.caches, host.triple))
+            nodes = [
+                helper.make_node("Conv", ["x", "k", "b"], ["c"], pads=[padding] * 4),
+                helper.make_node("Softmax", ["c"], ["y"], axis=1),
+            ]
+            size = 28 - 4 + 2 * padding
+            weights = {"k": kernel.transpose(3, 2, 0, 1), "b": bias}
+            other = session(nodes, x.transpose(0, 3, 1, 2).copy(), (batch, 32, size, size), weights)
+            name = f"conv2d, {batch}, {'same' if padding else 'valid'}"
+            said(name, ours, {"naive": naive, "ONNX Runtime": other}, other().transpose(0, 2, 3, 1))
+
+
+def perceptrons() -> None:
+    """A network 784-128-10 with relu and softmax."""
+    import jax
+    import jax.numpy as jnp
+    from onnx import helper
+
+    rng = np.random.default_rng(0)
+    w1, b1, w2, b2 = (
+        (rng.standard_normal(shape) / 16).astype(np.float32) for shape in ((784, 128), (128,), (128, 10), (10,))
+    )
+
+    def network(b: FunctionBuilder, x: Value) -> Value:
+        hidden = b.add(b.dot(x, b.constant(w1)), b.constant(b1))
+        hidden = b.max(hidden, b.like(hidden, 0.0))
+        return softmax(b, b.add(b.dot(hidden, b.constant(w2)), b.constant(b2)))
+
+    for batch in (1, 64):
+        x = rng.standard_normal((batch, 784)).astype(np.float32)
+        ours = Compiled(module_of(network, TensorType("f32", x.shape)), [x])
+        nodes = [
+            helper.make_node("Gemm", ["x", "w1", "b1"], ["h"]),
+            helper.make_node("Relu", ["h"], ["r"]),
+            helper.make_node("Gemm", ["r", "w2", "b2"], ["o"]),
+            helper.make_node("Softmax", ["o"], ["y"], axis=1),
+        ]
+        other = session(nodes, x, (batch, 10), {"w1": w1, "b1": b1, "w2": w2, "b2": b2})
+        jitted = jax.jit(lambda x: jax.nn.softmax(jnp.maximum(x @ w1 + b1, 0) @ w2 + b2))
+        calls = {"ONNX Runtime": other, "jax.jit": lambda jitted=jitted, x=x: jitted(x).block_until_ready()}
+        said(f"784-128-10, batch {batch}", ours, calls, other())
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "products": lambda: products(SIZES),
+    "convolutions": convolutions,
+    "perceptrons": perceptrons,
+}
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=PARTS, help="one part; all by default")
+    chosen = parser.parse_args().only
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    print(f"load of the machine: {load:.1f} on {os.cpu_count()} cores")
+    for name, part in PARTS.items():
+        if chosen in (None, name):
+            part()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The adjoint transform of a function: its instructions, then the rule of each in reverse order.
+
+The adjoint of a value is the sum of what the instructions that use it contribute (Griewank and Walther, *Evaluating
+Derivatives*, 2008, chapter 3). Only values on a way from the parameters asked for to the results get one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shine.errors import FormError
+from shine.tensor.adjoint.rules import RULES, Step
+from shine.tensor.adjoint.shaping import zeros
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.liveness import without_dead
+from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
+from shine.tensor.form.types import FLOATS
+from shine.tensor.form.verifier import signature
+
+
+@dataclass
+class Derivatives:
+    """A module that grows by the derivatives that its functions need.
+
+    Parameters
+    ----------
+    module : Module
+    """
+
+    module: Module
+
+    def of(self, name: str, wrt: Sequence[int]) -> str:
+        """The gradient of a function by some parameters, seedable; made if there is none yet."""
+        made = f"{name}.wrt.{'.'.join(map(str, wrt))}"
+        if made not in self.module.functions:
+            function = self.module.function(name)
+            types = function.parameter_types + function.result_types
+            results = tuple(function.parameter_types[i] for i in wrt)
+            declared = GradientDeclaration(made, name, tuple(wrt), (), True, types, results)
+            self.module = self.module.with_functions(self.gradient(declared))
+        return made
+
+    def gradient(self, declared: GradientDeclaration) -> Function:
+        """The function that a declaration stands for.
+
+        Raises
+        ------
+        FormError
+            If the original has a loop between the parameters and the results.
+        """
+        return without_dead(_Transform(self, declared).run())
+
+
+class _Transform:
+    """Differentiates one function."""
+
+    def __init__(self, derivatives: Derivatives, declared: GradientDeclaration) -> None:
+        self.derivatives, self.declared = derivatives, declared
+        self.function = derivatives.module.function(declared.of)
+        self.b = FunctionBuilder(declared.name, lambda name: signature(derivatives.module, name))
+        self.adjoints: dict[Value, Value] = {}
+
+    def run(self) -> Function:
+        b, function, declared = self.b, self.function, self.declared
+        here = {value: b.parameter(value.name, value.type) for value in function.parameters}
+        seeds = self._seeds()
+        varying = {function.parameters[i] for i in declared.wrt}
+        done: list[tuple[Instruction, tuple[bool, ...]]] = []
+        for instruction in function.body:
+            wanted = tuple(v in varying and v.type.dtype in FLOATS for v in instruction.operands)
+            if any(wanted):
+                varying.update(instruction.results)
+            operands = tuple(here[v] for v in instruction.operands)
+            results = b.emit(instruction.operation, operands, **instruction.attributes)
+            here.update(zip(instruction.results, results, strict=True))
+            done.append((replace(instruction, operands=operands, results=results), wanted))
+        for result, seed in zip(function.results, seeds, strict=True):
+            if result in varying and result.type.dtype in FLOATS:
+                self._add(here[result], seed)
+        for instruction, wanted in reversed(done):
+            cotangents = tuple(self.adjoints.pop(result, None) for result in instruction.results)
+            if any(wanted) and any(cotangent is not None for cotangent in cotangents):
+                for operand, is_wanted, found in zip(
+                    instruction.operands, wanted, self._adjoint(Step(b, instruction, cotangents, wanted)), strict=True
+                ):
+                    if is_wanted and found is not None:
+                        self._add(operand, found)
+        wrt = [here[function.parameters[i]] for i in declared.wrt]
+        gradients = [self.adjoints.get(value) or zeros(b, value.type) for value in wrt]
+        return b.done(*gradients, *(here[function.results[i]] for i in declared.keeping))
+
+    def _seeds(self) -> list[Value]:
+        """Derivatives by the results: parameters, or 1."""
+        results, used = self.function.results, {value.name for value in self.function.parameters}
+        if not self.declared.seedable:
+            return [self.b.constant(1, results[0].type.dtype)]
+        names = []
+        for number in range(len(results)):
+            name = f"seed{number}"
+            while name in used:
+                name += "_"
+            used.add(name)
+            names.append(name)
+        return [self.b.parameter(name, result.type) for name, result in zip(names, results, strict=True)]
+
+    def _add(self, value: Value, contribution: Value) -> None:
+        before = self.adjoints.get(value)
+        self.adjoints[value] = contribution if before is None else self.b.add(before, contribution)
+
+    def _adjoint(self, step: Step) -> Sequence[Value | None]:
+        name = step.instruction.operation
+        if name == "while":
+            raise FormError(
+                f"@{self.declared.of}, {step.instruction.results[0]}: a loop has no gradient, because the number of "
+                "its rounds is not known; write the rounds out, or keep the loop apart from what is differentiated"
+            )
+        if name == "call":
+            return self._called(step, step.instruction.operands)
+        if name == "cond":
+            return [None, *self._called(step, step.instruction.operands[1:])]
+        return RULES[name](step)
+
+    def _called(self, step: Step, arguments: Sequence[Value]) -> list[Value | None]:
+        """The gradients of the called functions, called in the same way; they compute the originals again."""
+        instruction, skipped = step.instruction, len(step.instruction.operands) - len(arguments)
+        wrt = [place for place, is_wanted in enumerate(step.wanted[skipped:]) if is_wanted]
+        seeds = [
+            zeros(self.b, result.type) if cotangent is None else cotangent
+            for result, cotangent in zip(instruction.results, step.cotangents, strict=True)
+        ]
+        functions = {key: self.derivatives.of(str(name), wrt) for key, name in instruction.attributes.items()}
+        operands = [*instruction.operands[:skipped], *arguments, *seeds]
+        found = self.b.emit(instruction.operation, operands, **functions)
+        gradients: list[Value | None] = [None] * len(arguments)
+        for place, gradient in zip(wrt, found, strict=True):
+            gradients[place] = gradient
+        return gradients

@@ -1,0 +1,120 @@
+"""Adjoints of matrix products and convolutions: products and convolutions again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from shine.tensor.adjoint.shaping import (
+    Adjoints,
+    Wanted,
+    reshaped,
+    reversed_along,
+    sliced,
+    summed_to,
+    transposed,
+    zeros,
+)
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Value
+
+
+def dot(b: FunctionBuilder, left: Value, right: Value, cotangent: Value, wanted: Wanted) -> Adjoints:
+    """For C = A B, the cotangent G gives A's adjoint G B' and B's adjoint A' G."""
+    a = left if left.type.rank > 1 else reshaped(b, left, (1, *left.type.shape))
+    c = right if right.type.rank > 1 else reshaped(b, right, (*right.type.shape, 1))
+    batch = cotangent.type.shape[: cotangent.type.rank - (left.type.rank > 1) - (right.type.rank > 1)]
+    g = reshaped(b, cotangent, (*batch, a.type.shape[-2], c.type.shape[-1]))
+    first: Value | None = None
+    second: Value | None = None
+    if wanted[0]:
+        found = summed_to(b, b.dot(g, _turned(b, c)), a.type.shape)
+        first = reshaped(b, found, left.type.shape)
+    if wanted[1]:
+        if c.type.rank == 2 and batch and a.type.shape[:-2] == batch:
+            # One product in place of one for each matrix of the stack and their sum.
+            rows = math.prod(batch) * a.type.shape[-2]
+            a, g = (reshaped(b, value, (rows, value.type.shape[-1])) for value in (a, g))
+        found = summed_to(b, b.dot(_turned(b, a), g), c.type.shape)
+        second = reshaped(b, found, right.type.shape)
+    return [first, second]
+
+
+def _turned(b: FunctionBuilder, value: Value) -> Value:
+    """Each matrix of a stack transposed."""
+    rank = value.type.rank
+    return transposed(b, value, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def convolve(
+    b: FunctionBuilder,
+    image: Value,
+    kernel: Value,
+    cotangent: Value,
+    wanted: Wanted,
+    attributes: Mapping[str, Any],
+) -> Adjoints:
+    """The image's adjoint convolves the cotangent, the kernel's convolves the image with the cotangent."""
+    if not cotangent.type.elements or not image.type.elements:
+        return [zeros(b, image.type) if wanted[0] else None, zeros(b, kernel.type) if wanted[1] else None]
+    return [
+        _of_image(b, image, kernel, cotangent, attributes) if wanted[0] else None,
+        _of_kernel(b, image, kernel, cotangent, attributes) if wanted[1] else None,
+    ]
+
+
+def _of_image(
+    b: FunctionBuilder, image: Value, kernel: Value, cotangent: Value, attributes: Mapping[str, Any]
+) -> Value:
+    """The cotangent, spread by the strides, with the kernel turned round and its channels and filters exchanged."""
+    space, groups = range(1, image.type.rank - 1), attributes["groups"]
+    *window, channels, filters = kernel.type.shape
+    turned = reversed_along(b, kernel, range(len(window)))
+    turned = b.reshape(turned, shape=(*window, channels, groups, filters // groups))
+    axes = [*range(len(window)), len(window) + 2, len(window) + 1, len(window)]
+    turned = b.reshape(transposed(b, turned, axes), shape=(*window, filters // groups, groups * channels))
+    low, high, cuts = [], [], []
+    for axis in space:
+        i = axis - 1
+        reach = (window[i] - 1) * attributes["dilation"][i]
+        seen = (cotangent.type.shape[axis] - 1) * attributes["strides"][i] + 1 + reach
+        unseen = image.type.shape[axis] + attributes["low"][i] + attributes["high"][i] - seen
+        before, after = reach - attributes["low"][i], reach - attributes["high"][i] + unseen
+        low.append(max(before, 0))
+        high.append(max(after, 0))
+        cuts.append(max(-before, 0))
+    between = (0, *(stride - 1 for stride in attributes["strides"]), 0)
+    spread = b.pad(cotangent, b.constant(0, cotangent.type.dtype), interior=between) if any(between) else cotangent
+    found: Value = b.convolve(
+        spread, turned, low=tuple(low), high=tuple(high), dilation=attributes["dilation"], groups=groups
+    )
+    for axis, cut in zip(space, cuts, strict=True):
+        found = sliced(b, found, axis, cut, cut + image.type.shape[axis])
+    return found
+
+
+def _of_kernel(
+    b: FunctionBuilder, image: Value, kernel: Value, cotangent: Value, attributes: Mapping[str, Any]
+) -> Value:
+    """The image's channels as a batch, with the cotangent as kernel; strides and dilation exchange their parts."""
+    groups, rank = attributes["groups"], image.type.rank
+    *window, channels, _ = kernel.type.shape
+    space = list(range(1, rank - 1))
+    batch, *sizes, _ = image.type.shape
+    parts = b.reshape(image, shape=(batch, *sizes, groups, channels))
+    parts = transposed(b, parts, [rank, *space, rank - 1, 0])
+    parts = b.reshape(parts, shape=(channels, *sizes, groups * batch))
+    seen = transposed(b, cotangent, [*space, 0, rank - 1])
+    found: Value = b.convolve(
+        parts,
+        seen,
+        strides=attributes["dilation"],
+        dilation=attributes["strides"],
+        low=attributes["low"],
+        high=attributes["high"],
+        groups=groups,
+    )
+    for axis, size in zip(space, window, strict=True):
+        found = sliced(b, found, axis, 0, size)
+    return transposed(b, found, [*space, 0, rank - 1])

@@ -1,0 +1,101 @@
+"""Ahead of time: tensor programs as objects, headers, classes in C++ and modules, for any processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from shine.aot.emission import written
+from shine.tensor.loading import load
+from shine.tensor.native.emission import emitted
+from shine.tensor.native.function import TensorFunction
+
+
+def compile(
+    source: Any,
+    name: str | None = None,
+    emit: str | Iterable[str] = ("object", "header"),
+    *,
+    target: str | None = None,
+    cpu: str | None = None,
+    features: str = "",
+    cpp_class: str = "",
+    opt_level: str | int | None = None,
+    **reading: Any,
+) -> dict[str, bytes]:
+    """Compile a tensor program ahead of time.
+
+    Parameters
+    ----------
+    source : TensorFunction, or anything that `shine.tensor.load` takes
+    name : str, optional
+        Name of the function in C, and of the files; by default made of the file's or the module's.
+    emit : str or iterable of str
+        Kinds of files, some of object, header, class, ir, asm, shared, python, cmake, pkgconfig, wasm.
+    target, cpu, features
+        As for `shine.aot.compile`.
+    cpp_class : str
+        Write a class in C++ too, such as ``foo::bar::MatMulComp``.
+    opt_level : {"O0", "O1", "O2", "O3"} or int, optional
+    **reading
+        Options of `shine.tensor.load`.
+
+    Returns
+    -------
+    dict of str to bytes
+        Contents of the files by their names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind, or C or C++ cannot have a name.
+    GraphImportError, FormError
+        If the source cannot be read.
+    CompilationError, ExportError
+        If the target does not exist or cannot have such a file, or a linker is missing.
+
+    Examples
+    --------
+    >>> text = '''module @example
+    ... func @double: (<3 x f32>) -> <3 x f32> {
+    ... 'entry(%x: <3 x f32>):
+    ...     %y = add %x: <3 x f32>, %x: <3 x f32>
+    ...     return %y: <3 x f32>
+    ... }'''
+    >>> print(*compile(text, "twice", target="aarch64-linux-gnu", cpp_class="Twice"))
+    twice.o twice.h twice.hpp
+    """
+    function = source if isinstance(source, TensorFunction) else load(source, **reading)
+    code = function.code(name, target=target, cpu=cpu, features=features, cpp_class=cpp_class, level=opt_level)
+    return emitted(code, [emit] if isinstance(emit, str) else emit)
+
+
+def build(
+    source: Any,
+    folder: str | Path,
+    name: str | None = None,
+    emit: str | Iterable[str] = ("object", "header"),
+    **options: Any,
+) -> list[Path]:
+    """Compile a tensor program ahead of time into files of a folder.
+
+    Parameters
+    ----------
+    source, name, emit, **options
+        As for `compile`.
+    folder : path-like
+        Made if missing. Nothing is written unless all files can be made.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written. Other errors are those of `compile`.
+    """
+    make = compile
+    return written(make(source, name, emit, **options), folder)

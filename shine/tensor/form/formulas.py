@@ -1,0 +1,84 @@
+"""Formulas of the language as instructions: elementwise, with broadcasting."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from shine.lang.interpretation import Interpretation
+from shine.lang.tree import Primitive, Tree
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Value
+from shine.tensor.form.operations import FROM_THE_LANGUAGE
+
+
+def write_formula(builder: FunctionBuilder, tree: Tree, operands: Sequence[Value]) -> Value:
+    """Add the instructions of a formula.
+
+    Parameters
+    ----------
+    builder : FunctionBuilder
+    tree : Tree
+    operands : sequence of Value
+        The parameters' values: floats of one element type, whose shapes can be broadcast together.
+
+    Returns
+    -------
+    Value
+        Floats of the same element type. Its shape is that of the operands that the formula uses, broadcast.
+    """
+    return _Writer(builder, operands[0].type.dtype).run(tree, operands)
+
+
+class _Writer(Interpretation):
+    """Comparisons and logic give truth, which becomes a number where a number is needed, and the other way round."""
+
+    def __init__(self, builder: FunctionBuilder, dtype: str) -> None:
+        self.builder, self.dtype = builder, dtype
+        self.values: dict[str, Value] = {}
+        self.functions: Mapping[str, Primitive] = {}
+
+    def run(self, tree: Tree, operands: Sequence[Value]) -> Value:
+        caller = self.values, self.functions
+        self.values, self.functions = dict(zip(tree.parameters, operands, strict=True)), tree.functions
+        for name, value in tree.assignments:
+            self.values[name] = self._number(self.visit(value))
+        result = self._number(self.visit(tree.result))
+        self.values, self.functions = caller
+        return result
+
+    def _apply(self, name: str, *operands: Value) -> Value:
+        if name in ("logical_and", "logical_or"):
+            return self._logic(name, *operands)
+        if name == "logical_not":
+            return self.builder.emit("not", [self._truth(operands[0])])[0]
+        if name == "where":
+            condition, *branches = operands
+            return self.builder.emit("select", [self._truth(condition), *map(self._number, branches)])[0]
+        if name in FROM_THE_LANGUAGE:
+            return self.builder.emit(name, [self._number(operand) for operand in operands])[0]
+        definition = self.functions[name].definition
+        assert definition is not None, f"{name!r} is neither a basic primitive nor a composite"
+        return self.run(definition, [self._number(operand) for operand in operands])
+
+    def _logic(self, name: str, left: Value, right: Value) -> Value:
+        """`and` and `or` of truth; of numbers, they give one of them."""
+        if left.type.dtype == right.type.dtype == "bool":
+            return self.builder.emit(name.removeprefix("logical_"), [left, right])[0]
+        first, second = (right, left) if name == "logical_and" else (left, right)
+        return self.builder.emit("select", [self._truth(left), self._number(first), self._number(second)])[0]
+
+    def _truth(self, value: Value) -> Value:
+        if value.type.dtype == "bool":
+            return value
+        return self.builder.emit("ne", [value, self.builder.like(value, 0)])[0]
+
+    def _number(self, value: Value) -> Value:
+        return value if value.type.dtype != "bool" else self.builder.emit("cast", [value], dtype=self.dtype)[0]
+
+    def visit_Constant(self, node: ast.Constant) -> Value:
+        assert isinstance(node.value, int | float)
+        return self.builder.constant(node.value, self.dtype)
+
+    def visit_Name(self, node: ast.Name) -> Value:
+        return self.values[node.id]

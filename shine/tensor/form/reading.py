@@ -1,0 +1,266 @@
+"""Text -> module: the reverse of `printing`, with the line and the column of what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shine.errors import FormError
+from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
+from shine.tensor.form.operations import OPERATIONS, Kind, result_types
+from shine.tensor.form.shapes import Signature
+from shine.tensor.form.tokens import Token, Tokens
+from shine.tensor.form.types import DTYPES, TensorType
+from shine.tensor.form.verifier import verify
+
+_LABEL = re.compile(r"(?:[^\\]|\\(?:[\\\"nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}))*")
+"""A label with the escape sequences that it may contain."""
+
+
+def module_of(text: str) -> Module:
+    r"""Read and verify the text of a module.
+
+    Parameters
+    ----------
+    text : str
+        As `text_of` writes it. Comments are `//` to the end of the line; functions may stand in any order.
+
+    Raises
+    ------
+    FormError
+        With line and column if it is not such a text; without, if what it says is not valid.
+
+    Examples
+    --------
+    >>> text = "module @m func @twice: (f32) -> f32 { 'entry(%x: f32): %y = add %x: f32, %x: f32 return %y: f32 }"
+    >>> print(module_of(text).function("twice").body[0].operation)
+    add
+    """
+    return verify(_Reader(text).module())
+
+
+class _Reader(Tokens):
+    """Recursive descent: a method for each part of the text, which takes its tokens."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.signatures = self._signatures()
+
+    def module(self) -> Module:
+        self.word("module")
+        name, labels = self.name("@"), {}
+        while self.takes("label"):
+            value = self.name("%")
+            self.sign("=")
+            token = self.take("text", "a label in quotation marks")
+            if value in labels:
+                self.fail(token.at, f"there are two labels of %{value}")
+            labels[value] = self._label(token)
+        functions: dict[str, Function | GradientDeclaration] = {}
+        while self.peek.kind != "end":
+            at = self.peek.at
+            marked = self.takes("[")
+            separate = marked and self.takes("separate")
+            if separate:
+                self.sign("]")
+            function = self._declaration() if marked and not separate else self._function(separate)
+            if function.name in functions:
+                self.fail(at, f"there are two functions @{function.name}")
+            functions[function.name] = function
+        return Module(name, functions, labels)
+
+    def _label(self, token: Token) -> str:
+        written = token.text[1:-1]
+        try:
+            if _LABEL.fullmatch(written):
+                return written.encode("ascii", "backslashreplace").decode("unicode_escape")
+        except UnicodeDecodeError:
+            pass
+        self.fail(token.at, "the label has a broken escape sequence")
+
+    def _declaration(self) -> GradientDeclaration:
+        self.word("gradient")
+        of = self.name("@")
+        self.word("wrt")
+        wrt = self._indices()
+        keeping = self._indices() if self.takes("keeping") else ()
+        seedable = self.takes("seedable")
+        self.sign("]")
+        name, parameters, results = self._head()
+        return GradientDeclaration(name, of, wrt, keeping, seedable, parameters, results)
+
+    def _function(self, separate: bool) -> Function:
+        at = self.peek.at
+        name, parameter_types, result_types_ = self._head()
+        self.sign("{")
+        self.expect("'entry", "the block 'entry")
+        values: dict[str, Value] = {}
+        parameters = self.between("(", ")", lambda: self._define(self.name("%"), self._typed(), values))
+        self.sign(":")
+        body = []
+        while not self.takes("return"):
+            body.append(self._instruction(values))
+        results = () if self.peek.text == "}" else self.list_of(lambda: self._use(values))
+        self.sign("}")
+        function = Function(name, tuple(parameters), tuple(body), tuple(results), separate)
+        if (function.parameter_types, function.result_types) != (parameter_types, result_types_):
+            self.fail(at, f"the types of @{name} are not those of its parameters and results")
+        return function
+
+    def _head(self) -> tuple[str, tuple[TensorType, ...], tuple[TensorType, ...]]:
+        self.word("func")
+        name = self.name("@")
+        self.sign(":")
+        parameters = tuple(self.between("(", ")", self._type))
+        self.sign("->")
+        results = tuple(self.between("(", ")", self._type)) if self.peek.text == "(" else (self._type(),)
+        return name, parameters, results
+
+    def _instruction(self, values: dict[str, Value]) -> Instruction:
+        at, names = self.peek.at, []
+        if self.peek.text.startswith("%"):
+            names = self.list_of(lambda: self.name("%"))
+            self.sign("=")
+        token = self.take("word", "an operation or return")
+        operation = OPERATIONS.get(token.text)
+        if operation is None:
+            self.fail(token.at, f"there is no operation {token.text!r}; there are {', '.join(sorted(OPERATIONS))}")
+        operands = self.list_of(lambda: self._use(values)) if self.peek.text.startswith("%") else []
+        # A result of the next line begins with % as well, but an operand has a type.
+        attributes: dict[str, Attribute] = {}
+        if self.peek.text == "{":
+            self.between("{", "}", lambda: self._attribute(operation.attributes, attributes))
+        try:
+            types = result_types(token.text, tuple(v.type for v in operands), attributes, self._signature_of)
+        except FormError as error:
+            self.fail(token.at, str(error))
+        if len(names) != len(types):
+            self.fail(at, f"{token.text} has {len(types)} results, and {len(names)} are named")
+        results = tuple(self._define(name, type, values, at) for name, type in zip(names, types, strict=True))
+        return Instruction(results, token.text, tuple(operands), attributes)
+
+    def _attribute(self, kinds: Mapping[str, Kind], found: dict[str, Attribute]) -> None:
+        key = self.take("word", "an attribute")
+        if key.text not in kinds:
+            self.fail(key.at, f"there is no attribute {key.text!r} here; there are {', '.join(kinds) or 'none'}")
+        if key.text in found:
+            self.fail(key.at, f"there are two attributes {key.text!r}")
+        self.sign("=")
+        readers: dict[Kind, Callable[[], Attribute]] = {
+            "array": self._array,
+            "function": lambda: self.name("@"),
+            "dtype": lambda: self.take("word", "an element type").text,
+            "integers": lambda: tuple(self.between("[", "]", self.integer)),
+            "integer": self.integer,
+            "truth": self._truth,
+        }
+        found[key.text] = readers[kinds[key.text]]()
+
+    def _truth(self) -> bool:
+        token = self.take("word", "true or false")
+        if token.text not in ("true", "false"):
+            self.fail(token.at, f"{token.text!r} is neither true nor false")
+        return token.text == "true"
+
+    def _array(self) -> np.ndarray:
+        at, found = self.peek.at, self._type()
+        if self.peek.kind == "hex":
+            token = self.take("hex", "bytes")
+            try:
+                data = bytes.fromhex(token.text[2:])
+            except ValueError:
+                self.fail(token.at, "the bytes of an array have two hexadecimal digits each")
+            if len(data) != found.bytes:
+                self.fail(token.at, f"{found} has {found.bytes} bytes, and {len(data)} are given")
+            if found.dtype == "bool" and data.strip(b"\0\1"):
+                self.fail(token.at, "the bytes of truth are 00 and 01")
+            array = np.frombuffer(data, found.numpy.newbyteorder("<")).astype(found.numpy)
+        else:
+            with np.errstate(over="ignore"):
+                elements = self.between("[", "]", lambda: self._number(found))
+            if len(elements) != found.elements:
+                self.fail(at, f"{found} has {found.elements} elements, and {len(elements)} are given")
+            array = np.array(elements, found.numpy)
+        array = array.reshape(found.shape)
+        array.flags.writeable = False
+        return array
+
+    def _number(self, type: TensorType) -> Any:
+        """A number of a type: NaN as the hexadecimal of its bytes, the first one first; others are not rounded away."""
+        token, dtype = self.peek, type.numpy
+        try:
+            if type.dtype == "bool":
+                made: Any = {"true": True, "false": False}[token.text]
+            elif token.kind == "hex" and dtype.kind == "f":
+                (made,) = np.frombuffer(bytes.fromhex(token.text[2:]), dtype.newbyteorder(">")).astype(dtype)
+            else:
+                made = np.array((float if dtype.kind == "f" else int)(token.text), dtype)[()]
+        except (ValueError, KeyError, OverflowError):
+            self.fail(token.at, f"{token.text!r:.60} is no element {type.dtype}")
+        if dtype.kind == "f" and np.isinf(made) and "inf" not in token.text and token.kind != "hex":
+            self.fail(token.at, f"{token.text!r:.60} is beyond the elements {type.dtype}")
+        self.place += 1
+        return made
+
+    def _type(self) -> TensorType:
+        at, sizes = self.peek.at, []
+        if self.peek.kind == "word":
+            dtype = self.take("word", "a type").text
+        else:
+            self.sign("<")
+            while self.peek.kind == "number":
+                sizes.append(self._size())
+            dtype = self.take("word", "an element type").text
+            self.sign(">")
+        if dtype not in DTYPES:
+            self.fail(at, f"there is no element type {dtype!r}; there are {', '.join(DTYPES)}")
+        try:
+            return TensorType(dtype, tuple(sizes))
+        except FormError as error:
+            self.fail(at, str(error))
+
+    def _size(self) -> int:
+        size = self.integer()
+        self.word("x")
+        return size
+
+    def _use(self, values: dict[str, Value]) -> Value:
+        at, name = self.peek.at, self.name("%")
+        found = values.get(name)
+        if found is None:
+            self.fail(at, f"%{name} is not defined before")
+        if self._typed() != found.type:
+            self.fail(at, f"%{name} has the type {found.type}")
+        return found
+
+    def _define(self, name: str, type: TensorType, values: dict[str, Value], at: int | None = None) -> Value:
+        if name in values:
+            self.fail(self.tokens[self.place - 1].at if at is None else at, f"%{name} is defined twice")
+        values[name] = Value(name, type)
+        return values[name]
+
+    def _signatures(self) -> dict[str, Signature]:
+        """Types of all functions: they may be called before they are defined."""
+        found = {}
+        for place, token in enumerate(self.tokens):
+            if token.kind == "word" and token.text == "func":
+                self.place = place
+                name, parameters, results = self._head()
+                found[name] = parameters, results
+        self.place = 0
+        return found
+
+    def _signature_of(self, name: str) -> Signature:
+        if name not in self.signatures:
+            raise FormError(f"there is no function @{name}")
+        return self.signatures[name]
+
+    def _indices(self) -> tuple[int, ...]:
+        return tuple(self.list_of(self.integer))
+
+    def _typed(self) -> TensorType:
+        self.sign(":")
+        return self._type()

@@ -1,0 +1,171 @@
+"""Checks of a module: names, order, types. What passes can be printed, interpreted and compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+
+from shine.errors import FormError
+from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
+from shine.tensor.form.operations import CALLS, OPERATIONS, result_types
+from shine.tensor.form.shapes import Signature
+from shine.tensor.form.structure import check_structure
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9.]*")
+"""Names of modules and functions."""
+
+VALUE_NAME = re.compile(r"[A-Za-z_0-9.]+")
+"""Names of values."""
+
+MOST_NESTED = 100
+"""Calls of functions within each other: what works on modules may follow them by recursion."""
+
+
+def verify(module: Module) -> Module:
+    """Check a module.
+
+    Returns
+    -------
+    Module
+        The same.
+
+    Raises
+    ------
+    FormError
+        If it is not valid; the message says what is wrong and where.
+    """
+    check_structure(module)
+    _demand(NAME.fullmatch(module.name), f"module: {module.name!r} is no name")
+    for name in module.labels:
+        _demand(VALUE_NAME.fullmatch(name), f"module: there is a label for {name!r}, which is no name")
+    for name, function in module.functions.items():
+        where = f"@{name}"
+        _demand(name == function.name, f"{where}: the function is called {function.name!r} itself")
+        _demand(NAME.fullmatch(name), f"{where}: {name!r} is no name")
+        if isinstance(function, Function):
+            _verify_function(function, module)
+        else:
+            _verify_declaration(function, module)
+    _verify_calls(module)
+    return module
+
+
+def needed_by(function: Function | GradientDeclaration) -> Iterator[str]:
+    """Names of the functions that a function calls or differentiates."""
+    if isinstance(function, GradientDeclaration):
+        yield function.of
+        return
+    for instruction in function.body:
+        yield from called_by(instruction)
+
+
+def called_by(instruction: Instruction) -> Iterator[str]:
+    """Names of the functions that an instruction calls."""
+    if instruction.operation in CALLS:
+        kinds = OPERATIONS[instruction.operation].attributes
+        yield from (str(instruction.attributes[key]) for key, kind in kinds.items() if kind == "function")
+
+
+def signature(module: Module, name: str) -> Signature:
+    """Types of the parameters and results of a function.
+
+    Raises
+    ------
+    FormError
+        If there is none of that name.
+    """
+    found = module.functions.get(name)
+    if found is None:
+        known = ", ".join(f"@{known}" for known in module.functions)
+        raise FormError(f"there is no function @{name}; there are {known}")
+    return found.parameter_types, found.result_types
+
+
+def _verify_calls(module: Module) -> None:
+    needed = {f.name: set(needed_by(f)) for f in module.functions.values()}
+    depths: dict[str, int] = {}
+    try:
+        for name in TopologicalSorter(needed).static_order():
+            depths[name] = 1 + max((depths[other] for other in needed[name]), default=0)
+    except CycleError as error:
+        circle = " -> ".join(f"@{name}" for name in reversed(error.args[1]))
+        raise FormError(f"functions call each other in a circle: {circle}") from None
+    for name, depth in depths.items():
+        _demand(depth <= MOST_NESTED, f"@{name}: calls are nested {depth} deep, and {MOST_NESTED} is the most")
+
+
+def _verify_function(function: Function, module: Module) -> None:
+    known: dict[str, Value] = {}
+    for parameter in function.parameters:
+        _define(parameter, known, f"@{function.name}")
+    for instruction in function.body:
+        names = ", ".join(map(str, instruction.results)) or instruction.operation
+        where = f"@{function.name}, {names}"
+        for operand in instruction.operands:
+            _demand(
+                known.get(operand.name) == operand,
+                f"{where}: {operand} of type {operand.type} is not defined before, or has another type there",
+            )
+        operands = tuple(operand.type for operand in instruction.operands)
+        try:
+            types = result_types(
+                instruction.operation, operands, instruction.attributes, lambda name: signature(module, name)
+            )
+        except FormError as error:
+            raise FormError(f"{where}: {error}") from None
+        declared = tuple(result.type for result in instruction.results)
+        _demand(
+            declared == types,
+            f"{where}: {instruction.operation} gives ({', '.join(map(str, types))}), and not "
+            f"({', '.join(map(str, declared))})",
+        )
+        for result in instruction.results:
+            _define(result, known, where)
+    for result in function.results:
+        _demand(
+            known.get(result.name) == result,
+            f"@{function.name}, return: {result} of type {result.type} is not defined, or has another type",
+        )
+
+
+def _verify_declaration(declared: GradientDeclaration, module: Module) -> None:
+    where = f"@{declared.name}"
+    try:
+        parameters, results = signature(module, declared.of)
+    except FormError as error:
+        raise FormError(f"{where}: {error}") from None
+    wrong = [i for i in declared.wrt if not 0 <= i < len(parameters)]
+    _demand(not wrong, f"{where}: wrt {wrong}: @{declared.of} has {len(parameters)} parameters, counted from 0")
+    _demand(declared.wrt, f"{where}: wrt names no parameter")
+    wrong = [i for i in declared.keeping if not 0 <= i < len(results)]
+    _demand(not wrong, f"{where}: keeping {wrong}: @{declared.of} has {len(results)} results, counted from 0")
+    for index in declared.wrt:
+        floats = parameters[index].dtype in ("f32", "f64")
+        _demand(floats, f"{where}: wrt {index}: {parameters[index]} has no derivative; only f32 and f64 have one")
+    scalar = len(results) == 1 and not results[0].shape
+    _demand(
+        declared.seedable or scalar,
+        f"{where}: @{declared.of} does not return one scalar, so its gradient must be seedable",
+    )
+    expected = parameters + (results if declared.seedable else ())
+    returned = tuple(parameters[i] for i in declared.wrt) + tuple(results[i] for i in declared.keeping)
+    for word, given, needed in (
+        ("takes", declared.parameter_types, expected),
+        ("returns", declared.result_types, returned),
+    ):
+        _demand(
+            given == needed,
+            f"{where} {word} ({', '.join(map(str, needed))}), and not ({', '.join(map(str, given))})",
+        )
+
+
+def _define(value: Value, known: dict[str, Value], where: str) -> None:
+    _demand(VALUE_NAME.fullmatch(value.name), f"{where}: {value.name!r} is no name")
+    _demand(value.name not in known, f"{where}: %{value.name} is defined twice")
+    known[value.name] = value
+
+
+def _demand(holds: object, message: str) -> None:
+    if not holds:
+        raise FormError(message)

@@ -1,0 +1,1 @@
+"""Checkpoints of TensorFlow (bundles of tensors), read without TensorFlow and verified."""

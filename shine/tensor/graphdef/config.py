@@ -1,0 +1,174 @@
+"""What goes into a graph and what comes out: the `Config` of TensorFlow's compiler, or names and shapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.constants import dtype_name, shape_from_message
+from shine.frontends.graphdef.files import Source, read_message
+from shine.frontends.graphdef.order import parse_reference, shown
+from shine.frontends.graphdef.shapes import Shape
+from shine.tensor.graphdef.dtypes import ELEMENTS
+
+MAX_INDEX = 999_999
+"""Largest number of an output."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A value that is given when the function is called; the graph is cut there.
+
+    Parameters
+    ----------
+    node : str
+    index : int
+        Which output of the node.
+    shape : tuple or None
+        The known part.
+    dtype : str
+        Element type; empty for the one that the graph says.
+    name : str
+        Of the argument; empty for that of the node.
+    """
+
+    node: str
+    index: int = 0
+    shape: Shape = None
+    dtype: str = ""
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name of the argument."""
+        return self.name or (f"{self.node}:{self.index}" if self.index else self.node)
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A result: an output of a node, and perhaps what shape and element type it must have."""
+
+    node: str
+    index: int = 0
+    name: str = ""
+    shape: Shape = None
+    dtype: str = ""
+
+    @property
+    def text(self) -> str:
+        """As the graph writes it."""
+        return f"{self.node}:{self.index}" if self.index else self.node
+
+    @property
+    def label(self) -> str:
+        """Name of the result."""
+        return self.name or self.text
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What goes in and what comes out.
+
+    Parameters
+    ----------
+    feeds : tuple of Feed, optional
+        None for all placeholders that are needed.
+    fetches : tuple of Fetch, optional
+        None for all nodes that no other node reads.
+    variables : tuple of Feed
+        Variables that are given like feeds, after them.
+    """
+
+    feeds: tuple[Feed, ...] | None
+    fetches: tuple[Fetch, ...] | None
+    variables: tuple[Feed, ...] = ()
+
+
+def read_config(source: Source) -> Signature:
+    """The signature in a tf2xla `Config`, as text or binary.
+
+    Raises
+    ------
+    GraphImportError
+        If it is no such file, or says something that is not possible.
+    """
+    try:
+        return _signature(read_message(source, "Config"))
+    except GraphImportError as error:
+        place = "config" if isinstance(source, bytes) else f"config {os.fspath(source)}"
+        raise GraphImportError(f"{place}: {error}") from None
+
+
+def _signature(message: Any) -> Signature:
+    feeds = tuple(Feed(*_identity(each.id), **_typed(each)) for each in message.feed)
+    fetches = tuple(Fetch(*_identity(each.id), **_typed(each)) for each in message.fetch)
+    if not fetches:
+        raise GraphImportError("it has no fetch; name at least one result")
+    for given, what in ((feeds, "feed"), (fetches, "fetch")):
+        for listed in ([f"{each.node}:{each.index}" for each in given], [each.label for each in given]):
+            repeated = [each for each in listed if listed.count(each) > 1]
+            if repeated:
+                raise GraphImportError(f"there are two of {what} {shown(repeated[0])}")
+    variables = []
+    for each in message.variable:
+        if not each.readonly:
+            raise GraphImportError(
+                f"variable {shown(each.node_name)} is not readonly; variables that a function changes are not supported"
+            )
+        variables.append(Feed(each.node_name, **_typed(each)))
+    return Signature(feeds, fetches, tuple(variables))
+
+
+def _identity(message: Any) -> tuple[str, int]:
+    if not message.node_name:
+        raise GraphImportError("an id has no node_name")
+    if not 0 <= message.output_index <= MAX_INDEX:
+        raise GraphImportError(f"output_index {message.output_index} of {shown(message.node_name)} must be at least 0")
+    # A name of an output is a usual slip.
+    if ":" in message.node_name or message.node_name.startswith("^"):
+        raise GraphImportError(f"node_name {shown(message.node_name)} must be a node's name; write output_index apart")
+    return message.node_name, message.output_index
+
+
+def _typed(message: Any) -> dict[str, Any]:
+    return {
+        "shape": shape_from_message(message.shape) if message.HasField("shape") else None,
+        "dtype": dtype_name(message.type, ELEMENTS) if message.type else "",
+        "name": message.name,
+    }
+
+
+def named(feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None, fetches: Sequence[str] | None) -> Signature:
+    """The signature of names of outputs, `"name"` or `"name:1"`, with shapes or without.
+
+    Raises
+    ------
+    GraphImportError
+        If a name is none, or listed twice.
+    """
+    for given, what in ((feeds, "feeds"), (fetches, "fetches")):
+        if isinstance(given, str):
+            raise TypeError(f"{what} is a sequence of names, not one string")
+        if given is not None and len(set(given)) < len(given):
+            raise GraphImportError(f"{what}: a name is listed twice")
+    made = None
+    if feeds is not None:
+        shapes = feeds if isinstance(feeds, Mapping) else dict.fromkeys(feeds)
+        made = tuple(
+            Feed(*_reference(name, "feed"), shape=None if shape is None else tuple(shape))
+            for name, shape in shapes.items()
+        )
+    if fetches is not None and not fetches:
+        raise GraphImportError("fetches is empty; name at least one node")
+    return Signature(made, None if fetches is None else tuple(Fetch(*_reference(each, "fetch")) for each in fetches))
+
+
+def _reference(text: str, what: str) -> tuple[str, int]:
+    try:
+        found = parse_reference(text)
+    except GraphImportError as error:
+        raise GraphImportError(f"{what} {error}") from None
+    return found.node, found.number

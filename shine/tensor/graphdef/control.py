@@ -1,0 +1,103 @@
+"""Conditions and loops, which call functions of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.functions import Function
+from shine.frontends.graphdef.node import Node
+from shine.tensor.form.shapes import Types
+from shine.tensor.graphdef.evaluation import Call, Evaluation
+from shine.tensor.graphdef.rules.attributes import check_count
+from shine.tensor.imported.building import Building, Operand, Output, Variable
+
+_SMALL = 64
+"""Constants of at most so many elements are written into branches and loops; larger ones are passed to them."""
+
+
+def if_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+    """If: one of two functions, by a condition. A constant condition leaves one of them."""
+    check_count(inputs, 1, -1)
+    condition, *arguments = inputs
+    if isinstance(condition, Variable) or condition.shape != ():
+        raise GraphImportError(f"its condition must be a scalar, but has shape {list(condition.shape)}")
+    branches = [evaluation.function(node, key) for key in ("then_branch", "else_branch")]
+    if condition.known is not None:
+        return evaluation.written_out(b, branches[0 if condition.known else 1], arguments)
+    if condition.dtype != "bool":
+        condition = b.ne(condition, b.like(condition, 0))
+    passed = [_is_passed(each) for each in arguments]
+    names = [
+        evaluation.separate(f"{node.name}_{side}", branch, arguments, passed)
+        for side, branch in zip(("then", "else"), branches, strict=True)
+    ]
+    operands = [
+        each for each, is_passed in zip(arguments, passed, strict=True) if is_passed and isinstance(each, Operand)
+    ]
+    _check_results(branches[0].function, evaluation.functions[names[0]].result_types)
+    return b.emit("cond", [condition, *operands], true=names[0], false=names[1])
+
+
+def while_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+    """While: a function of the state, as long as another one is true. Arguments that the body passes on stay outside
+    the state if they are variables or small constants."""
+    condition, body = evaluation.function(node, "cond"), evaluation.function(node, "body")
+    if len(body.function.references) != len(inputs):
+        raise GraphImportError(f"its body has {len(body.function.references)} results for {len(inputs)} arguments")
+    fixed = _passed_on(body.function)
+    passed = [_is_passed(each) or place not in fixed for place, each in enumerate(inputs)]
+    changed = [place for place, each in enumerate(inputs) if isinstance(each, Variable) and place not in fixed]
+    if changed:
+        raise GraphImportError(f"its body changes argument {changed[0]}, which is a variable")
+    names = [
+        evaluation.separate(f"{node.name}_{part}", called, inputs, passed)
+        for part, called in (("condition", condition), ("body", body))
+    ]
+    tensors = [each for each in inputs if isinstance(each, Operand)]
+    are_passed = [is_passed for each, is_passed in zip(inputs, passed, strict=True) if isinstance(each, Operand)]
+    evaluation.without(names[1], [place for place, is_passed in enumerate(are_passed) if not is_passed])
+    state = [each for each, is_passed in zip(tensors, are_passed, strict=True) if is_passed]
+    results = iter(b.emit("while", state, condition=names[0], body=names[1]))
+    return [
+        replace(each, value=next(results).value, known=None) if is_passed and isinstance(each, Operand) else each
+        for each, is_passed in zip(inputs, passed, strict=True)
+    ]
+
+
+def call(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+    """PartitionedCall: the function's nodes take its place."""
+    return evaluation.written_out(b, evaluation.function(node, "f"), inputs)
+
+
+def _is_passed(given: Output) -> bool:
+    if isinstance(given, Variable):
+        return False
+    return given.known is None or given.known.size > _SMALL
+
+
+def _check_results(function: Function, types: Types) -> None:
+    if len(types) != len(function.results):
+        raise GraphImportError("its branches return variables, which is not supported")
+
+
+def _passed_on(function: Function) -> set[int]:
+    """The arguments that a body returns as they are, by their places."""
+    steps = {step.node.name: step for step in function.steps}
+    fixed = set()
+    for place, (argument, reference) in enumerate(zip(function.arguments, function.references, strict=True)):
+        name = reference.node
+        while name in steps and steps[name].node.op == "Identity" and steps[name].inputs:
+            name = steps[name].inputs[0].node
+        if name == argument.name:
+            fixed.add(place)
+    return fixed
+
+
+CALLS: dict[str, Call] = {
+    **dict.fromkeys(("If", "StatelessIf"), if_),
+    **dict.fromkeys(("While", "StatelessWhile"), while_),
+    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), call),
+}
+"""The rule of each operation that calls functions by attributes."""

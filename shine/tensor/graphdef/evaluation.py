@@ -1,0 +1,223 @@
+"""Nodes -> instructions: applies the rules in order; calls are written in place, branches and loops as functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shine.errors import FormError, GraphImportError
+from shine.frontends.graphdef.constants import Tensors
+from shine.frontends.graphdef.functions import Function, Library, check_arguments
+from shine.frontends.graphdef.node import Node
+from shine.frontends.graphdef.order import MAX_NODES, Step, shown
+from shine.frontends.graphdef.outputs import Outputs, chosen
+from shine.tensor.form import module as form
+from shine.tensor.form.liveness import without_dead
+from shine.tensor.form.shapes import Signature
+from shine.tensor.graphdef.dtypes import ELEMENTS, RESOURCE, VARIANT
+from shine.tensor.graphdef.rules import lists
+from shine.tensor.graphdef.rules.variables import WRITES
+from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
+from shine.tensor.imported.building import Building, Operand, Output, Variable
+from shine.typing import AnyArray
+
+MAX_DEPTH = 40
+"""Deepest nesting of calls, branches and loops: each takes some levels of Python's stack."""
+
+_ARGUMENTS = {**ELEMENTS, RESOURCE: "resource", VARIANT: lists.VARIANT}
+"""Element types of arguments of functions: variables can be passed on."""
+
+
+_TAKE_LISTS = {*lists.LISTS, "Identity", "IdentityN"}
+
+
+class _Placed(GraphImportError):
+    """An error that names its node already."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function of the graph with the attributes of its call."""
+
+    function: Function
+    bindings: Mapping[str, Any]
+
+
+Call = Callable[["Evaluation", Building, Node, Sequence[Output]], Sequence[Output]]
+"""The rule of an operation that calls functions."""
+
+
+class Evaluation:
+    """Writes functions of a module from the nodes of a graph and of its functions.
+
+    Parameters
+    ----------
+    library : Library
+    variables : callable
+        The value of a variable by its name.
+    calls : mapping of str to callable
+        Rules of operations that call functions.
+    """
+
+    def __init__(
+        self, library: Library, variables: Callable[[str], AnyArray | form.Value], calls: Mapping[str, Call]
+    ) -> None:
+        self.library = library
+        self.functions: dict[str, form.Function] = {}
+        self._variables = variables
+        self._calls = calls
+        self._tensors = Tensors(ELEMENTS)
+        self._active: list[str] = []
+        self._count = 0
+
+    def building(self, name: str) -> Building:
+        """A new function of the module."""
+        return Building(name, self._signature, self._variables)
+
+    def run(
+        self,
+        b: Building,
+        steps: Sequence[Step],
+        values: dict[str, Outputs[Output]],
+        bindings: Mapping[str, Any],
+        inside: str = "",
+    ) -> None:
+        """Add the outputs of each node to those that are known.
+
+        Parameters
+        ----------
+        b : Building
+        steps : sequence of Step
+        values : dict of str to Outputs
+            Outputs of nodes that are given: feeds, or arguments.
+        bindings : mapping of str to AttrValue
+        inside : str
+            The function that the nodes belong to.
+
+        Raises
+        ------
+        GraphImportError
+            If a node cannot be read; the message names it.
+        """
+        for step in steps:
+            if step.node.name in values:
+                continue
+            node = Node(step.node, bindings, self._tensors)
+            try:
+                self._count += 1
+                if self._count > MAX_NODES:
+                    raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of called functions")
+                inputs = [chosen(values, reference) for reference in step.inputs]
+                values[node.name] = self._outputs(b, node, inputs)
+            except _Placed:
+                raise
+            except (GraphImportError, FormError) as error:
+                place = f"{node} in function {shown(inside)}" if inside else str(node)
+                raise _Placed(f"{place}: {error}") from None
+
+    def _outputs(self, b: Building, node: Node, inputs: Sequence[Output]) -> Outputs[Output]:
+        if node.op in self._calls:
+            return Outputs(self._calls[node.op](self, b, node, inputs))
+        called = self.library.called(node)
+        if called is not None:
+            function, bindings = called
+            by_name = node.op == function.name
+            names = [each.name for each in function.results] if by_name else ()
+            return Outputs(self.written_out(b, Called(function, bindings), inputs), names)
+        has_variables = any(isinstance(each, Variable) for each in inputs)
+        if node.op in VARIABLES and (has_variables or node.op != "Identity"):
+            return Outputs(VARIABLES[node.op](b, node, inputs))
+        if has_variables:
+            raise GraphImportError("its input is a variable; only its value can be computed with")
+        operands = [each for each in inputs if isinstance(each, Operand)]
+        if any(isinstance(each, lists.TensorList) for each in operands) and node.op not in _TAKE_LISTS:
+            raise GraphImportError("its input is a list of tensors, which only operations on lists take")
+        return Outputs(rule(node.op)(b, node, operands), OUTPUT_NAMES.get(node.op, ()))
+
+    def function(self, node: Node, key: str) -> Called:
+        """The function that an attribute names."""
+        return Called(*self.library.named(*node.function(key)))
+
+    def written_out(self, b: Building, called: Called, inputs: Sequence[Output]) -> list[Output]:
+        """The results of a call, whose nodes become part of the caller."""
+        function = called.function
+        check_arguments(function.arguments, inputs, called.bindings, dtypes=_ARGUMENTS)
+        if function.operations & WRITES:
+            raise GraphImportError(f"function {shown(function.name)} changes variables; they are frozen")
+        if function.name in self._active:
+            raise GraphImportError(f"function {shown(function.name)} calls itself, which is not supported")
+        if len(self._active) == MAX_DEPTH:
+            raise GraphImportError(f"calls nest more than {MAX_DEPTH} deep")
+        self._active.append(function.name)
+        values = {each.name: Outputs[Output]([value]) for each, value in zip(function.arguments, inputs, strict=True)}
+        self.run(b, function.steps, values, called.bindings, function.name)
+        self._active.pop()
+        results = [chosen(values, reference) for reference in function.references]
+        check_arguments(function.results, results, called.bindings, "result", dtypes=_ARGUMENTS)
+        return results
+
+    def separate(self, name: str, called: Called, inputs: Sequence[Output], passed: Sequence[bool]) -> str:
+        """Write a function of the module for some types of arguments.
+
+        Parameters
+        ----------
+        name : str
+            Wanted name.
+        called : Called
+        inputs : sequence of Operand or Variable
+            Arguments, whose types the parameters get.
+        passed : sequence of bool
+            Which arguments are passed at run time; the others are constants or variables.
+
+        Returns
+        -------
+        str
+            Name of the function. Its results are those of the graph's function that are tensors.
+        """
+        b = Building(self._free(name), self._signature, self._frozen)
+        arguments: list[Output] = []
+        for place, (given, is_passed) in enumerate(zip(inputs, passed, strict=True)):
+            if isinstance(given, Variable):
+                arguments.append(given)
+            elif is_passed:
+                parameter = b.builder.parameter(f"a{place}", given.value.type)
+                arguments.append(replace(given, value=parameter, known=None))
+            else:
+                assert given.known is not None
+                constant = b.constant(given.known)
+                arguments.append(replace(given, value=constant.value, known=constant.known))
+        results = self.written_out(b, called, arguments)
+        values = [result.value for result in results if isinstance(result, Operand)]
+        self.functions[b.builder.name] = without_dead(b.builder.done(*values))
+        return b.builder.name
+
+    def without(self, name: str, places: Sequence[int]) -> None:
+        """Drop some results of a function."""
+        function = self.functions[name]
+        kept = tuple(value for place, value in enumerate(function.results) if place not in places)
+        self.functions[name] = without_dead(form.Function(name, function.parameters, function.body, kept))
+
+    def _free(self, wanted: str) -> str:
+        """A name for a function that none has yet."""
+        name = re.sub(r"[^A-Za-z0-9_.]", "_", wanted)
+        name = base = name if re.match("[A-Za-z_]", name) and name != "main" else f"f_{name}"
+        number = 1
+        while name in self.functions:
+            number += 1
+            name = f"{base}_{number}"
+        # The name is taken from now on, although its body comes later.
+        self.functions[name] = form.Function(name, (), (), ())
+        return name
+
+    def _frozen(self, name: str) -> AnyArray:
+        """The value of a variable in a branch or loop, which has no parameters but its arguments."""
+        found = self._variables(name)
+        if isinstance(found, form.Value):
+            raise GraphImportError(f"variable {shown(name)} is an argument, and is read in a branch or loop; freeze it")
+        return found
+
+    def _signature(self, name: str) -> Signature:
+        function = self.functions[name]
+        return function.parameter_types, function.result_types

@@ -1,0 +1,1 @@
+"""Rules of TensorFlow's operations: what a node adds to a function."""

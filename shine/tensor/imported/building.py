@@ -1,0 +1,238 @@
+"""A function in the making, as the rules of operations see it: constants are computed while the graph is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.constants import Tensor
+from shine.frontends.graphdef.definitions import FUNCTIONS
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.formulas import write_formula
+from shine.tensor.form.interpreter import evaluate
+from shine.tensor.form.module import Attribute, Value
+from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
+from shine.tensor.form.types import NAMES, TensorType
+from shine.typing import AnyArray
+
+MOST_FOLDED = 1 << 16
+"""Most elements of constants that are computed here, operands and results: shapes and indices have far fewer."""
+
+_UNIFORM = 64
+"""Constants of more equal elements are written as one number, broadcast."""
+
+_INEXACT = frozenset({"call", "cond", "while", "dot", "convolve", "reduce_sum", "reduce_prod"})
+"""Operations that are left to the compiled code: floats would have other bits, and calls need the module."""
+
+_SAME = {"logical_and": "and", "logical_or": "or", "logical_not": "not", "round_even": "round"}
+"""Operations of the form that have another name among the functions of graphs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """An output of a node.
+
+    Parameters
+    ----------
+    value : Value
+    known : ndarray, optional
+        The elements of a constant.
+    """
+
+    value: Value
+    known: AnyArray | None = None
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the element type."""
+        return str(self.value.type.numpy)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self.value.type.shape
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable itself, which operations read.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    name: str
+    dtype: str = "resource"
+    shape: tuple[int, ...] = ()
+
+
+Output = Operand | Variable
+"""What an output of a node can be."""
+
+
+class Building:
+    """A function in the making.
+
+    Parameters
+    ----------
+    name : str
+    signature_of : callable
+        Types of the functions that it may call.
+    variables : callable
+        Value of a variable by its name.
+    """
+
+    def __init__(
+        self, name: str, signature_of: Callable[[str], Any], variables: Callable[[str], AnyArray | Value]
+    ) -> None:
+        self.builder = FunctionBuilder(name, signature_of)
+        self._variables = variables
+        self._read: dict[str, Operand] = {}
+
+    def parameter(self, name: str, dtype: str, shape: Sequence[int]) -> Operand:
+        """Add a parameter; the element type has NumPy's name."""
+        return Operand(self.builder.parameter(name, TensorType(NAMES[np.dtype(dtype)], tuple(shape))))
+
+    def constant(self, value: ArrayLike, dtype: str | None = None) -> Operand:
+        """Add a constant; the element type has NumPy's name.
+
+        Raises
+        ------
+        GraphImportError
+            If a number is beyond the element type.
+        """
+        try:
+            array = np.asarray(value, dtype)
+        except (OverflowError, ValueError):
+            raise GraphImportError(f"{value!r} is beyond the numbers of {dtype}") from None
+        if array.size > _UNIFORM and array.strides == (0,) * array.ndim:
+            number = self.builder.constant(array[(0,) * array.ndim])
+            return Operand(self.builder.broadcast(number, shape=array.shape), array)
+        return Operand(self.builder.constant(array), array)
+
+    def tensor(self, tensor: Tensor) -> Operand:
+        """Add a constant of the graph."""
+        return self.constant(tensor.array())
+
+    def variable(self, variable: Variable) -> Operand:
+        """The value of a variable."""
+        if variable.name not in self._read:
+            found = self._variables(variable.name)
+            self._read[variable.name] = Operand(found) if isinstance(found, Value) else self.constant(found)
+        return self._read[variable.name]
+
+    def like(self, other: Operand, number: float) -> Operand:
+        """A scalar with the elements of another operand."""
+        return self.constant(number, other.dtype)
+
+    def emit(self, operation: str, operands: Sequence[Operand], **attributes: Attribute) -> tuple[Operand, ...]:
+        """Add an operation, or the constants that it gives if its operands are constants.
+
+        Raises
+        ------
+        FormError
+            If the operation does not take these operands or attributes.
+        """
+        known = [operand.known for operand in operands if operand.known is not None]
+        if len(known) == len(operands) and operation not in _INEXACT:
+            folded = _folded(operation, operands, known, attributes)
+            if folded is not None:
+                return tuple(map(self.constant, folded))
+        return tuple(map(Operand, self.builder.emit(operation, [operand.value for operand in operands], **attributes)))
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords."""
+        known = operation.rstrip("_")
+        if known not in OPERATIONS:
+            raise AttributeError(f"there is no operation {operation!r}")
+
+        def emit(*operands: Operand, **attributes: Attribute) -> Operand | tuple[Operand, ...]:
+            results = self.emit(known, operands, **attributes)
+            return results[0] if len(results) == 1 else results
+
+        return emit
+
+    def apply(
+        self, function: str, values: Sequence[Operand], shape: object, dtype: str, extra: Sequence[float] = ()
+    ) -> Operand:
+        """Apply a function of the language to operands of one element type.
+
+        Parameters
+        ----------
+        function : str
+        values : sequence of Operand
+        shape : tuple
+            Of the result; follows from the values.
+        dtype : str
+            Of the result.
+        extra : sequence of float
+            Arguments after the values.
+        """
+        operands = [*values, *(self.like(values[0], number) for number in extra)]
+        name = _SAME.get(function, function)
+        if name in OPERATIONS and (name in FROM_THE_LANGUAGE or name in _SAME.values()):
+            result = self.emit(name, operands)[0]
+        else:
+            definition = FUNCTIONS[function].definition
+            assert definition is not None, f"{function!r} is neither a primitive nor a composite"
+            result = Operand(write_formula(self.builder, definition, [operand.value for operand in operands]))
+        return result if result.dtype == dtype else self.cast_to(result, dtype)
+
+    def cast_to(self, operand: Operand, dtype: str) -> Operand:
+        """Another element type, by NumPy's name."""
+        return operand if operand.dtype == dtype else self.emit("cast", [operand], dtype=NAMES[np.dtype(dtype)])[0]
+
+
+def numbers(operand: Operand, what: str) -> tuple[int, ...]:
+    """The integers of a constant of at most one axis.
+
+    Raises
+    ------
+    GraphImportError
+        If it is computed from arguments, or of another kind.
+    """
+    if operand.known is None:
+        raise GraphImportError(f"its {what} must be a constant, but depends on the arguments: shapes are static here")
+    if operand.known.dtype.kind not in "iu" or operand.known.ndim > 1 or operand.known.size > MOST_FOLDED:
+        raise GraphImportError(f"its {what} must be integers, but is {operand.dtype} of shape {list(operand.shape)}")
+    return tuple(map(int, operand.known.reshape(-1)))
+
+
+def _folded(
+    operation: str, operands: Sequence[Operand], known: Sequence[AnyArray], attributes: Mapping[str, Attribute]
+) -> tuple[AnyArray, ...] | None:
+    """The results of an operation on constants; None if they are large, or compiled code may have other bits."""
+    if sum(array.size for array in known) > MOST_FOLDED:
+        return None
+    scratch = FunctionBuilder("constants")
+    scratch.emit(operation, [operand.value for operand in operands], **attributes)
+    (instruction,) = scratch.done().body
+    facts = FROM_THE_LANGUAGE.get(operation)
+    inexact = facts is not None and operation not in _EXACT and any(array.dtype.kind == "f" for array in known)
+    if inexact or sum(result.type.elements for result in instruction.results) > MOST_FOLDED:
+        return None
+    with np.errstate(all="ignore"):
+        found = evaluate(instruction, known)
+    results = instruction.results
+    return tuple(
+        np.asarray(array, result.type.numpy).reshape(result.type.shape)
+        for array, result in zip(found, results, strict=True)
+    )
+
+
+_EXACT = frozenset(
+    {"add", "sub", "mul", "div", "neg", "abs", "min", "max", "floor", "ceil", "sign", "sqrt"}
+    | {"lt", "le", "gt", "ge", "eq", "ne"}
+)
+"""Primitives whose results are rounded correctly everywhere, or not at all."""

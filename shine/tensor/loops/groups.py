@@ -1,0 +1,62 @@
+"""Groups of nests: each kind's emission, the memory it needs, and what it does in words."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from shine.tensor.loops.convolution import convolution_of, emit_convolution, emit_padding
+from shine.tensor.loops.dot import dot_of, emit_dot
+from shine.tensor.loops.index import Index
+from shine.tensor.loops.machine import Machine
+from shine.tensor.loops.nest import Site, emit_nest, loops
+from shine.tensor.loops.order import SPECIAL, emit_sort, sort_scratch_bytes
+from shine.tensor.loops.placement import Placement
+from shine.tensor.loops.plan import Group, Nest
+
+
+def scratch_bytes(machine: Machine, placed: Placement, nest: Nest) -> int:
+    """Bytes that a nest without calls needs while it runs."""
+    maker = nest.maker
+    if maker is None:
+        return 0
+    if nest.kind == "dot":
+        return dot_of(machine, placed, maker).scratch_bytes
+    if nest.kind == "convolve":
+        return convolution_of(machine, maker).scratch_bytes
+    return sort_scratch_bytes(maker) if SPECIAL[nest.kind] is emit_sort else 0
+
+
+def emit_group(site: Site, group: Group, scratch: ir.Value) -> str:
+    """Emit the nests of a group inside their common loops; what they do, in words."""
+    said = [_described(site, nest) for nest in group.nests]
+    rooms = {id(nest): emit_padding(site, nest, scratch) for nest in group.nests if nest.kind == "convolve"}
+
+    def inside(outer: list[Index], values: list[ir.Value]) -> list[ir.Value]:
+        for nest in group.nests:
+            if nest.kind == "dot":
+                emit_dot(site, nest, scratch)
+            elif nest.kind == "convolve":
+                emit_convolution(site, nest, rooms[id(nest)], outer)
+            elif nest.kind in SPECIAL:
+                assert nest.maker is not None
+                SPECIAL[nest.kind](site, nest.maker, scratch)
+            else:
+                emit_nest(site, nest, outer)
+        return values
+
+    loops(site.builder, group.nests[0].shape[: group.outer], inside)
+    shared = f"in {group.outer} common loops: " if group.outer else ""
+    return shared + "; ".join(said)
+
+
+def _described(site: Site, nest: Nest) -> str:
+    """A nest in words."""
+    maker = nest.maker
+    made_here = () if maker is None else maker.results
+    fused = [str(store.value) for store in nest.stores if store.is_written and store.value not in made_here]
+    if nest.kind == "dot" and maker is not None:
+        return f"dot {dot_of(site.machine, site.placed, maker)}" + (f", fused with {', '.join(fused)}" if fused else "")
+    if nest.kind == "convolve" and maker is not None:
+        return f"convolve {convolution_of(site.machine, maker)}" + (f", fused with {', '.join(fused)}" if fused else "")
+    made = fused + [f"{reduction.result} ({reduction.operation})" for reduction in nest.reductions]
+    return f"{nest.kind} {' x '.join(map(str, nest.shape)) or '1'}: {', '.join(made)}"

@@ -1,0 +1,298 @@
+"""Matrix products: loops of register tiles, over operands as they are or over packed panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, counted
+from shine.tensor.form.types import DTYPES
+from shine.tensor.loops.index import Index, variable
+from shine.tensor.loops.kernel import Arithmetic, Sums, Walk, accumulate, moved
+from shine.tensor.loops.lanes import constant, gathered, load, store
+from shine.tensor.loops.machine import Machine
+from shine.tensor.loops.tiles import Tiles, tiles_of
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix in memory.
+
+    Parameters
+    ----------
+    pointer : ir.Value
+    row, column : int
+        Strides, in elements.
+    """
+
+    pointer: ir.Value
+    row: int
+    column: int
+
+
+Epilogue = Callable[[Index, Index, ir.Value, int], None]
+"""Row, first column, a vector of finished sums, how many lanes are in use: what to do with them."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """An m x k matrix times a k x n one.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    m, k, n : int
+    left, right : Matrix
+    epilogue : callable
+    partial : ir.Value or None
+        Row-major m x n memory for unfinished sums, which `epilogue` may overwrite.
+    scratch : ir.Value or None
+        Memory for a packed block, `scratch_bytes` of it.
+    """
+
+    arithmetic: Arithmetic
+    m: int
+    k: int
+    n: int
+    left: Matrix
+    right: Matrix
+    epilogue: Epilogue
+    partial: ir.Value | None = None
+    scratch: ir.Value | None = None
+
+
+def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_column: int) -> Tiles:
+    """How a product is cut."""
+    return tiles_of(machine, DTYPES[dtype].itemsize, m, k, n, right_column == 1)
+
+
+def scratch_bytes(tiles: Tiles, dtype: str) -> int:
+    """Bytes of the packed block."""
+    return tiles.columns * tiles.depth * DTYPES[dtype].itemsize
+
+
+def emit_product(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
+    """Emit the loops of a product."""
+    if tiles.columns:
+        _packed(builder, product, tiles)
+    else:
+        _direct(builder, product, tiles)
+
+
+def steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, int], None]) -> None:
+    """Emit `body(start, size)` for each step, and for what is left."""
+    whole = extent // step
+    if whole == 1:
+        body(Index(), step)
+    elif whole:
+        with counted(builder, ir.Constant(I64, 0), ir.Constant(I64, whole * step), step) as loop:
+            body(variable(loop.index), step)
+    if extent % step:
+        body(Index(whole * step), extent % step)
+
+
+def _counts(columns: int, width: int) -> list[int]:
+    """Lanes in use, of each vector."""
+    return [min(width, columns - start) for start in range(0, columns, width)]
+
+
+def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
+    dtype, width = product.arithmetic.dtype, tiles.width
+    zero = constant(dtype, 0, width)
+
+    def columns(column: Index, wide: int) -> None:
+        counts = _counts(wide, width)
+
+        def rows(row: Index, high: int) -> None:
+            left = Walk(
+                moved(builder, product.left.pointer, row.times(product.left.row).value(builder), dtype),
+                product.left.column,
+                tuple(number * product.left.row for number in range(high)),
+            )
+            right = Walk(
+                moved(builder, product.right.pointer, column.value(builder), dtype),
+                product.right.row,
+                tuple(range(0, wide, width)),
+            )
+            sums = accumulate(
+                builder,
+                product.arithmetic,
+                product.k,
+                left,
+                right,
+                [zero] * (high * len(counts)),
+                counts,
+                width,
+                tiles.chains,
+                tiles.ahead,
+            )
+            finish(builder, product, row, column, high, counts, width, sums)
+
+        steps(builder, product.m, tiles.rows, rows)
+
+    steps(builder, product.n, tiles.vectors * width, columns)
+
+
+def finish(
+    builder: ir.IRBuilder,
+    product: Product,
+    row: Index,
+    column: Index,
+    high: int,
+    counts: Sequence[int],
+    width: int,
+    sums: Sums,
+) -> None:
+    """Hand the sums of a tile to the epilogue."""
+    for number in range(high):
+        for place, count in enumerate(counts):
+            product.epilogue(row.plus(number), column.plus(place * width), sums[number * len(counts) + place], count)
+
+
+def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
+    """Blocks of columns, blocks of terms, panels of columns, rows: the panel stays in the first cache."""
+    dtype, width = product.arithmetic.dtype, tiles.width
+    panel = tiles.vectors * width
+    scratch = product.scratch
+    assert scratch is not None
+    zero = constant(dtype, 0, width)
+
+    def block(first: Index, wide: int) -> None:
+        def terms(start: Index, deep: int) -> None:
+            _pack(builder, product, first, wide, start, deep, tiles)
+            is_first = _condition(builder, "==", start, 0)
+            is_last = _condition(builder, "==", start, product.k - deep)
+
+            def columns(column: Index, across: int) -> None:
+                counts = _counts(across, width)
+                origin = moved(builder, scratch, column.times(deep).value(builder), dtype)
+                right = Walk(origin, panel, tuple(range(0, across, width)))
+
+                def rows(row: Index, high: int) -> None:
+                    place = row.times(product.left.row).plus(start, product.left.column)
+                    left = Walk(
+                        moved(builder, product.left.pointer, place.value(builder), dtype),
+                        product.left.column,
+                        tuple(number * product.left.row for number in range(high)),
+                    )
+                    at = first.plus(column)
+                    sums = [zero] * (high * len(counts))
+                    if is_first is not True:
+                        sums = _resumed(builder, product, row, at, high, counts, width, is_first)
+                    full = [width] * len(counts)
+                    sums = accumulate(builder, product.arithmetic, deep, left, right, sums, full, width, tiles.chains)
+                    if is_last is True:
+                        finish(builder, product, row, at, high, counts, width, sums)
+                        return
+                    if is_last is False:
+                        _put(builder, product, row, at, high, counts, width, sums)
+                        return
+                    with builder.if_else(is_last) as (then, otherwise):
+                        with then:
+                            finish(builder, product, row, at, high, counts, width, sums)
+                        with otherwise:
+                            _put(builder, product, row, at, high, counts, width, sums)
+
+                steps(builder, product.m, tiles.rows, rows)
+
+            steps(builder, wide, panel, columns)
+
+        steps(builder, product.k, tiles.depth, terms)
+
+    steps(builder, product.n, tiles.columns, block)
+
+
+def _condition(builder: ir.IRBuilder, operator: str, index: Index, value: int) -> ir.Value | bool:
+    if not index.terms:
+        return index.constant == value
+    return builder.icmp_signed(operator, index.value(builder), ir.Constant(I64, value))
+
+
+def _pointers(
+    builder: ir.IRBuilder, product: Product, row: Index, column: Index, high: int, counts: Sequence[int], width: int
+) -> list[tuple[ir.Value, int]]:
+    """Addresses of the unfinished sums of a tile, and lanes in use."""
+    assert product.partial is not None
+    base = moved(builder, product.partial, row.times(product.n).plus(column).value(builder), product.arithmetic.dtype)
+    return [
+        (moved(builder, base, number * product.n + place * width, product.arithmetic.dtype), count)
+        for number in range(high)
+        for place, count in enumerate(counts)
+    ]
+
+
+def _resumed(
+    builder: ir.IRBuilder,
+    product: Product,
+    row: Index,
+    column: Index,
+    high: int,
+    counts: Sequence[int],
+    width: int,
+    is_first: ir.Value | bool,
+) -> Sums:
+    """Zeros in the first block of terms, then the sums so far."""
+    dtype = product.arithmetic.dtype
+    pointers = _pointers(builder, product, row, column, high, counts, width)
+    if is_first is False:
+        return [load(builder, pointer, dtype, width, count) for pointer, count in pointers]
+    before, zero = builder.block, constant(dtype, 0, width)
+    with builder.if_then(builder.not_(is_first)):
+        found = [load(builder, pointer, dtype, width, count) for pointer, count in pointers]
+        inside = builder.block
+    sums = []
+    for value in found:
+        phi = builder.phi(value.type)
+        phi.add_incoming(zero, before)
+        phi.add_incoming(value, inside)
+        sums.append(phi)
+    return sums
+
+
+def _put(
+    builder: ir.IRBuilder,
+    product: Product,
+    row: Index,
+    column: Index,
+    high: int,
+    counts: Sequence[int],
+    width: int,
+    sums: Sums,
+) -> None:
+    for (pointer, count), value in zip(
+        _pointers(builder, product, row, column, high, counts, width), sums, strict=True
+    ):
+        store(builder, value, pointer, product.arithmetic.dtype, count)
+
+
+def _pack(
+    builder: ir.IRBuilder, product: Product, first: Index, wide: int, start: Index, deep: int, tiles: Tiles
+) -> None:
+    """Copy a block of the right operand: panels of some columns, term after term; unused lanes are 0."""
+    dtype, width, right = product.arithmetic.dtype, tiles.width, product.right
+    panel = tiles.vectors * width
+    assert product.scratch is not None
+    scratch = product.scratch
+
+    def columns(column: Index, across: int) -> None:
+        counts = _counts(across, width)
+        with ExitStack() as stack:
+            loop = stack.enter_context(counted(builder, ir.Constant(I64, 0), ir.Constant(I64, deep)))
+            term = variable(loop.index)
+            source = first.plus(column).times(right.column).plus(start, right.row).plus(term, right.row)
+            origin = moved(builder, right.pointer, source.value(builder), dtype)
+            target = moved(builder, scratch, column.times(deep).plus(term, panel).value(builder), dtype)
+            for place, count in enumerate(counts):
+                pointers = [
+                    moved(builder, origin, (place * width + lane) * right.column, dtype) for lane in range(count)
+                ]
+                if right.column == 1:
+                    value = load(builder, pointers[0], dtype, width, count)
+                else:
+                    value = gathered(builder, pointers, dtype, width)
+                store(builder, value, moved(builder, target, place * width, dtype), dtype)
+
+    steps(builder, wide, panel, columns)

@@ -1,0 +1,120 @@
+"""Tiles of matrix products, from the registers and caches of a machine.
+
+The register tile and the blocks for the caches are those of K. Goto, R. van de Geijn, "Anatomy of high-performance
+matrix multiplication", ACM TOMS 34, 2008; how they follow from the machine, of T. M. Low et al., "Analytical modeling
+is enough for high-performance BLIS", ACM TOMS 43, 2016.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from shine.tensor.loops.machine import Machine
+
+LATENCY = 4
+"""Cycles of a multiply-add on today's processors; two start in each."""
+
+AHEAD = 1024
+"""Bytes that a product of one row fetches ahead: it waits for the second cache, and this is measurably the least."""
+
+MOST_VECTORS = 4
+"""Vectors of a row of the tile; more only for products of few rows."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How a product is cut.
+
+    Parameters
+    ----------
+    width : int
+        Lanes of a vector.
+    rows, vectors : int
+        Of the register tile.
+    chains : int
+        Sums that each element of the tile is split into, to have enough in flight.
+    depth : int
+        Terms of a sum that are added before the next block of rows comes.
+    columns : int
+        Of a packed block; 0 if the right operand is read where it is.
+    ahead : int
+        Elements of the right operand that are fetched before they are needed; 0 for none.
+    """
+
+    width: int
+    rows: int
+    vectors: int
+    chains: int
+    depth: int
+    columns: int
+    ahead: int = 0
+
+    def __str__(self) -> str:
+        packed = f", packed {self.depth} x {self.columns}" if self.columns else ""
+        split = f", {self.chains} sums each" if self.chains > 1 else ""
+        return f"{self.rows} x {self.vectors} vectors of {self.width}{split}{packed}"
+
+
+@cache
+def tiles_of(machine: Machine, itemsize: int, m: int, k: int, n: int, contiguous: bool, may_pack: bool = True) -> Tiles:
+    """Tiles for an m x k matrix times a k x n one.
+
+    Parameters
+    ----------
+    machine : Machine
+    itemsize : int
+    m, k, n : int
+    contiguous : bool
+        Whether rows of the right operand are; if not, it is packed.
+    may_pack : bool
+        Whether it may be packed for the caches.
+    """
+    full = machine.lanes(itemsize)
+    width = min(full, 1 << max(n - 1, 0).bit_length())
+    rows, vectors = _register_tile(machine.registers, max(m, 1), max(1, -(-n // width)))
+    chains = 1
+    while may_pack and rows * vectors * chains < 2 * LATENCY and 2 * chains <= max(k, 1):
+        chains *= 2
+    first, second, third = machine.caches
+    step = vectors * width * itemsize
+    # The packed panel of the right operand takes two thirds of the first cache.
+    depth = max(64, first * 2 // 3 // step // 8 * 8)
+    if depth >= k or k <= depth * 3 // 2:
+        depth = k
+    block = max(1, third // 4 // (depth * step)) * vectors * width if depth else 0
+    packs = not contiguous or (may_pack and m >= 4 * rows and k * n * itemsize > second // 2)
+    columns = min(block, -(-n // (vectors * width)) * vectors * width) if packs else 0
+    streams = may_pack and rows == 1 and not packs and k * n * itemsize > first
+    if streams and chains == 1 and 2 * vectors + 3 <= machine.registers:
+        # Two streams through memory are faster than one.
+        chains = 2
+    ahead = AHEAD // itemsize if streams else 0
+    return Tiles(width, rows, vectors, chains, depth if packs else k, columns, ahead)
+
+
+def _register_tile(registers: int, m: int, columns: int) -> tuple[int, int]:
+    """Rows and vectors with the fewest cycles a term of the sums, and few loads among those."""
+    best: tuple[float, int, int] | None = None
+    for vectors in range(1, min(columns, MOST_VECTORS if m > 1 else 2 * MOST_VECTORS) + 1):
+        # Besides the accumulators: a vector of each column, and one or two elements of the left operand.
+        most = max(1, (registers - vectors - (2 if registers > 16 else 1)) // vectors)
+        for rows in range(1, min(m, most) + 1):
+            cycles = sum(
+                times * _cycles(height, wide)
+                for height, by in ((rows, m // rows), (m % rows, 1))
+                for wide, across in ((vectors, columns // vectors), (columns % vectors, 1))
+                for times in (by * across,)
+                if height and wide
+            )
+            uneven = (m % rows > 0) + (columns % vectors > 0)
+            loads = (rows + vectors) / (rows * vectors)
+            found = (cycles * (1 + 0.1 * loads + 0.01 * uneven), rows, vectors)
+            best = found if best is None else min(best, found, key=lambda tile: tile[0])
+    assert best is not None
+    return best[1], best[2]
+
+
+def _cycles(rows: int, vectors: int) -> float:
+    """Cycles a term: two multiply-adds, or two loads, start in each; a chain waits for itself."""
+    return max(rows * vectors / 2, (rows + vectors) / 2, min(LATENCY, rows * vectors) / 2)

@@ -1,0 +1,85 @@
+"""Code of a tensor program for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from shine.aot import freestanding
+from shine.aot.code import Code
+from shine.aot.targets import Target
+from shine.lang.lazy import cached_property
+from shine.tensor.native.interface import Interface
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A tensor program as LLVM IR.
+
+    Parameters
+    ----------
+    text : str
+        It defines the function of the interface.
+    interface : Interface
+    report : tuple of str
+        What each group of loops does.
+    """
+
+    text: str
+    interface: Interface
+    report: tuple[str, ...] = ()
+
+
+Lowering = Callable[[Target], Lowered]
+"""Makes LLVM IR for a target."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorCode(Code):
+    """A tensor program that is compiled for a target.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function, and of the files.
+    lower : callable
+        The program's `Lowering`.
+    target : Target
+    level : str or int
+        Optimization pipeline of LLVM.
+    description : str
+        The program as a reader knows it.
+    cpp_class : str
+        Name of its class in C++, with namespaces; empty if it has none.
+    """
+
+    name: str
+    lower: Lowering
+    target: Target
+    level: str | int = "O2"
+    description: str = ""
+    cpp_class: str = ""
+
+    @cached_property
+    def _lowered(self) -> Lowered:
+        return self.lower(self.target)
+
+    @property
+    def interface(self) -> Interface:
+        """Names and types of the function."""
+        return self._lowered.interface
+
+    @property
+    def report(self) -> str:
+        """What each group of loops does, on a line of its own: tiles, vectors, and what is fused with what."""
+        return "\n".join(self._lowered.report)
+
+    @cached_property
+    def ir(self) -> str:
+        """LLVM IR before optimization."""
+        target = self.target
+        return freestanding.prepare(self._lowered.text, target.triple, target.cpu, target.features)
+
+    def on(self, target: Target) -> TensorCode:
+        """The code for another target."""
+        return self if target == self.target else replace(self, target=target)

@@ -1,0 +1,96 @@
+"""The header of a compiled tensor program, for C and C++."""
+
+from __future__ import annotations
+
+from shine.aot.code import Files
+from shine.aot.headers import commented, for_comment
+from shine.tensor.native.code import TensorCode
+from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor
+
+PROMISES = """\
+Elements are in row-major order. The functions keep no state, allocate nothing, and may be called by many threads at
+once, each with results and an arena of its own."""
+
+_HEADER = """\
+/*
+{comment}
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* Numbers of arguments and of results. */
+enum {{ {name}_n_arguments = {arguments}, {name}_n_results = {results} }};
+
+/* Bytes of the arena, which is scratch memory: its address must be a multiple of {alignment}. */
+#define {name}_arena_bytes ((size_t){arena}u)
+
+/*
+ * Computes results from arguments, which it does not change. A result must not overlap anything else. Buffers have the
+ * alignment of their elements; addresses that are multiples of {alignment} are fastest.
+ *
+{listed}
+ */
+void {name}(const void *const *arguments, void *const *results, void *arena);
+
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+/* The same, with a pointer for each tensor. */
+static inline void {name}_call({parameters})
+{{
+{tables}    {name}({given}, {made}, arena);
+}}
+#endif
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def header_files(job: TensorCode) -> Files:
+    """The header ``NAME.h``."""
+    interface = job.interface
+    name = interface.name
+    parameters = [f"const {each.c_type} *{each.name}" for each in interface.arguments]
+    parameters += [*(f"{each.c_type} *{each.name}" for each in interface.results), "void *arena"]
+    text = _HEADER.format(
+        comment=commented(job, PROMISES),
+        guard=f"{name.upper()}_H",
+        name=name,
+        arguments=len(interface.arguments),
+        results=len(interface.results),
+        arena=interface.arena_bytes,
+        alignment=ALIGNMENT,
+        listed=described(interface, " * "),
+        parameters=f",\n{' ' * (25 + len(name))}".join(parameters),
+        tables=_table("const void *", "arguments", interface.arguments)
+        + _table("void *", "results", interface.results),
+        given="arguments" if interface.arguments else "NULL",
+        made="results" if interface.results else "NULL",
+    )
+    return {f"{name}.h": text.encode()}
+
+
+def described(interface: Interface, margin: str) -> str:
+    """Lines of a comment: the place, the name in C and the type of each tensor, and its label if that is another."""
+    lines = []
+    for table in ("arguments", "results"):
+        for place, each in enumerate(getattr(interface, table)):
+            size = "".join(f"[{size}]" for size in each.type.shape)
+            label = f", {for_comment(each.label)}" if each.label != each.name else ""
+            lines.append(f"{margin}{table}[{place}]  {each.c_type} {each.name}{size}{label}")
+    return "\n".join(lines)
+
+
+def _table(kind: str, name: str, tensors: tuple[Tensor, ...]) -> str:
+    if not tensors:
+        return ""
+    return f"    {kind}const {name}[] = {{{', '.join(each.name for each in tensors)}}};\n"

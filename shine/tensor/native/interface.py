@@ -1,0 +1,117 @@
+"""The interface of a compiled tensor program: names and types of its arguments and results, and its scratch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shine.export.c.names import identifier
+from shine.tensor.form.module import Function, Value
+from shine.tensor.form.types import TensorType
+
+ALIGNMENT = 64
+"""Bytes that the address of the arena is a multiple of, and of the buffers that Shine's headers allocate: a line of the
+cache, and the widest vector."""
+
+C_TYPES: dict[str, str] = {
+    "f32": "float",
+    "f64": "double",
+    "i8": "int8_t",
+    "u8": "uint8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "bool": "uint8_t",
+}
+"""Type in C of an element of each type; of bool, 0 is false and 1 is true."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An argument or a result: a buffer with its elements in row-major order.
+
+    Parameters
+    ----------
+    name : str
+        Name in C.
+    label : str
+        Name in the graph that it comes from.
+    type : TensorType
+    """
+
+    name: str
+    label: str
+    type: TensorType
+
+    @property
+    def c_type(self) -> str:
+        """Type in C of an element."""
+        return C_TYPES[self.type.dtype]
+
+    @property
+    def room(self) -> int:
+        """Bytes of its buffer, padded so that another one may follow it."""
+        return padded(self.type.bytes)
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.type}"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A function ``void NAME(const void *const *arguments, void *const *results, void *arena)``.
+
+    Parameters
+    ----------
+    name : str
+    arguments, results : tuple of Tensor
+    arena_bytes : int
+        Scratch memory that a call needs.
+    """
+
+    name: str
+    arguments: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    arena_bytes: int
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All arguments, then all results."""
+        return (*self.arguments, *self.results)
+
+    @property
+    def signature(self) -> str:
+        """Labels and types of arguments and results, as a person reads them."""
+        given, made = (", ".join(map(str, tensors)) for tensors in (self.arguments, self.results))
+        return f"({given}) -> ({made})" if len(self.results) != 1 else f"({given}) -> {made}"
+
+
+def interface_of(name: str, function: Function, labels: Mapping[str, str], arena_bytes: int) -> Interface:
+    """The interface of a function of a module.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function in C.
+    function : Function
+    labels : mapping of str to str
+        Names that a foreign graph gave to values, by their names here.
+    arena_bytes : int
+    """
+    taken = {name, "arguments", "results", "arena"}
+    arguments = _tensors(function.parameters, labels, taken)
+    return Interface(name, arguments, _tensors(function.results, labels, taken), arena_bytes)
+
+
+def padded(size: int) -> int:
+    """Bytes that a buffer takes if another one follows it; an empty buffer has an address of its own, too."""
+    return max(-(-size // ALIGNMENT), 1) * ALIGNMENT
+
+
+def _tensors(values: Sequence[Value], labels: Mapping[str, str], taken: set[str]) -> tuple[Tensor, ...]:
+    found = []
+    for value in values:
+        name = identifier(value.name, taken)
+        taken.add(name)
+        found.append(Tensor(name, labels.get(value.name, value.name), value.type))
+    return tuple(found)

@@ -1,0 +1,194 @@
+"""WebAssembly: a module that imports nothing, and an ES module whose tensors are typed arrays."""
+
+from __future__ import annotations
+
+import json
+
+from shine.aot.code import Files
+from shine.aot.wasm import link, wasm_target
+from shine.aot.wasm_loader import INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
+from shine.errors import CompilationError
+from shine.tensor.native.code import TensorCode
+from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor
+
+TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
+"""Names that the module or its loader uses for something else."""
+
+STACK_BYTES = 64 * 1024
+"""Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
+
+ARRAYS: dict[str, str] = {
+    "f32": "Float32Array",
+    "f64": "Float64Array",
+    "i8": "Int8Array",
+    "u8": "Uint8Array",
+    "i16": "Int16Array",
+    "i32": "Int32Array",
+    "i64": "BigInt64Array",
+    "bool": "Uint8Array",
+}
+"""Typed array of each element type; of bool, 0 is false and 1 is true."""
+
+_MODULE = """\
+{comment}
+// Works in browsers and in Node, and needs only {name}.wasm beside it; {name}.d.ts has the types.
+
+const NAME = {quoted};
+const ARENA_BYTES = {arena};
+/** Label, typed array and shape of each argument, in the order of calls. Elements are in row-major order. */
+export const parameters = [{parameters}];
+/** Label, typed array and shape of each result. */
+export const outputs = [{outputs}];
+
+/**
+ * Load the function.
+ * @param source - where the module is (a URL), its bytes, the response of a request for it, or the compiled module;
+ *     by default the file beside this one.
+ */
+export async function load(source = new URL("./{name}.wasm", import.meta.url)) {{
+  const {{ exports }} = await instantiate(await source);
+  const places = placed(exports);
+  const view = ([, type, shape], i) => new type(exports.memory.buffer, places.tensors[i], count(shape));
+  const all = [...parameters, ...outputs].map(view);
+  const given = all.slice(0, parameters.length);
+  const made = all.slice(parameters.length);
+  const run = () => exports[NAME](places.table, places.table + 4 * given.length, places.arena);
+  return {{ [NAME]: (...arrays) => called(run, given, made, arrays), run, arguments: given, results: made, exports }};
+}}
+
+{instantiate}
+function count(shape) {{
+  return shape.reduce((product, size) => product * size, 1);
+}}
+
+/** Addresses of the tensors, of the table of their addresses and of the arena, behind the module's own memory. */
+function placed({{ memory, __heap_base: base }}) {{
+  let end = base.value;
+  const reserve = (bytes) => {{
+    const start = Math.ceil(end / {alignment}) * {alignment};
+    end = start + bytes;
+    return start;
+  }};
+  const all = [...parameters, ...outputs];
+  const tensors = all.map(([, type, shape]) => reserve(count(shape) * type.BYTES_PER_ELEMENT));
+  const table = reserve(4 * all.length);
+  const arena = reserve(ARENA_BYTES);
+  const missing = end - memory.buffer.byteLength;
+  if (missing > 0) memory.grow(Math.ceil(missing / 65536));
+  new Uint32Array(memory.buffer, table, all.length).set(tensors);
+  return {{ tensors, table, arena }};
+}}
+
+/** Copies arrays to the arguments unless they are the arguments themselves, and the results to new arrays. */
+function called(run, given, made, arrays) {{
+  if (arrays.length !== given.length) {{
+    throw new TypeError(`${{NAME}} takes ${{given.length}} arrays, not ${{arrays.length}}`);
+  }}
+  parameters.forEach(([label, type, shape], i) => {{
+    const array = arrays[i];
+    if (!(array instanceof type)) throw new TypeError(`${{NAME}}: ${{label}} is no ${{type.name}}`);
+    if (array.length !== given[i].length) {{
+      const wanted = `${{given[i].length}} for shape [${{shape.join(", ")}}]`;
+      throw new RangeError(`${{NAME}}: ${{label}} has ${{array.length}} elements, not ${{wanted}}`);
+    }}
+  }});
+  arrays.forEach((array, i) => array !== given[i] && given[i].set(array));
+  run();
+  const results = made.map((array) => array.slice());
+  return outputs.length === 1 ? results[0] : Object.fromEntries(outputs.map(([label], i) => [label, results[i]]));
+}}
+"""
+
+_TYPES = """\
+{comment}
+
+/** The loaded function. */
+export interface Kernel {{
+  /**
+   * Compute the results, in new arrays.
+{listed}
+   */
+  {name}({arguments}): {result};
+  /** Compute `results` from `arguments`, in place. */
+  run(): void;
+  /** The arguments in the module's memory: what they hold when `run` is called counts. */
+  readonly arguments: readonly [{argument_arrays}];
+  /** The results in the module's memory. */
+  readonly results: readonly [{result_arrays}];
+  /** What the WebAssembly module exports; its memory from `__heap_base` on is the loader's. */
+  readonly exports: WebAssembly.Exports;
+}}
+
+{source}
+/** Load the function; by default from {name}.wasm beside this module. */
+export function load(source?: Source | Promise<Source>): Promise<Kernel>;
+
+type Described = readonly [label: string, type: {constructors}, shape: readonly number[]];
+
+/** Label, typed array and shape of each argument, in the order of calls. Elements are in row-major order. */
+export const parameters: readonly Described[];
+
+/** Label, typed array and shape of each result. */
+export const outputs: readonly Described[];
+"""
+
+
+def wasm_files(job: TensorCode) -> Files:
+    """A module with the function, its loader and the loader's types.
+
+    Code for a target of another kind is made again for `shine.aot.wasm.TRIPLE`.
+
+    Raises
+    ------
+    CompilationError
+        If there is no linker, or the name is taken.
+    """
+    name = job.name
+    if name in TAKEN:
+        raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
+    target = wasm_target(job.target)
+    made = job.on(target)
+    interface = made.interface
+    return {
+        f"{name}.wasm": link(made.object_code, [name, "__heap_base"], STACK_BYTES),
+        f"{name}.js": _loader(interface, job.description).encode(),
+        f"{name}.d.ts": _types(interface, job.description).encode(),
+    }
+
+
+def _loader(interface: Interface, description: str) -> str:
+    return _MODULE.format(
+        comment=comment(description),
+        name=interface.name,
+        quoted=json.dumps(interface.name),
+        arena=interface.arena_bytes,
+        alignment=ALIGNMENT,
+        instantiate=INSTANTIATE,
+        parameters=", ".join(map(_described, interface.arguments)),
+        outputs=", ".join(map(_described, interface.results)),
+    )
+
+
+def _types(interface: Interface, description: str) -> str:
+    results = interface.results
+    arrays = {each.label: ARRAYS[each.type.dtype] for each in results}
+    named = [f"{variable(each.name)}: {ARRAYS[each.type.dtype]}" for each in interface.arguments]
+    return _TYPES.format(
+        comment=comment(description),
+        name=interface.name,
+        source=SOURCE_TYPE,
+        listed="\n".join(map(_documented, interface.arguments)),
+        arguments=", ".join(named),
+        result=ARRAYS[results[0].type.dtype] if len(results) == 1 else object_type(arrays),
+        argument_arrays=", ".join(named),
+        result_arrays=", ".join(f"{variable(each.name)}: {ARRAYS[each.type.dtype]}" for each in results),
+        constructors=" | ".join(f"{array}Constructor" for array in dict.fromkeys(ARRAYS.values())),
+    )
+
+
+def _described(tensor: Tensor) -> str:
+    return f"[{json.dumps(tensor.label)}, {ARRAYS[tensor.type.dtype]}, {json.dumps(tensor.type.shape)}]"
+
+
+def _documented(tensor: Tensor) -> str:
+    return f"   * @param {variable(tensor.name)} - of shape {list(tensor.type.shape)}"

@@ -1,0 +1,208 @@
+"""Reductions, normalizations, and orders of elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from shine.errors import GraphImportError
+from shine.tensor.form import compositions, normalization
+from shine.tensor.form.module import Value
+from shine.tensor.form.types import FLOATS
+from shine.tensor.imported.building import Operand, numbers
+from shine.tensor.onnx.node import Node, checked_axes, checked_axis
+
+Rule = Callable[[Node], "Operand | Sequence[Operand]"]
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    x, given = node.input(0), node.sizes("axes", 1)
+    if not given:
+        return () if node.get("noop_with_empty_axes", 0) else tuple(range(x.rank))
+    return checked_axes(given, x.rank)
+
+
+def _reduction(operation: str, before: str = "", after: str = "") -> Rule:
+    """A reduction of a function of the elements, and a function of that."""
+
+    def rule(node: Node) -> Operand:
+        b, x = node.b, node.input(0)
+        if before:
+            x = b.mul(x, x) if before == "square" else b.emit(before, [x])[0]
+        found: Operand = b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
+        return b.emit(after, [found])[0] if after else found
+
+    return rule
+
+
+def _extremum(operation: str) -> Rule:
+    def rule(node: Node) -> Operand:
+        x = node.input(0)
+        if x.value.type.dtype == "bool":
+            whole = node.b.cast_to(x, "uint8")
+            found = node.b.emit(operation, [whole], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
+            return node.b.cast_to(found, "bool")
+        return node.b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
+
+    return rule
+
+
+def _mean(node: Node) -> Operand:
+    b, x, axes = node.b, node.input(0), _axes(node)
+    total = b.reduce_sum(x, axes=axes, keep=bool(node.get("keepdims", 1)))
+    found: Operand = b.div(total, b.like(x, math.prod(x.shape[i] for i in axes)))
+    return found
+
+
+def _log_sum_exp(node: Node) -> Operand:
+    keep = bool(node.get("keepdims", 1))
+    return Operand(compositions.logsumexp(node.builder, _floats(node), _axes(node), keep))
+
+
+def _floats(node: Node) -> Value:
+    x = node.value(0)
+    if x.type.dtype not in FLOATS:
+        raise GraphImportError(f"its input has elements {x.type.dtype}; they must be floats")
+    return x
+
+
+def _arg(operation: str) -> Rule:
+    def rule(node: Node) -> Operand:
+        b, x = node.b, node.input(0)
+        axis = node.axis("axis", 0, x.rank)
+        if node.get("select_last_index", 0):
+            turned = b.gather(x, b.constant(np.arange(x.shape[axis])[::-1]), axis=axis)
+            found = b.emit(operation, [turned], axis=axis)[0]
+            found = b.sub(b.constant(x.shape[axis] - 1, "int64"), found)
+        else:
+            found = b.emit(operation, [x], axis=axis)[0]
+        if node.get("keepdims", 1):
+            found = b.reshape(found, shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        result: Operand = found
+        return result
+
+    return rule
+
+
+def _top_k(node: Node) -> list[Operand]:
+    b, x = node.b, node.input(0)
+    axis = node.axis("axis", -1, x.rank)
+    count = numbers(node.input(1), "k")
+    if len(count) != 1 or not 0 <= count[0] <= x.shape[axis]:
+        raise GraphImportError(f"its k = {list(count)} is not one number from 0 to {x.shape[axis]}")
+    found = b.emit("sort", [x], axis=axis, descending=bool(node.get("largest", 1)))
+    stop = [*x.shape[:axis], count[0], *x.shape[axis + 1 :]]
+    return [b.slice(part, start=(0,) * x.rank, stop=tuple(stop)) for part in found]
+
+
+def _soft(composition: Callable[..., Value]) -> Rule:
+    def rule(node: Node) -> Operand:
+        x = _floats(node)
+        if node.version >= 13:
+            return Operand(composition(node.builder, x, checked_axis(node.get("axis", -1), x.type.rank)))
+        # Older sets flatten the axes from this one on.
+        axis, shape = checked_axis(node.get("axis", 1), x.type.rank), x.type.shape
+        flat = node.builder.reshape(x, shape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+        return Operand(node.builder.reshape(composition(node.builder, flat, 1), shape=shape))
+
+    return rule
+
+
+def _layer_norm(node: Node) -> Operand:
+    x = _floats(node)
+    axis = checked_axis(node.get("axis", -1), x.type.rank)
+    shift = None if node.optional(2) is None else node.value(2)
+    if node.outputs > 1:
+        raise GraphImportError("its mean and deviation are asked for; only the first output is supported")
+    axes = tuple(range(axis, x.type.rank))
+    return Operand(normalization.layer_norm(node.builder, x, axes, node.value(1), shift, node.get("epsilon", 1e-5)))
+
+
+def _rms_norm(node: Node) -> Operand:
+    x = _floats(node)
+    axes = tuple(range(checked_axis(node.get("axis", -1), x.type.rank), x.type.rank))
+    return Operand(normalization.rms_norm(node.builder, x, axes, node.value(1), node.get("epsilon", 1e-5)))
+
+
+def _batch_norm(node: Node) -> Operand:
+    if node.get("training_mode", 0):
+        raise GraphImportError("it is in training mode; export the model for inference")
+    scale, shift, average, variance = (node.value(place) for place in (1, 2, 3, 4))
+    epsilon = node.get("epsilon", 1e-5)
+    return Operand(
+        normalization.batch_norm(node.builder, _floats(node), average, variance, scale, shift, epsilon, axis=1)
+    )
+
+
+def _instance_norm(node: Node) -> Operand:
+    x = _floats(node)
+    epsilon = node.get("epsilon", 1e-5)
+    return Operand(normalization.instance_norm(node.builder, x, node.value(1), node.value(2), epsilon, axis=1))
+
+
+def _group_norm(node: Node) -> Operand:
+    x, groups, epsilon = _floats(node), node.get("num_groups"), node.get("epsilon", 1e-5)
+    scale, shift = node.input(1), node.input(2)
+    if scale.shape != (x.type.shape[1],):
+        raise GraphImportError(f"its scale has the shape {list(scale.shape)}; one number a channel is supported")
+    return Operand(normalization.group_norm(node.builder, x, groups, scale.value, shift.value, epsilon, axis=1))
+
+
+def _lp_norm(node: Node) -> Operand:
+    b, x = node.b, node.input(0)
+    axis, p = node.axis("axis", -1, x.rank), node.get("p", 2)
+    if p not in (1, 2):
+        raise GraphImportError(f"its p is {p}; only 1 and 2 are supported")
+    powers = b.abs(x) if p == 1 else b.mul(x, x)
+    total = b.reduce_sum(powers, axes=(axis,), keep=True)
+    found: Operand = b.div(x, total if p == 1 else b.sqrt(total))
+    return found
+
+
+def _lrn(node: Node) -> Operand:
+    """Local response normalization over neighbouring channels."""
+    b, x, size = node.b, node.input(0), node.get("size")
+    if x.rank < 2 or size < 1:
+        raise GraphImportError("its input has no channels, or its size is below 1")
+    before, channels = (size - 1) // 2, x.shape[1]
+    low, high = [0] * x.rank, [0] * x.rank
+    low[1], high[1] = before, size - 1 - before
+    wide = b.pad(b.mul(x, x), b.like(x, 0), low=tuple(low), high=tuple(high))
+    total = None
+    for shift in range(size):
+        start, stop = [0] * x.rank, list(wide.shape)
+        start[1], stop[1] = shift, shift + channels
+        part = b.slice(wide, start=tuple(start), stop=tuple(stop))
+        total = part if total is None else b.add(total, part)
+    scaled = b.mul(total, b.like(x, node.get("alpha", 1e-4) / size))
+    base = b.add(scaled, b.like(x, node.get("bias", 1.0)))
+    found: Operand = b.div(x, b.pow(base, b.like(x, node.get("beta", 0.75))))
+    return found
+
+
+REDUCTIONS: dict[str, Rule] = {
+    "ReduceSum": _reduction("reduce_sum"),
+    "ReduceProd": _reduction("reduce_prod"),
+    "ReduceMax": _extremum("reduce_max"),
+    "ReduceMin": _extremum("reduce_min"),
+    "ReduceMean": _mean,
+    "ReduceL1": _reduction("reduce_sum", before="abs"),
+    "ReduceL2": _reduction("reduce_sum", before="square", after="sqrt"),
+    "ReduceSumSquare": _reduction("reduce_sum", before="square"),
+    "ReduceLogSum": _reduction("reduce_sum", after="log"),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ArgMax": _arg("argmax"),
+    "ArgMin": _arg("argmin"),
+    "TopK": _top_k,
+    "Softmax": _soft(compositions.softmax),
+    "LogSoftmax": _soft(compositions.log_softmax),
+    "LayerNormalization": _layer_norm,
+    "RMSNormalization": _rms_norm,
+    "BatchNormalization": _batch_norm,
+    "InstanceNormalization": _instance_norm,
+    "GroupNormalization": _group_norm,
+    "LpNormalization": _lp_norm,
+    "LRN": _lrn,
+}

@@ -1,0 +1,136 @@
+"""All passes in order, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TypeAlias
+
+from shine.errors import FormError
+from shine.tensor.form.module import Function, Instruction, Module, Value
+from shine.tensor.form.verifier import verify
+from shine.tensor.passes.algebra import simplify
+from shine.tensor.passes.canonicalize import canonicalize
+from shine.tensor.passes.contracts import CHECKS
+from shine.tensor.passes.cse import share
+from shine.tensor.passes.dce import entries_of, remove_dead
+from shine.tensor.passes.flattening import flatten_products
+from shine.tensor.passes.fold import fold
+from shine.tensor.passes.inline import inline
+from shine.tensor.passes.layout import choose_layout
+from shine.tensor.passes.product_order import order_products
+from shine.tensor.passes.products import join_products
+from shine.tensor.passes.specialize import specialize
+
+Pass: TypeAlias = Callable[[Module], Module]
+
+CLEANING: tuple[Pass, ...] = (inline, specialize, canonicalize, fold, simplify, share)
+"""Passes after which others find more."""
+
+CHOOSING: tuple[Pass, ...] = (order_products, join_products, choose_layout, flatten_products)
+"""Passes that choose by cost among forms of the same meaning; each once a round."""
+
+MOST_ROUNDS = 12
+"""Rounds of all passes; networks need three or four."""
+
+
+def optimized(module: Module, entries: Collection[str] | None = None, *, checked: bool = False) -> Module:
+    """A module that computes the same with less.
+
+    Parameters
+    ----------
+    module : Module
+    entries : collection of str, optional
+        Functions whose signatures stay; default: `entries_of`. Others may disappear.
+    checked : bool
+        Whether the verifier and the check of its postcondition run after each pass. It is for tests.
+
+    Returns
+    -------
+    Module
+        The results of the entries keep their names where they are values of their own. Elementwise operations keep
+        every bit; sums and matrix products may add in another order.
+
+    Raises
+    ------
+    FormError
+        If the module is not valid, if there is no function of the name of an entry, or if `checked` and a pass breaks
+        its promise.
+    """
+    verify(module)
+    kept = entries_of(module) if entries is None else tuple(entries)
+    run = _checked if checked else _plain
+
+    def clean(found: Module) -> Module:
+        for _ in range(MOST_ROUNDS):
+            before = found
+            for each in CLEANING:
+                found = run(each, found)
+            found = remove_dead(found, kept)
+            if found is before:
+                break
+        return found
+
+    found = clean(remove_dead(module, kept))
+    for _ in range(MOST_ROUNDS):
+        before = found
+        for each in CHOOSING:
+            chosen = run(each, found)
+            found = found if chosen is found else clean(chosen)
+        if found is before:
+            break
+    if checked:
+        verify(found)
+    return _with_names(found, module, kept)
+
+
+def _plain(each: Pass, module: Module) -> Module:
+    return each(module)
+
+
+def _checked(each: Pass, module: Module) -> Module:
+    found = each(module)
+    try:
+        verify(found)
+        CHECKS[each](found)
+    except FormError as error:
+        raise FormError(f"after {each.__name__}: {error}") from None
+    return found
+
+
+def _with_names(module: Module, original: Module, entries: Collection[str]) -> Module:
+    """Results of the entries under their old names: foreign names hang on them."""
+    functions = {name: original.functions[name] for name in entries}
+    renamed = [
+        _renamed(module.function(name), old.results) for name, old in functions.items() if isinstance(old, Function)
+    ]
+    return module.with_functions(*renamed)
+
+
+def _renamed(function: Function, wanted: tuple[Value, ...]) -> Function:
+    parameters = set(function.parameters)
+    now: dict[Value, Value] = {}
+    for result, old in zip(function.results, wanted, strict=True):
+        if result not in parameters and result not in now and old not in now.values():
+            now[result] = old
+    taken = {old.name for old in now.values()}
+    names = {value.name for value in parameters} | {r.name for i in function.body for r in i.results} | taken
+    for instruction in function.body:
+        for value in instruction.results:
+            if value not in now and value.name in taken:
+                now[value] = replace(value, name=_free(value.name, names))
+    if all(old == new for old, new in now.items()):
+        return function
+
+    def renamed(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(now.get(value, value) for value in values)
+
+    body = tuple(Instruction(renamed(i.results), i.operation, renamed(i.operands), i.attributes) for i in function.body)
+    return replace(function, body=body, results=renamed(function.results))
+
+
+def _free(name: str, names: set[str]) -> str:
+    """A name that is not taken; it is taken then."""
+    found = next(new for number in range(len(names) + 1) if (new := f"{name}.{number}") not in names)
+    names.add(found)
+    return found

@@ -1,0 +1,288 @@
+"""Elementwise operations. torch mixes types of elements; the result's type says what to convert to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from shine.errors import GraphImportError
+from shine.tensor.form.activations import activation
+from shine.tensor.form.types import FLOATS
+from shine.tensor.imported.building import Operand
+from shine.tensor.torch.call import Call
+
+Rule = Callable[[Call], "Operand | Sequence[Operand]"]
+
+
+def _unary(operation: str) -> Rule:
+    """An operation whose result has the elements that it computes with."""
+    return lambda call: call.b.emit(operation, [call.b.cast_to(call.first, call.dtype)])
+
+
+def _rounding(operation: str) -> Rule:
+    """Whole numbers are rounded already."""
+
+    def rule(call: Call) -> Operand:
+        x = call.first
+        return x if x.value.type.dtype not in FLOATS else call.b.emit(operation, [x])[0]
+
+    return rule
+
+
+def _binary(operation: str) -> Rule:
+    """`alpha` multiplies the second operand."""
+
+    def rule(call: Call) -> Operand:
+        x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
+        alpha = call.get("alpha", 1)
+        if alpha != 1:
+            y = call.b.mul(y, call.b.constant(alpha, call.dtype))
+        return call.b.emit(operation, [x, y])[0]
+
+    return rule
+
+
+def _reversed_sub(call: Call) -> Operand:
+    found: Operand = call.b.sub(call.operand("other", call.dtype), call.operand("self", call.dtype))
+    return found
+
+
+def _div(call: Call) -> Operand:
+    b, mode = call.b, call.get("rounding_mode")
+    x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
+    if mode == "floor":
+        found: Operand = b.floordiv(x, y)
+    else:
+        found = b.div(x, y)
+    if mode == "trunc" and x.value.type.dtype in FLOATS:
+        found = _truncated(call, found)
+    return found
+
+
+def _truncated(call: Call, x: Operand) -> Operand:
+    found: Operand = call.b.select(call.b.lt(x, call.b.like(x, 0)), call.b.ceil(x), call.b.floor(x))
+    return found
+
+
+def _trunc(call: Call) -> Operand:
+    return call.first if call.first.value.type.dtype not in FLOATS else _truncated(call, call.first)
+
+
+def _fmod(call: Call) -> Operand:
+    """The remainder with the sign of the dividend."""
+    b = call.b
+    x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
+    found = b.mod(x, y)
+    zero = b.like(found, 0)
+    wrong = b.and_(b.ne(found, zero), b.ne(b.lt(found, zero), b.lt(x, zero)))
+    result: Operand = b.select(wrong, b.sub(found, y), found)
+    return result
+
+
+def _pow(call: Call) -> Operand:
+    found: Operand = call.b.pow(call.operand("self", call.dtype), call.operand("exponent", call.dtype))
+    return found
+
+
+def _compared(operation: str) -> Rule:
+    """Numbers of Python have the elements of the tensor, unless they are fractions beside integers."""
+
+    def rule(call: Call) -> Operand:
+        x, y = call.arguments["self"], call.arguments["other"]
+        dtype = str(_common(x, y))
+        return call.b.emit(operation, [call.operand("self", dtype), call.operand("other", dtype)])[0]
+
+    return rule
+
+
+def _common(x: object, y: object) -> np.dtype:
+    if isinstance(x, Operand) and isinstance(y, Operand):
+        return np.promote_types(x.dtype, y.dtype)
+    tensor, number = (x, y) if isinstance(x, Operand) else (y, x)
+    if not isinstance(tensor, Operand):
+        raise GraphImportError("it compares two numbers")
+    if isinstance(number, float) and tensor.value.type.dtype not in FLOATS:
+        return np.dtype(np.float32)
+    return np.dtype(np.int64 if tensor.dtype == "bool" and not isinstance(number, bool) else tensor.dtype)
+
+
+def _truth(call: Call, name: str) -> Operand:
+    return call.operand(name, "bool")
+
+
+def _logic(operation: str) -> Rule:
+    def rule(call: Call) -> Operand:
+        return call.b.emit(operation, [_truth(call, "self"), _truth(call, "other")])[0]
+
+    return rule
+
+
+def _not(call: Call) -> Operand:
+    found: Operand = call.b.not_(_truth(call, "self"))
+    return found
+
+
+def _bitwise(rule: Rule) -> Rule:
+    """Bits of truth only."""
+
+    def checked(call: Call) -> Operand | Sequence[Operand]:
+        if call.dtype != "bool":
+            raise GraphImportError(f"bits of {call.dtype} are not supported; only those of bool are")
+        return rule(call)
+
+    return checked
+
+
+def _where(call: Call) -> Operand:
+    found: Operand = call.b.select(
+        call.operand("condition", "bool"), call.operand("self", call.dtype), call.operand("other", call.dtype)
+    )
+    return found
+
+
+def _masked_fill(call: Call) -> Operand:
+    found: Operand = call.b.select(
+        call.operand("mask", "bool"), call.operand("value", call.dtype), call.operand("self", call.dtype)
+    )
+    return found
+
+
+def _clamp(call: Call) -> Operand:
+    x = call.operand("self", call.dtype)
+    for name, operation in (("min", "max"), ("max", "min"), ("min_val", "max"), ("max_val", "min")):
+        if call.get(name) is not None:
+            x = call.b.emit(operation, [call.operand(name, call.dtype), x])[0]
+    return x
+
+
+def _activation(name: str, **others: float) -> Rule:
+    """A function of floats; its other arguments have torch's names and defaults."""
+
+    def rule(call: Call) -> Operand:
+        x = call.b.cast_to(call.first, call.dtype)
+        numbers = [float(call.get(key, default)) for key, default in others.items()]
+        return Operand(activation(call.builder, name, x.value, *numbers))
+
+    return rule
+
+
+def _gelu(call: Call) -> Operand:
+    name = "gelu_tanh" if call.get("approximate", "none") == "tanh" else "gelu"
+    return Operand(activation(call.builder, name, call.first.value))
+
+
+def _elu(call: Call) -> Operand:
+    b, x = call.b, call.first
+    alpha, scale, inner = (b.like(x, float(call.get(name, 1.0))) for name in ("alpha", "scale", "input_scale"))
+    below = b.mul(alpha, Operand(activation(call.builder, "expm1", b.mul(x, inner).value)))
+    found: Operand = b.mul(scale, b.select(b.gt(x, b.like(x, 0)), x, below))
+    return found
+
+
+def _softplus(call: Call) -> Operand:
+    """Beyond the threshold, torch returns the argument itself."""
+    b, x = call.b, call.first
+    beta, threshold = float(call.get("beta", 1.0)), float(call.get("threshold", 20.0))
+    scaled = b.mul(x, b.like(x, beta))
+    soft = b.div(Operand(activation(call.builder, "softplus", scaled.value)), b.like(x, beta))
+    found: Operand = b.select(b.gt(scaled, b.like(x, threshold)), x, soft)
+    return found
+
+
+def _prelu(call: Call) -> Operand:
+    b, x, weight = call.b, call.first, call.operand("weight")
+    if x.rank > 1 and weight.rank == 1:
+        weight = b.reshape(weight, shape=(*weight.shape, *[1] * (x.rank - 2)))
+    found: Operand = b.select(b.gt(x, b.like(x, 0)), x, b.mul(x, weight))
+    return found
+
+
+def _sign(call: Call) -> Operand:
+    """torch's sign of NaN is 0."""
+    b, x = call.b, call.first
+    above, below = (b.cast_to(b.emit(name, [x, b.like(x, 0)])[0], call.dtype) for name in ("gt", "lt"))
+    found: Operand = b.sub(above, below)
+    return found
+
+
+def _is_nan(call: Call) -> Operand:
+    found: Operand = call.b.ne(call.first, call.first)
+    return found
+
+
+def _is_inf(call: Call) -> Operand:
+    b, x = call.b, call.first
+    found: Operand = b.eq(b.abs(x), b.like(x, np.inf))
+    return found
+
+
+def _relu(call: Call) -> Operand:
+    found: Operand = call.b.max(call.b.like(call.first, 0), call.first)
+    return found
+
+
+def _converted(call: Call) -> Operand:
+    return call.b.cast_to(call.first, call.dtype)
+
+
+ELEMENTWISE: dict[str, Rule] = {
+    **{
+        name: _unary(operation)
+        for name, operation in {
+            "neg": "neg", "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos",
+            "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh",
+            "tanh": "tanh",
+        }.items()
+    },
+    **{name: _rounding(name) for name in ("floor", "ceil", "round")},
+    **{
+        name: _activation(own)
+        for name, own in {
+            "sigmoid": "sigmoid", "reciprocal": "inv", "rsqrt": "rsqrt", "erf": "erf", "log1p": "log1p",
+            "expm1": "expm1", "log2": "log2", "log10": "log10", "silu": "silu", "mish": "mish",
+            "hardswish": "hard_swish", "log_sigmoid": "log_sigmoid", "selu": "selu", "relu6": "relu6",
+            "square": "square",
+        }.items()
+    },
+    "hardsigmoid": lambda call: Operand(activation(call.builder, "hard_sigmoid", call.first.value, 1 / 6, 0.5)),
+    "add": _binary("add"),
+    "sub": _binary("sub"),
+    "rsub": _reversed_sub,
+    "mul": _binary("mul"),
+    "div": _div,
+    "floor_divide": lambda call: call.b.floordiv(call.operand("self", call.dtype), call.operand("other", call.dtype)),
+    "remainder": _binary("mod"),
+    "fmod": _fmod,
+    "pow": _pow,
+    "maximum": _binary("max"),
+    "minimum": _binary("min"),
+    "clamp": _clamp,
+    "hardtanh": _clamp,
+    "clamp_min": _clamp,
+    "clamp_max": _clamp,
+    "trunc": _trunc,
+    "sign": _sign,
+    "relu": _relu,
+    "gelu": _gelu,
+    "elu": _elu,
+    "leaky_relu": _activation("leaky_relu", negative_slope=0.01),
+    "softplus": _softplus,
+    "prelu": _prelu,
+    "_prelu_kernel": _prelu,
+    **{name: _compared(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "logical_and": _logic("and"),
+    "logical_or": _logic("or"),
+    "logical_xor": _logic("ne"),
+    "logical_not": _not,
+    "bitwise_and": _bitwise(_logic("and")),
+    "bitwise_or": _bitwise(_logic("or")),
+    "bitwise_xor": _bitwise(_logic("ne")),
+    "bitwise_not": _bitwise(_not),
+    "where": _where,
+    "masked_fill": _masked_fill,
+    "isnan": _is_nan,
+    "isinf": _is_inf,
+    "_to_copy": _converted,
+    "convert_element_type": _converted,
+}  # fmt: skip

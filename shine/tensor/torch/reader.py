@@ -1,0 +1,182 @@
+"""A program of `torch.export` -> a module whose `@main` has the program's inputs; weights are constants."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shine.errors import FormError, GraphImportError
+from shine.tensor.form.module import Module
+from shine.tensor.form.types import NAMES
+from shine.tensor.form.verifier import verify
+from shine.tensor.imported.building import Building, Operand
+from shine.tensor.imported.naming import free_name, with_results
+from shine.tensor.torch.call import Call
+from shine.tensor.torch.elementwise import ELEMENTWISE
+from shine.tensor.torch.layers import LAYERS
+from shine.tensor.torch.movement import MOVEMENT
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+RULES = {**ELEMENTWISE, **MOVEMENT, **LAYERS}
+"""Rules by the name of the operation, whatever its overload."""
+
+_WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
+"""Operations that only check what is known here."""
+
+DTYPES = {str(dtype) for dtype in NAMES}
+
+
+def from_exported(program: ExportedProgram) -> Module:
+    """Read a program of `torch.export`.
+
+    Parameters
+    ----------
+    program : ExportedProgram
+        With static shapes, as ``torch.export.export(model.eval(), inputs)`` makes it.
+
+    Returns
+    -------
+    Module
+        With one function, `@main`. Parameters and buffers are constants; labels are torch's names of the inputs.
+
+    Raises
+    ------
+    GraphImportError
+        If it cannot be read; the message names the node.
+    """
+    kind = type(program)
+    if kind.__name__ != "ExportedProgram" or not kind.__module__.startswith("torch."):
+        raise GraphImportError(f"a program of torch.export.export(model, inputs) is needed, and not {kind.__name__}")
+    try:
+        core = program.run_decompositions()
+    except Exception as error:
+        # Whatever torch raises for programs that it cannot decompose.
+        raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
+    try:
+        return _Reader(core).module()
+    except FormError as error:
+        raise GraphImportError(str(error)) from None
+
+
+class _Reader:
+    """Reads one program."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+        self.b = Building("main", _no_functions, _no_functions)
+        self.values: dict[str, Any] = {}
+        self.labels: dict[str, str] = {}
+
+    def module(self) -> Module:
+        changed = [s for s in self.program.graph_signature.output_specs if s.kind.name != "USER_OUTPUT"]
+        if changed:
+            raise GraphImportError(f"it changes {changed[0].target!r}; export the model for inference: model.eval()")
+        specs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
+        results: list[Operand] = []
+        for node in self.program.graph.nodes:
+            where = f"node {node.name!r} ({node.target})"
+            try:
+                if node.op == "placeholder":
+                    self.values[node.name] = self._input(node, specs[node.name])
+                elif node.op == "call_function":
+                    self.values[node.name] = self._called(node)
+                elif node.op == "output":
+                    results = [self._result(argument) for argument in node.args[0]]
+                elif node.op != "get_attr":
+                    raise GraphImportError(f"a node of the kind {node.op} is not supported")
+            except (GraphImportError, FormError) as error:
+                raise GraphImportError(f"{where}: {error}") from None
+            except (ValueError, TypeError, IndexError, KeyError) as error:
+                raise GraphImportError(
+                    f"node {node.name!r} ({node.target}): its arguments do not fit: {error}"
+                ) from None
+        names = [s.arg.name for s in self.program.graph_signature.output_specs]
+        named = [(name, result.value) for name, result in zip(names, results, strict=True)]
+        main, labels = with_results(self.b.builder, named, self.labels)
+        return verify(Module("torch", {"main": main}, {**self.labels, **labels}))
+
+    def _input(self, node: Any, spec: Any) -> Any:
+        if spec.kind.name == "USER_INPUT":
+            value = node.meta["val"]
+            if not hasattr(value, "shape"):
+                return spec.arg.value if hasattr(spec.arg, "value") else value
+            name = free_name(self.labels, node.name)
+            self.labels[name] = node.name
+            return self.b.parameter(name, *_type(value))
+        tensors = self.program.constants if spec.kind.name == "CONSTANT_TENSOR" else self.program.state_dict
+        if spec.target not in tensors:
+            # Buffers that are not saved are among the constants.
+            tensors = self.program.constants
+        if spec.target not in tensors:
+            raise GraphImportError(f"its value {spec.target!r} is not part of the program")
+        _type(tensors[spec.target])
+        return self.b.constant(tensors[spec.target].detach().cpu().numpy())
+
+    def _called(self, node: Any) -> Any:
+        arguments = [self._argument(argument) for argument in node.args]
+        if node.target is operator.getitem:
+            parts, place = arguments
+            if place >= len(parts):
+                raise GraphImportError(f"its result {place} is not supported")
+            return parts[place]
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            raise GraphImportError("it is no operation of torch's core")
+        name = schema.name.split("::")[1]
+        if name in _WITHOUT_RESULT:
+            return None
+        if name not in RULES:
+            raise GraphImportError(f"the operation is not supported; there are {', '.join(sorted(RULES))}")
+        named = dict(zip((a.name for a in schema.arguments), arguments, strict=False))
+        named.update((key, self._argument(value)) for key, value in node.kwargs.items())
+        results = node.meta["val"]
+        types = [_type(value) for value in (results if isinstance(results, list | tuple) else [results])]
+        call = Call(self.b, named, tuple(t[0] for t in types), tuple(t[1] for t in types))
+        return self._checked(RULES[name](call), results, types)
+
+    def _checked(self, found: Any, results: Any, types: Sequence[tuple[str, tuple[int, ...]]]) -> Any:
+        """The results, with the types that torch says they have."""
+        made = [found] if isinstance(found, Operand) else list(found)
+        for operand, (dtype, shape) in zip(made, types, strict=False):
+            if (operand.dtype, operand.shape) != (dtype, shape):
+                raise GraphImportError(f"it gives {dtype} {list(shape)}, and not {operand.dtype} {list(operand.shape)}")
+        return made if isinstance(results, list | tuple) else made[0]
+
+    def _argument(self, argument: Any) -> Any:
+        if hasattr(argument, "op") and hasattr(argument, "name"):
+            if argument.name not in self.values:
+                raise GraphImportError(f"its argument {argument.name!r} is not supported")
+            return self.values[argument.name]
+        if isinstance(argument, list | tuple):
+            return [self._argument(each) for each in argument]
+        return argument
+
+    def _result(self, argument: Any) -> Operand:
+        found = self._argument(argument)
+        if not isinstance(found, Operand):
+            raise GraphImportError(f"it returns {found!r}; only tensors are returned")
+        return found
+
+
+def _type(value: Any) -> tuple[str, tuple[int, ...]]:
+    """NumPy's name of the elements, and the shape, of a tensor."""
+    if not hasattr(value, "shape"):
+        raise GraphImportError("its result is no tensor: shapes and numbers must be known when the program is read")
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in DTYPES:
+        raise GraphImportError(f"elements {dtype} are not supported; there are {', '.join(sorted(DTYPES))}")
+    try:
+        return dtype, tuple(int(size) if isinstance(size, int) else _static(size) for size in value.shape)
+    except TypeError:
+        raise GraphImportError(f"the shape {list(value.shape)} is not static") from None
+
+
+def _static(size: Any) -> int:
+    raise GraphImportError(f"the size {size} is not static; export the model with the shapes that it is called with")
+
+
+def _no_functions(name: str) -> Any:
+    raise GraphImportError(f"there is no {name!r}")

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from helpers.tensor_runs import assert_close, run
+
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Module
+from shine.tensor.form.types import TensorType
+from shine.tensor.loops.machine import Machine
+
+TINY = Machine(32, 16, True, (1 << 10, 1 << 12, 1 << 14))
+"""Caches so small that products are packed and sums are interrupted."""
+
+SHAPES = [
+    ((1, 1), (1, 1)),
+    ((7, 5), (5, 3)),
+    ((17, 33), (33, 31)),
+    ((64, 100), (100, 48)),
+    ((1, 784), (784, 10)),
+    ((5,), (5, 9)),
+    ((9, 5), (5,)),
+    ((77,), (77,)),
+    ((3, 4, 5), (3, 5, 6)),
+    ((2, 1, 4, 5), (3, 5, 2)),
+    ((4, 0), (0, 3)),
+    ((0, 4), (4, 3)),
+]
+
+
+def arrays(rng: np.random.Generator, dtype: str, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+    if np.dtype(dtype).kind == "f":
+        return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    return [rng.integers(-9, 9, shape).astype(dtype) for shape in shapes]
+
+
+def product(dtype: str, left: tuple[int, ...], right: tuple[int, ...], turned: str = "") -> Module:
+    b = FunctionBuilder("main")
+    values = []
+    for name, shape in (("a", left), ("b", right)):
+        axes = list(range(len(shape)))
+        if name in turned:
+            axes[-2:] = reversed(axes[-2:])
+        value = b.parameter(name, TensorType(dtype, tuple(shape[axis] for axis in axes)))
+        values.append(b.transpose(value, permutation=tuple(axes)) if name in turned else value)
+    return Module("m", {"main": b.done(b.dot(*values))})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "machine"), [("f32", None), ("f64", TINY), ("i16", TINY)])
+def test_every_shape(dtype, machine):
+    rng = np.random.default_rng(3)
+    for shapes in SHAPES:
+        given = arrays(rng, {"f32": "float32", "f64": "float64", "i16": "int16"}[dtype], *shapes)
+        found, _ = run(product(dtype, *shapes), given, machine)
+        assert_close(found, [np.asarray(given[0] @ given[1])])
+
+
+def test_edges_of_tiles_and_blocks():
+    rng = np.random.default_rng(3)
+    for shapes in [((17, 70), (70, 31)), ((3, 4, 5), (5, 6))]:
+        given = arrays(rng, "float32", *shapes)
+        found, _ = run(product("f32", *shapes), given, TINY)
+        assert_close(found, [given[0] @ given[1]])
+
+
+@pytest.mark.parametrize("turned", ["a", "b", "ab"])
+def test_transposed_operands_are_read_where_they_are(turned):
+    rng = np.random.default_rng(4)
+    for shapes in [((6, 20), (20, 9)), ((1, 30), (30, 40)), ((20, 30), (30, 1)), ((2, 6, 20), (2, 20, 9))]:
+        a, b = arrays(rng, "float64", *shapes)
+        given = [x.swapaxes(-1, -2).copy() if name in turned else x for name, x in (("a", a), ("b", b))]
+        found, interface = run(product("f64", *shapes, turned), given)
+        assert_close(found, [a @ b])
+        assert len(interface.report) == 1
+
+
+def test_blocks_of_the_caches_change_no_bit():
+    rng = np.random.default_rng(5)
+    given = arrays(rng, "float32", (40, 300), (300, 70))
+    module = product("f32", (40, 300), (300, 70))
+    sizes = [(1 << 10, 1 << 12, 1 << 14), (1 << 20, 1 << 24, 1 << 26)]
+    found = [run(module, given, Machine(32, 16, True, caches))[0][0] for caches in sizes]
+    np.testing.assert_array_equal(found[0].view(np.int32), found[1].view(np.int32))

@@ -1,0 +1,200 @@
+"""Programs of torch.export beside torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shine.errors import GraphImportError
+from shine.tensor.form.interpreter import interpret
+from shine.tensor.torch import from_exported
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+F = torch.nn.functional
+
+
+def drawn(*shape: int, seed: int = 0) -> Any:
+    return torch.tensor(np.random.default_rng([seed, *shape]).uniform(-1, 1, shape).astype("f4"))
+
+
+def exported(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+    network = function
+    if not isinstance(function, torch.nn.Module):
+
+        class Network(torch.nn.Module):
+            def forward(self, *x: Any) -> Any:
+                return function(*x)
+
+        network = Network()
+    return torch.export.export(network.eval(), inputs)
+
+
+def check(function: Callable[..., Any], *inputs: Any) -> None:
+    """Compare all results with those of torch."""
+    program = exported(function, inputs)
+    module = from_exported(program)
+    with torch.no_grad():
+        expected = program.module()(*inputs)
+    expected = torch.utils._pytree.tree_leaves(expected)
+    found = interpret(module, "main", [x.detach().numpy() for x in inputs])
+    for ours, theirs in zip(found, expected, strict=True):
+        assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-5, atol=2e-6)
+
+
+X, Y = drawn(2, 3, 4), drawn(3, 1)
+WHOLE = torch.arange(-3, 3).reshape(2, 3)
+IMAGE = drawn(2, 4, 7, 6)
+
+UNARY = (
+    "neg", "abs", "exp", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "floor", "ceil", "round", "trunc", "sign",
+    "sigmoid", "reciprocal", "erf", "expm1", "square", "isnan", "isinf", "logical_not", "relu", "asin", "acos",
+)  # fmt: skip
+POSITIVE = ("sqrt", "rsqrt", "log", "log1p", "log2", "log10")
+ACTIVATIONS = (
+    "gelu", "elu", "leaky_relu", "silu", "mish", "hardswish", "hardsigmoid", "hardtanh", "softplus", "selu", "relu6",
+    "softsign", "logsigmoid", "celu", "tanhshrink",
+)  # fmt: skip
+BINARY = (
+    "add", "sub", "mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod",
+    "floor_divide", "logical_and", "logical_or", "logical_xor",
+)  # fmt: skip
+
+
+def several(home: Any, names: tuple[str, ...]) -> Callable[..., Any]:
+    """One program of many functions: exporting takes a second."""
+    return lambda *x: tuple(getattr(home, name)(*x) for name in names)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "unary": (several(torch, UNARY), (X,)),
+    "positive": (several(torch, POSITIVE), (X.abs() + 0.5,)),
+    "activations": (several(F, ACTIVATIONS), (X,)),
+    "binary": (several(torch, BINARY), (X, Y)),
+    "gelu by tanh": (lambda x: F.gelu(x, approximate="tanh"), (X,)),
+    "alpha": (lambda x, y: torch.add(x, y, alpha=2.5) - torch.sub(y, x, alpha=0.5), (X, Y)),
+    "rounded quotients": (
+        lambda x, y: (torch.div(x, y, rounding_mode="floor"), torch.div(x, y, rounding_mode="trunc")),
+        (WHOLE, torch.tensor([2, -2, 3])),
+    ),
+    "mixed elements": (lambda x, n: x[..., :3] + n[0] * 2 - 1.5, (X, WHOLE)),
+    "numbers": (lambda x: (2 - x) / 3 + 1 / x**2 + 2**x, (X.abs() + 0.5,)),
+    "powers": (lambda x, y: x**y, (X.abs() + 0.5, Y)),
+    "integer results": (lambda n: (n * 2, n / 2, n // 2, n % 2, n > 0.5, n == 1), (WHOLE,)),
+    "clamp": (lambda x: (x.clamp(-0.5, 0.3), x.clamp(min=0), x.clamp(max=X.mean())), (X,)),
+    "where": (lambda x, y: torch.where(x > 0, x, y), (X, Y)),
+    "masked_fill": (lambda x: x.masked_fill(x > 0, 7.0), (X,)),
+    "bits of truth": (lambda x, y: ((x > 0) & (y > 0)) | ~(x > 0.5) ^ (y < 0), (X, Y)),
+    "prelu": (torch.nn.PReLU(4), (IMAGE,)),
+    "view": (lambda x: (x.view(6, 4), x.reshape(-1), x.unsqueeze(1), x[:, :1].squeeze(1), x.flatten(1)), (X,)),
+    "permute": (lambda x: (x.permute(2, 0, 1), x.transpose(0, 2), x[0].t(), x.mT), (X,)),
+    "expand": (lambda y: y.expand(2, 3, 5), (Y,)),
+    "slices": (lambda x: (x[1], x[:, 1:], x[..., ::2], x[:, -1], x[:, 5:]), (X,)),
+    "split": (lambda x: (*x.split(2, 2), *x.split([1, 3], 2), *x.chunk(2, 2), *x.unbind(1)), (X,)),
+    "cat": (lambda x, y: (torch.cat([x, x * 2], 1), torch.stack([x, x], -1)), (X, Y)),
+    "pad": (lambda x: (F.pad(x, (1, 2), value=3.0), F.pad(x, (0, -1, 1, 0))), (X,)),
+    "flip": (lambda x: (x.flip(0, 2), x.roll(1, 2), x.repeat(2, 1, 1, 2)), (X,)),
+    "embedding": (torch.nn.Embedding(5, 3), (torch.tensor([[0, 4], [2, 2]]),)),
+    "index": (lambda x, n: (x[:, n], x.index_select(2, n[0]), x[n[0]]), (X, torch.tensor([[0, 1], [1, -0]]))),
+    "gather": (lambda x, n: x.gather(2, n), (X, torch.tensor([[[0, 3], [1, 1], [2, 0]]] * 2))),
+    "made": (
+        lambda x: (torch.zeros(2) + torch.ones(2), torch.full((2,), 3.5), torch.arange(1, 9, 3), torch.zeros_like(x)),
+        (X,),
+    ),
+    "triangles": (lambda x: (x.tril(), x.triu(1)), (X,)),
+    "cumsum": (lambda x, n: (x.cumsum(1), n.cumsum(0)), (X, WHOLE)),
+    "upsample": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
+    "products": (
+        lambda x, y: (x @ y, torch.bmm(x, x.mT), x[0] @ x[1].t(), x[0, 0] @ y, x[0] @ x[0, 0]),
+        (X, drawn(4, 5)),
+    ),
+    "addmm": (lambda x, y: torch.addmm(y, x[0], x[1].t(), alpha=2, beta=3), (X, drawn(3, 3))),
+    "linear": (torch.nn.Linear(4, 5), (X,)),
+    "reductions": (
+        lambda x: (x.sum(), x.sum(1), x.mean((0, 2), keepdim=True), x.prod(1), x.amax(2), x.amin((0, 1)),
+                   (x > 0).sum(), x.var(1), x.std(), x.var((0, 1), correction=0), *torch.var_mean(x, 1)),
+        (X,),
+    ),
+    "extrema": (
+        lambda x: (*x.max(1), *x.min(2, keepdim=True), x.max(), x.argmax(1), x.argmin(), x.argmax(2, True)),
+        (X,),
+    ),
+    "any": (lambda x: ((x > 0).any(1), (x > -0.9).all(), (x > 5).any()), (X,)),
+    "softmax": (lambda x: (x.softmax(-1), x.log_softmax(1), x.logsumexp(2), F.softmin(x, 0)), (X,)),
+    "orders": (lambda x: (*x.sort(1), *x.sort(2, descending=True), *x.topk(2), *x.topk(1, 1, largest=False)), (X,)),
+    "layer norm": (torch.nn.LayerNorm([3, 4]), (X,)),
+    "batch norm": (torch.nn.BatchNorm2d(4), (IMAGE,)),
+    "group norm": (torch.nn.GroupNorm(2, 4), (IMAGE,)),
+    "instance norm": (torch.nn.InstanceNorm2d(4), (IMAGE,)),
+    "conv2d": (torch.nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)), (IMAGE,)),
+    "conv of groups": (torch.nn.Conv2d(4, 6, 3, groups=2, padding="same"), (IMAGE,)),
+    "conv1d": (torch.nn.Conv1d(3, 5, 3, stride=2, padding=1), (drawn(2, 3, 9),)),
+    "transposed conv": (torch.nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), (IMAGE,)),
+    "max pool": (lambda x: (F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, 2, ceil_mode=True)), (IMAGE,)),
+    "avg pool": (
+        lambda x: (F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2, 2, 1, count_include_pad=False), F.avg_pool1d(x[0], 2)),
+        (IMAGE,),
+    ),
+    "adaptive pool": (lambda x: (F.adaptive_avg_pool2d(x, (3, 4)), F.adaptive_avg_pool2d(x, 1)), (IMAGE,)),
+    "attention": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), (drawn(2, 2, 5, 4),)),
+    "lstm": (torch.nn.LSTM(4, 3, batch_first=True), (X,)),
+    "gru": (torch.nn.GRU(4, 3), (X,)),
+    "encoder": (torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, activation="gelu"), (X,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_programs_agree_with_torch(case):
+    torch.manual_seed(0)
+    function, inputs = CASES[case]
+    check(function, *inputs)
+
+
+def test_weights_are_constants_and_inputs_have_torch_s_names():
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = torch.nn.Parameter(drawn(3))
+            self.register_buffer("shift", drawn(3, seed=1), persistent=False)
+
+        def forward(self, first: Any, second: Any) -> Any:
+            return first * self.w + second + self.shift
+
+    module = from_exported(exported(Network(), (drawn(3), drawn(3))))
+    main = module.function("main")
+    assert [v.name for v in main.parameters] == ["first", "second"]
+    assert sum(i.operation == "constant" for i in main.body) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "message"),
+    [
+        (lambda x: torch.linalg.det(x), (drawn(3, 3),), "the operation is not supported; there are _adapt"),
+        (lambda x: x.half() + 1, (X,), "elements float16 are not supported; there are bool"),
+        (lambda x: x[x.long().abs(), x.long().abs()], (X,), "it is indexed by several tensors"),
+        (lambda n: n & 3, (WHOLE,), "bits of int64 are not supported"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_named(function, inputs, message):
+    with pytest.raises(GraphImportError, match=message):
+        from_exported(exported(function, inputs))
+
+
+def test_networks_in_training_and_other_objects_are_refused():
+    program = torch.export.export(torch.nn.BatchNorm2d(4).train(), (IMAGE,))
+    with pytest.raises(GraphImportError, match=r"it changes .*; export the model for inference: model\.eval\(\)"):
+        from_exported(program)
+    with pytest.raises(GraphImportError, match=r"a program of torch.* is needed, and not Linear"):
+        from_exported(torch.nn.Linear(2, 2))
+
+
+def test_sizes_must_be_static():
+    batch = torch.export.Dim("batch", min=2, max=9)
+    program = torch.export.export(torch.nn.Linear(4, 2), (drawn(3, 4),), dynamic_shapes=({0: batch},))
+    with pytest.raises(GraphImportError, match="is not static; export the model with the shapes"):
+        from_exported(program)
