@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
-from signal import SIG_IGN, SIGINT, signal
+from contextlib import contextmanager
 from typing import Any
 
 from shine.parallel.clusters import client_of, cluster_of
@@ -16,9 +14,6 @@ from shine.parallel.settings import ParallelSettings
 
 ExecutorSource = Any
 """An executor of PEP 3148, a Dask `Client`, cluster or address, a number of processes, or `ParallelSettings`."""
-
-SECONDS_KEPT = 60
-"""Seconds that idle processes wait for the next search: starting them takes seconds."""
 
 
 @contextmanager
@@ -62,8 +57,10 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
         with client_of(settings.dask) as client, _pool_of(client) as pool:
             yield pool
     elif settings.workers is not None:
+        from shine.parallel.processes import processes
+
         # A program that reads its settings from a file does one search: nobody needs its processes afterwards.
-        with _processes(settings.workers, keep=settings is not executor) as pool:
+        with processes(settings.workers, keep=settings is not executor) as pool:
             yield pool
     else:
         yield None
@@ -93,53 +90,3 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
             f"executor must be an executor of concurrent.futures, a Dask client, cluster or address, or a number of "
             f"processes, is {type(source).__name__}"
         )
-
-
-_KEPT: dict[tuple[int, int], Any] = {}
-"""Executors for the next search, by the process that they belong to and their number of processes. joblib keeps one
-for all its users, and scikit-learn's searches fail on one that is not of their kind."""
-
-
-@contextmanager
-def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
-    """Processes of this machine, started anew if one of them is killed."""
-    from joblib.externals import loky
-
-    # It restarts workers that hold much memory, and that is nothing that a user could mend.
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-    here = os.getpid(), count  # a forked process has processes of its own
-
-    def executor() -> Executor:
-        latest = _KEPT.get(here)
-        if latest is None or latest._flags.broken or latest._flags.shutdown:
-            latest = loky.ProcessPoolExecutor(max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts)
-            _KEPT[here] = latest
-        return latest
-
-    try:
-        yield Pool(executor)
-    except BaseException:  # what they are busy with is of no use any more, and nothing follows
-        keep = False
-        raise
-    finally:
-        if not keep and here in _KEPT:
-            _end(_KEPT.pop(here))
-
-
-def _end(executor: Any) -> None:
-    """End the processes of a loky executor, whatever they are doing.
-
-    Its own `kill_workers` fails on tasks that wait or have been taken back, before it has killed anything: the
-    processes then stay until they have been idle for `SECONDS_KEPT`. It bears the death of its processes.
-    """
-    from joblib.externals.loky.backend.utils import kill_process_tree
-
-    for process in list((executor._processes or {}).values()):
-        with suppress(ProcessLookupError):
-            kill_process_tree(process)  # by psutil
-    executor.shutdown(wait=True)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches all processes; the one that the user started decides what happens."""
-    signal(SIGINT, SIG_IGN)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import BrokenExecutor
 
+import psutil
 import pytest
 from joblib import Parallel, delayed
 
-from shine.parallel import opened
+from shine.parallel import opened, processes
 
 
 def test_processes_that_are_still_busy_end_with_an_interrupted_block():
@@ -37,3 +39,16 @@ def test_processes_are_kept_for_the_next_search():
     with opened(workers=1) as pool:
         assert pool is not None
         assert pool.submit(os.getpid).result() == first
+
+
+@pytest.mark.slow
+def test_the_death_of_a_process_is_seen_where_another_one_had_been_idle_for_too_long(monkeypatch):
+    monkeypatch.setattr(processes, "SECONDS_KEPT", 0.5)
+    monkeypatch.setattr(processes, "_KEPT", {})
+    with opened(workers=1) as pool:
+        assert pool is not None
+        first = pool.submit(os.getpid).result()
+        while psutil.pid_exists(first):
+            time.sleep(0.05)
+        with pytest.raises(BrokenExecutor):
+            pool.submit(os.abort).result(timeout=60)
