@@ -10,31 +10,33 @@ from llvmlite import ir
 
 from shine.aot.code import Files, Job
 from shine.aot.freestanding import prepare
-from shine.aot.targets import target_of
+from shine.aot.targets import Target, target_of
 from shine.codegen.native.row_by_row import emit_kernel
 from shine.llvm import assembly
 
 TRIPLE = "nvptx64-nvidia-cuda"
 """The triple used if a job's target is of another kind."""
 
-PROCESSOR = "sm_75"
-"""The oldest processor that CUDA 13 supports; later cards run the same PTX."""
-
 
 def ptx_files(job: Job) -> Files:
     """The PTX of a job: ``NAME`` and ``NAME_kernel`` (see `shine.codegen.native.row_by_row.emit_kernel`).
 
-    A job for a target of another kind is compiled for `PROCESSOR`.
+    A job for a target of another kind is compiled for the least processor of `TRIPLE`.
 
     Raises
     ------
     CompilationError
         If the program has constant arrays.
     """
-    target = job.target if job.target.format == "ptx" else target_of(TRIPLE)
+    target = gpu_target(job.target)
     _ = job.interface  # refuses, before lowering, programs that cannot be compiled
     module = ir.Module(name=job.name)
     emit_kernel(module, job.program, job.name)
-    machine = target.triple, target.cpu or PROCESSOR, target.features
+    machine = target.triple, target.cpu, target.features
     text = assembly(prepare(str(module), *machine), *machine, level=job.level)
     return {f"{job.name}.ptx": text.encode()}
+
+
+def gpu_target(wanted: Target) -> Target:
+    """The target of PTX: the one that is wanted, if that is a GPU, else the least of `TRIPLE`."""
+    return wanted if wanted.format == "ptx" else target_of(TRIPLE)

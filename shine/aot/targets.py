@@ -77,6 +77,8 @@ _BASELINES = (
     # riscv64 of the distributions: RV64GC, with floating-point numbers in their own registers.
     _Baseline(r"riscv64", always="+m,+a,+f,+d,+c", abi="lp64d"),
     _Baseline(r"riscv32", always="+m,+a,+f,+d,+c", abi="ilp32d"),
+    # The oldest processor that CUDA 13 supports; later cards run the same PTX.
+    _Baseline(r"nvptx", cpu="sm_75"),
 )
 
 _PATH = "import sys; sys.path.insert(0, sys.argv.pop(1))\n"

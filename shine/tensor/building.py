@@ -32,7 +32,7 @@ def compile(
     name : str, optional
         Name of the function in C, and of the files; by default made of the file's or the module's.
     emit : str or iterable of str
-        Kinds of files, some of object, header, class, ir, asm, shared, python, cmake, pkgconfig, wasm.
+        Kinds of files, some of object, header, class, ir, asm, shared, python, cmake, pkgconfig, wasm, ptx.
     target, cpu, features
         As for `shine.aot.compile`.
     cpp_class : str

@@ -85,11 +85,7 @@ def emit_kernel(module: ir.Module, program: Program, name: str) -> bool:
     sources, targets = kernel.args[:inputs], kernel.args[inputs : inputs + len(program.outputs)]
     rows = kernel.args[len(labels)]
     build = ir.IRBuilder(kernel.append_basic_block("entry"))
-    thread, block, threads, blocks = (
-        build.zext(build.call(_special_register(module, register), []), I64)
-        for register in ("tid", "ctaid", "ntid", "nctaid")
-    )
-    first, step = build.add(build.mul(block, threads), thread), build.mul(blocks, threads)
+    first, step = place_in_grid(build)
     room = None
     if fails:
         room = build.alloca(_BYTE)
@@ -127,6 +123,15 @@ def _one_row(
 
 def _pointer_at(build: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
     return load(build, table, ir.Constant(I64, position), POINTER, POINTER, 4)
+
+
+def place_in_grid(build: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
+    """Number of this thread of a GPU, and of all threads of the grid, as i64."""
+    thread, block, threads, blocks = (
+        build.zext(build.call(_special_register(build.module, register), []), I64)
+        for register in ("tid", "ctaid", "ntid", "nctaid")
+    )
+    return build.add(build.mul(block, threads), thread), build.mul(blocks, threads)
 
 
 def _special_register(module: ir.Module, name: str) -> ir.Function:

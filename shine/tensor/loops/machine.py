@@ -54,6 +54,8 @@ _REGISTERS = (
     (r"arm|thumb", 16, (32 << 10, 256 << 10, 256 << 10)),
     (r"powerpc|s390x", 32, (32 << 10, 256 << 10, 4 << 20)),
     (r"riscv", 32, (32 << 10, 256 << 10, 256 << 10)),
+    # A thread of a GPU: a part of 255 registers, so that many threads have some; nothing is packed for caches.
+    (r"nvptx", 32, (1 << 40, 1 << 40, 1 << 40)),
     (r"", 16, (32 << 10, 256 << 10, 2 << 20)),
 )
 """Vector registers and caches by the beginning of a triple; the first that fits counts."""
@@ -95,7 +97,9 @@ def machine_of(triple: str | None = None, cpu: str | None = None, features: str 
     except CompilationError:
         return Machine(registers=registers, caches=caches, triple=name)
     width = 16
-    if re.match(r"x86_64|i[3-6]86", name):
+    if name.startswith("nvptx"):
+        width = 1  # Threads take the place of lanes.
+    elif re.match(r"x86_64|i[3-6]86", name):
         width = 64 if "zmm" in text else 32 if "ymm" in text else 16
         registers = 32 if width == 64 else registers
     if triple is None:

@@ -9,6 +9,7 @@ from shine.aot.emission import OF_CODE, gathered
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.cpp_class import class_files
 from shine.tensor.native.headers import header_files
+from shine.tensor.native.nvptx import ptx_files
 from shine.tensor.native.python_module import python_files
 from shine.tensor.native.wasm import wasm_files
 
@@ -23,6 +24,7 @@ EMITTERS: dict[str, Callable[[TensorCode], Files]] = {
     "cmake": OF_CODE["cmake"],
     "pkgconfig": OF_CODE["pkgconfig"],
     "wasm": wasm_files,
+    "ptx": ptx_files,
 }
 """Functions that make the files of each kind."""
 

@@ -217,7 +217,7 @@ class TensorFunction:
         ValueError
             If C or C++ cannot have a name.
         CompilationError
-            If LLVM has no such target, processor or feature, or it is a GPU.
+            If LLVM has no such target, processor or feature, or it is a GPU and there is a class.
         """
         chosen = self.name if name is None else name
         if name is None and cpp_class.removeprefix("::").partition("::")[0] == chosen:
@@ -226,8 +226,8 @@ class TensorFunction:
         if cpp_class:
             parts_of(cpp_class, chosen)
         machine: Target = target_of(target, cpu, features)
-        if machine.format == "ptx":
-            raise CompilationError(f"{machine.triple}: there is no code for GPUs; name a processor, or wasm32")
+        if cpp_class and machine.format == "ptx":
+            raise CompilationError(f"{machine.triple}: a GPU has no classes; leave the class out, and emit ptx")
         lower = lowering(self._complete, self.function, chosen)
         chosen_level = self.opt_level if level is None else pipeline_level(level)
         return TensorCode(chosen, lower, machine, chosen_level, self.description, cpp_class)

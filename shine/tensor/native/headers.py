@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shine.aot.code import Files
 from shine.aot.headers import commented, for_comment
+from shine.errors import CompilationError
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor
 
@@ -41,11 +42,7 @@ void {name}(const void *const *arguments, void *const *results, void *arena);
 
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
 /* The same, with a pointer for each tensor. */
-static inline void {name}_call({parameters})
-{{
-{tables}    {name}({given}, {made}, arena);
-}}
-#endif
+{call}#endif
 
 #ifdef __cplusplus
 }}
@@ -56,11 +53,17 @@ static inline void {name}_call({parameters})
 
 
 def header_files(job: TensorCode) -> Files:
-    """The header ``NAME.h``."""
+    """The header ``NAME.h``.
+
+    Raises
+    ------
+    CompilationError
+        If the target is a GPU, whose functions no program in C can call.
+    """
+    if job.target.format == "ptx":
+        raise CompilationError(f"{job.target.triple} has no header in C; emit ptx, which makes {job.name}.cuh")
     interface = job.interface
     name = interface.name
-    parameters = [f"const {each.c_type} *{each.name}" for each in interface.arguments]
-    parameters += [*(f"{each.c_type} *{each.name}" for each in interface.results), "void *arena"]
     text = _HEADER.format(
         comment=commented(job, PROMISES),
         guard=f"{name.upper()}_H",
@@ -70,11 +73,7 @@ def header_files(job: TensorCode) -> Files:
         arena=interface.arena_bytes,
         alignment=ALIGNMENT,
         listed=described(interface, " * "),
-        parameters=f",\n{' ' * (25 + len(name))}".join(parameters),
-        tables=_table("const void *", "arguments", interface.arguments)
-        + _table("void *", "results", interface.results),
-        given="arguments" if interface.arguments else "NULL",
-        made="results" if interface.results else "NULL",
+        call=call(interface, "static inline"),
     )
     return {f"{name}.h": text.encode()}
 
@@ -88,6 +87,19 @@ def described(interface: Interface, margin: str) -> str:
             label = f", {for_comment(each.label)}" if each.label != each.name else ""
             lines.append(f"{margin}{table}[{place}]  {each.c_type} {each.name}{size}{label}")
     return "\n".join(lines)
+
+
+def call(interface: Interface, declared: str) -> str:
+    """A function with a pointer for each tensor, that calls the function of tables."""
+    name = interface.name
+    head = f"{declared} void {name}_call("
+    parameters = [f"const {each.c_type} *{each.name}" for each in interface.arguments]
+    parameters += [*(f"{each.c_type} *{each.name}" for each in interface.results), "void *arena"]
+    tables = _table("const void *", "arguments", interface.arguments) + _table("void *", "results", interface.results)
+    given = "arguments" if interface.arguments else "NULL"
+    made = "results" if interface.results else "NULL"
+    listed = f",\n{' ' * len(head)}".join(parameters)
+    return f"{head}{listed})\n{{\n{tables}    {name}({given}, {made}, arena);\n}}\n"
 
 
 def _table(kind: str, name: str, tensors: tuple[Tensor, ...]) -> str:

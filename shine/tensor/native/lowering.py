@@ -10,6 +10,7 @@ from shine.tensor.loops.emission import emit
 from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.native.code import Lowered, Lowering
 from shine.tensor.native.interface import interface_of
+from shine.tensor.native.nvptx import kernel_ir
 from shine.tensor.passes.pipeline import optimized
 
 
@@ -23,6 +24,8 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
     function : str
     name : str
         Name of the function in C.
+
+    Code for a GPU has a kernel, too.
     """
 
     @cache
@@ -32,6 +35,8 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
     def lower(target: Target) -> Lowered:
         text, found = emit(small(), machine_for(target), function, name)
         interface = interface_of(name, module.function(function), module.labels, found.arena_bytes)
+        if target.format == "ptx":
+            text += kernel_ir(interface)
         return Lowered(text, interface, found.report)
 
     return lower

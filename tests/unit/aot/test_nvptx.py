@@ -1,6 +1,5 @@
 """PTX: its interface, rounding to nearest, and the rows that each thread takes."""
 
-import ctypes
 import re
 import shutil
 import subprocess
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.aot_programs import DTYPES, columns, expressions, program_of
 from helpers.equality import assert_same_bits
+from helpers.gpu_threads import run_threads
 from llvmlite import ir
 
 import shine
@@ -16,7 +16,6 @@ from shine import aot
 from shine.aot import nvptx
 from shine.codegen.native.row_by_row import emit_kernel
 from shine.lang.program.builder import ProgramBuilder
-from shine.llvm import Engine
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
 
@@ -132,18 +131,7 @@ def threads_on_this_machine(program, arguments, places):
     """Run a kernel's code for some threads, each given as tid, ctaid, ntid and nctaid."""
     module = ir.Module()
     emit_kernel(module, program, "f")
-    for tid, ctaid, ntid, nctaid in places:
-        text = str(module).replace("define ptx_kernel", "define")
-        for name, value in {"tid": tid, "ctaid": ctaid, "ntid": ntid, "nctaid": nctaid}.items():
-            register = f'@"llvm.nvvm.read.ptx.sreg.{name}.x"()'
-            assert f"declare i32 {register}" in text
-            text = text.replace(f"declare i32 {register}", f"define internal i32 @here.{name}() {{ ret i32 {value} }}")
-            text = text.replace(register, f"@here.{name}()")
-        with Engine(text) as engine:
-            kinds = [ctypes.c_int64 if isinstance(each, int) else ctypes.c_void_p for each in arguments]
-            engine.function("f_kernel", None, *kinds)(
-                *(each if isinstance(each, int) else each.ctypes.data for each in arguments)
-            )
+    run_threads(str(module), "f_kernel", arguments, places)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32"])

@@ -11,6 +11,7 @@ from shine.tensor.loops.machine import machine_of
         ("x86_64-linux-gnu", "skylake-avx512", "", (64, 32, True)),
         ("aarch64-linux-gnu", "", "", (16, 32, True)),
         ("wasm32", "", "+simd128", (16, 16, False)),
+        ("nvptx64-nvidia-cuda", "sm_90", "", (1, 32, True)),
     ],
 )
 def test_vectors_registers_and_fusing(triple, cpu, features, facts):

@@ -28,8 +28,8 @@ def test_every_kind_has_its_files():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match=f"cannot emit 'ptx'; use some of {', '.join(EMITTERS)}"):
-        emitted(matmul(), ["ptx"])
+    with pytest.raises(ValueError, match=f"cannot emit 'bench'; use some of {', '.join(EMITTERS)}"):
+        emitted(matmul(), ["bench"])
 
 
 def test_a_target_without_shared_libraries_is_refused():
@@ -37,9 +37,12 @@ def test_a_target_without_shared_libraries_is_refused():
         emitted(matmul(target=target_of("wasm32")), ["python"])
 
 
-def test_a_gpu_has_no_objects():
-    with pytest.raises(CompilationError, match="has no object files"):
-        emitted(matmul(target=target_of("nvptx64-nvidia-cuda")), ["object"])
+@pytest.mark.parametrize(
+    ("kind", "said"), [("object", "has no object files; emit ptx"), ("header", "has no header in C; emit ptx")]
+)
+def test_a_gpu_has_neither_objects_nor_headers_in_c(kind, said):
+    with pytest.raises(CompilationError, match=said):
+        emitted(matmul(target=target_of("nvptx64-nvidia-cuda")), [kind])
 
 
 @needs_linker

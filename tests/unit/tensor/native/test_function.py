@@ -119,8 +119,8 @@ def test_names_and_targets_are_checked(layer):
         layer.code("int")
     with pytest.raises(ValueError, match="is no name for a class"):
         layer.code(cpp_class="a-b")
-    with pytest.raises(CompilationError, match="no code for GPUs"):
-        layer.code(target="nvptx64-nvidia-cuda")
+    with pytest.raises(CompilationError, match="a GPU has no classes"):
+        layer.code(target="nvptx64-nvidia-cuda", cpp_class="Layer")
 
 
 def test_a_module_is_named_after_itself_where_c_allows(layer):

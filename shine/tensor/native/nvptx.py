@@ -1,0 +1,123 @@
+"""Tensor programs on NVIDIA GPUs: a function for one thread, and a kernel whose threads take the items of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from llvmlite import ir
+
+from shine.aot.code import Files
+from shine.aot.headers import commented
+from shine.aot.nvptx import gpu_target
+from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, stack, store
+from shine.codegen.native.row_by_row import place_in_grid
+from shine.tensor.loops.lanes import BYTE, STORED
+from shine.tensor.native.code import TensorCode
+from shine.tensor.native.headers import call, described
+from shine.tensor.native.interface import ALIGNMENT, Interface
+from shine.tensor.passes.memory import aligned
+
+PROMISES = """\
+Elements are in row-major order. Nothing is allocated, and all numbers are computed by the thread that needs them."""
+
+_HEADER = """\
+/*
+{comment}
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the arena of one thread, which is scratch memory: its address must be a multiple of {alignment}. */
+#define {name}_arena_bytes ((size_t){arena}u)
+
+/*
+ * The kernel computes the function for many items. Of a grid of T threads in one dimension, thread t takes the items
+ * t, t + T, t + 2 T, ... Its parameters, for cuLaunchKernel:
+ *
+{kernel}
+ *
+ * A stride is the number of elements from the argument of an item to that of the next one; 0 if all items have the
+ * same.
+ */
+
+#ifdef __CUDACC__
+/*
+ * One item: computes results from arguments, which it does not change. A result must not overlap anything else.
+ *
+{listed}
+ */
+extern "C" __device__ void {name}(const void *const *arguments, void *const *results, void *arena);
+
+/* The same, with a pointer for each tensor. */
+{call}#endif
+
+#endif
+"""
+
+
+def ptx_files(job: TensorCode) -> Files:
+    """The PTX of a function, and the header ``NAME.cuh`` that says how to call it.
+
+    Code for a target of another kind is made again for `shine.aot.nvptx.TRIPLE`.
+    """
+    made = job.on(gpu_target(job.target))
+    return {f"{job.name}.ptx": made.assembly.encode(), f"{job.name}.cuh": _header(made).encode()}
+
+
+def kernel_ir(interface: Interface) -> str:
+    """LLVM IR of the kernel ``NAME_kernel``, which calls the function of an interface for the items of a batch.
+
+    It takes address and stride of each argument, the addresses of the results, whose items are contiguous, that of an
+    arena for each thread of the grid, and the number of items.
+    """
+    module = ir.Module()
+    labels = ("arguments", "results", "arena")
+    function = declare(module, interface.name, ir.VoidType(), [POINTER] * 3, labels)
+    given, made = len(interface.arguments), len(interface.results)
+    kinds = [POINTER, I64] * given + [POINTER] * made + [POINTER, I64]
+    kernel = declare(module, f"{interface.name}_kernel", ir.VoidType(), kinds, [f"p{i}" for i in range(len(kinds))])
+    kernel.calling_convention = "ptx_kernel"
+    *places, arenas, items = kernel.args
+    steps = [*places[1 : 2 * given : 2], *(ir.Constant(I64, each.type.elements) for each in interface.results)]
+    bases = [*places[: 2 * given : 2], *places[2 * given :]]
+    build = ir.IRBuilder(kernel.append_basic_block("entry"))
+    table = stack(build, POINTER, max(1, given + made))
+    results = element_pointer(build, table, ir.Constant(I64, given), POINTER)
+    thread, threads = place_in_grid(build)
+    size = ir.Constant(I64, aligned(interface.arena_bytes))
+    arena = element_pointer(build, arenas, build.mul(thread, size), BYTE)
+    with counted(build, thread, items, threads) as loop:
+        for place, (base, step, each) in enumerate(zip(bases, steps, interface.tensors, strict=True)):
+            address = element_pointer(build, base, build.mul(loop.index, step), STORED[each.type.dtype])
+            store(build, address, table, ir.Constant(I64, place), POINTER, 8)
+        build.call(function, [table, results, arena])
+    build.ret_void()
+    return "".join(str(each) for each in module.functions if each is not function)
+
+
+def _header(job: TensorCode) -> str:
+    interface = job.interface
+    name = interface.name
+    return _HEADER.format(
+        comment=commented(job, PROMISES),
+        guard=f"{name.upper()}_CUH",
+        name=name,
+        arena=aligned(interface.arena_bytes),
+        alignment=ALIGNMENT,
+        kernel="\n".join(f" *   {each}" for each in _parameters(interface)),
+        listed=described(interface, " * "),
+        call=call(interface, "static __device__ inline"),
+    )
+
+
+def _parameters(interface: Interface) -> Iterator[str]:
+    """The kernel's parameters, as a person reads them."""
+    for each in interface.arguments:
+        yield f"const {each.c_type} *{each.name}, int64_t its stride"
+    for each in interface.results:
+        yield f"{each.c_type} *{each.name}: the items one after the other"
+    yield f"void *arenas: {interface.name}_arena_bytes for each thread of the grid"
+    yield "int64_t items"
