@@ -1,4 +1,4 @@
-"""Pooling and upsampling: slices that are compared or added, one axis after the other.
+"""Pooling: slices that are compared or added, one axis after the other.
 
 A window of h x w takes h + w - 2 operations on the whole image, which fuse into one loop, instead of h * w - 1. The
 derivative of a maximum goes to the first of equal elements, in the order of rows.
@@ -151,33 +151,3 @@ def _reduced_line(b: FunctionBuilder, operation: str, x: Value, line: Line, fill
         found = piece if found is None else b.emit(operation, [piece, found])[0]
     assert found is not None
     return found
-
-
-def upsample(b: FunctionBuilder, x: Value, factors: Sequence[int]) -> Value:
-    """Each element repeated along each axis: enlargement by whole factors to the nearest neighbour.
-
-    Parameters
-    ----------
-    b : FunctionBuilder
-    x : Value
-    factors : sequence of int
-        One for each axis.
-    """
-    if len(factors) != x.type.rank or min(factors, default=1) < 1:
-        raise FormError(f"factors = {list(factors)}: {x.type} needs a number for each axis, at least 1")
-    ones = [n for size in x.type.shape for n in (size, 1)]
-    repeated = [n for size, factor in zip(x.type.shape, factors, strict=True) for n in (size, factor)]
-    x = b.emit("broadcast", [b.emit("reshape", [x], shape=tuple(ones))[0]], shape=tuple(repeated))[0]
-    sizes = tuple(size * factor for size, factor in zip(repeated[::2], factors, strict=True))
-    return b.emit("reshape", [x], shape=sizes)[0]
-
-
-def resize_nearest(b: FunctionBuilder, x: Value, shape: Sequence[int]) -> Value:
-    """Another shape of the same rank: element i of n comes from floor(i * m / n) of m."""
-    whole = [new // old if old and new % old == 0 else 0 for new, old in zip(shape, x.type.shape, strict=True)]
-    if all(whole):
-        return upsample(b, x, whole)
-    for axis, (new, old) in enumerate(zip(shape, x.type.shape, strict=True)):
-        if new != old:
-            x = b.emit("gather", [x, b.constant(np.arange(new) * old // max(new, 1), "i64")], axis=axis)[0]
-    return x

@@ -9,7 +9,6 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.tensor.form.compositions import cumsum
-from shine.tensor.form.pooling import resize_nearest
 from shine.tensor.imported.building import Operand
 from shine.tensor.imported.selection import elements_along, from_the_end
 from shine.tensor.torch.call import Call, checked_axis
@@ -201,15 +200,6 @@ def _cumsum(call: Call) -> Operand:
     return x if not x.rank else Operand(cumsum(call.builder, x.value, call.axis()))
 
 
-def _upsampled(call: Call) -> Operand:
-    sizes = zip(call.first.shape, call.shape, strict=True)
-    if any(old == 0 or new % old for old, new in sizes):
-        raise GraphImportError(
-            f"it enlarges {list(call.first.shape)} to {list(call.shape)}; whole factors are supported"
-        )
-    return Operand(resize_nearest(call.builder, call.first.value, call.shape))
-
-
 MOVEMENT: dict[str, Rule] = {
     **dict.fromkeys(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten"), _reshaped),
     **dict.fromkeys(("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "dropout"), _same),
@@ -238,6 +228,4 @@ MOVEMENT: dict[str, Rule] = {
     "tril": _triangle(np.tril),
     "triu": _triangle(np.triu),
     "cumsum": _cumsum,
-    "upsample_nearest1d": _upsampled,
-    "upsample_nearest2d": _upsampled,
 }

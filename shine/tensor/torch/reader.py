@@ -16,11 +16,12 @@ from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
 from shine.tensor.torch.layers import LAYERS
 from shine.tensor.torch.movement import MOVEMENT
+from shine.tensor.torch.resizing import RESIZING
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-RULES = {**ELEMENTWISE, **MOVEMENT, **LAYERS}
+RULES = {**ELEMENTWISE, **MOVEMENT, **RESIZING, **LAYERS}
 """Rules by the name of the operation, whatever its overload."""
 
 _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}

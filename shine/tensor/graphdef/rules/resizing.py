@@ -8,9 +8,9 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.node import Node
+from shine.tensor.form.resizing import resize_linear, resize_nearest
 from shine.tensor.graphdef.rules.attributes import check_count, flag
 from shine.tensor.imported.building import Building, Operand, numbers
-from shine.typing import AnyArray
 
 _MOST = 1 << 16
 """Most rows or columns of a result."""
@@ -21,29 +21,24 @@ def nearest(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     image, sizes = _read(inputs)
     corners = flag(node, "align_corners")
     shift = np.float32(0.5 if flag(node, "half_pixel_centers") else 0)
+    value = image.value
     for axis, size in zip((1, 2), sizes, strict=True):
-        length = image.shape[axis]
-        places = (np.arange(size, dtype=np.float32) + shift) * _scale(length, size, corners)
+        places = (np.arange(size, dtype=np.float32) + shift) * _scale(image.shape[axis], size, corners)
         rounded = np.floor(places + np.float32(0.5)) if corners else np.floor(places)
-        image = _taken(b, image, np.clip(rounded, 0, length - 1), axis)
-    return (image,)
+        value = resize_nearest(b.builder, value, axis, rounded)
+    return (Operand(value),)
 
 
 def bilinear(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """ResizeBilinear: between the two neighbours along each axis, columns first."""
     image, sizes = _read(inputs)
-    image = b.cast_to(image, "float32")
+    value = b.cast_to(image, "float32").value
     shift = np.float32(0.5 if flag(node, "half_pixel_centers") else 0)
     for axis, size in ((2, sizes[1]), (1, sizes[0])):
-        length = image.shape[axis]
-        scale = _scale(length, size, flag(node, "align_corners"))
+        scale = _scale(image.shape[axis], size, flag(node, "align_corners"))
         places = (np.arange(size, dtype=np.float32) + shift) * scale - shift
-        below = np.floor(places)
-        low = _taken(b, image, np.maximum(below, 0), axis)
-        high = _taken(b, image, np.minimum(np.ceil(places), length - 1), axis)
-        share = b.constant((places - below).reshape(-1, *(1,) * (image.rank - 1 - axis)), "float32")
-        image = b.add(low, b.mul(b.sub(high, low), share))
-    return (image,)
+        value = resize_linear(b.builder, value, axis, places)
+    return (Operand(value),)
 
 
 def _scale(length: int, size: int, corners: bool) -> np.float32:
@@ -59,8 +54,3 @@ def _read(inputs: Sequence[Operand]) -> tuple[Operand, tuple[int, ...]]:
     if image.rank != 4 or len(sizes) != 2 or not all(0 < size <= _MOST for size in sizes) or 0 in image.shape:
         raise GraphImportError(f"an image of shape {list(image.shape)} cannot become {list(sizes)}")
     return image, sizes
-
-
-def _taken(b: Building, image: Operand, places: AnyArray, axis: int) -> Operand:
-    found: Operand = b.gather(image, b.constant(places.astype(np.int64)), axis=axis)
-    return found

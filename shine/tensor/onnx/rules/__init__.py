@@ -11,6 +11,7 @@ from shine.tensor.onnx.rules.movement import MOVEMENT
 from shine.tensor.onnx.rules.products import PRODUCTS
 from shine.tensor.onnx.rules.recurrence import RECURRENCE
 from shine.tensor.onnx.rules.reductions import REDUCTIONS
+from shine.tensor.onnx.rules.resizing import RESIZING
 from shine.tensor.onnx.rules.windows import WINDOWS
 
 RULES: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
@@ -19,6 +20,7 @@ RULES: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     **PRODUCTS,
     **RECURRENCE,
     **REDUCTIONS,
+    **RESIZING,
     **WINDOWS,
 }
 """Rules by operator; `If` and `Loop` are the reader's, because they contain graphs."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.tensor.form.compositions import cumsum
-from shine.tensor.form.pooling import resize_nearest
 from shine.tensor.imported.building import Operand, numbers
 from shine.tensor.imported.selection import elements_along, from_the_end
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
@@ -314,24 +313,6 @@ def _image(x: Operand) -> tuple[int, ...]:
     return x.shape
 
 
-def _resize(node: Node) -> Operand:
-    """The nearest neighbour, by whole factors."""
-    x = node.input(0)
-    sizes = node.optional(3)
-    scales = node.optional(2) if node.version > 10 else node.optional(1)
-    if node.get("mode", "nearest") != "nearest":
-        raise GraphImportError(f"its mode is {node.get('mode')!r}; only nearest is supported")
-    if sizes is not None:
-        shape = numbers(sizes, "sizes")
-    elif scales is not None and scales.known is not None and scales.known.size == x.rank:
-        shape = tuple(int(size * scale) for size, scale in zip(x.shape, scales.known.tolist(), strict=True))
-    else:
-        raise GraphImportError("its sizes or scales must be constants, one for each axis")
-    if len(shape) != x.rank or any(old == 0 or new % old for new, old in zip(shape, x.shape, strict=True)):
-        raise GraphImportError(f"it enlarges {list(x.shape)} to {list(shape)}; only whole factors are supported")
-    return Operand(resize_nearest(node.builder, x.value, shape))
-
-
 MOVEMENT: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
@@ -357,6 +338,4 @@ MOVEMENT: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     "OneHot": _one_hot,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
-    "Resize": _resize,
-    "Upsample": _resize,
 }

@@ -9,7 +9,7 @@ import pytest
 from helpers.tensor_functions import evaluated
 
 from shine.errors import FormError
-from shine.tensor.form.pooling import Windows, avg_pool, max_pool, resize_nearest, upsample
+from shine.tensor.form.pooling import Windows, avg_pool, max_pool
 
 RNG = np.random.default_rng(6)
 
@@ -87,13 +87,3 @@ def test_largest_integers_and_nan():
 def test_windows_that_do_not_fit_are_rejected(windows, message):
     with pytest.raises(FormError, match=message):
         evaluated(lambda b, x: max_pool(b, x, windows), np.zeros(3))
-
-
-def test_enlargement():
-    x = RNG.normal(size=(2, 3, 1))
-    value = evaluated(lambda b, x: upsample(b, x, (1, 2, 3)), x)
-    np.testing.assert_array_equal(value, x.repeat(2, 1).repeat(3, 2))
-    value = evaluated(lambda b, x: resize_nearest(b, x, (5, 2, 1)), x)
-    np.testing.assert_array_equal(value, x[[0, 0, 0, 1, 1]][:, [0, 1]])
-    with pytest.raises(FormError, match=r"factors = \[0\]"):
-        evaluated(lambda b, x: upsample(b, x, (0,)), np.zeros(2))

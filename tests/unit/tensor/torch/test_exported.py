@@ -108,7 +108,26 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "triangles": (lambda x: (x.tril(), x.triu(1)), (X,)),
     "cumsum": (lambda x, n: (x.cumsum(1), n.cumsum(0)), (X, WHOLE)),
-    "upsample": (lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
+    "upsample": (
+        lambda x: (
+            *(F.interpolate(x, scale_factor=s) for s in (2, 1.7, 0.6)), F.interpolate(x, (9, 5)),
+            F.interpolate(x[0], 11),
+        ),
+        (IMAGE,),
+    ),
+    **{
+        f"bilinear, align_corners={corners}": (
+            lambda x, corners=corners: tuple(
+                F.interpolate(x, mode="bilinear", align_corners=corners, **size)
+                for size in (
+                    {"scale_factor": 2}, {"scale_factor": (1.7, 0.6)}, {"size": (9, 5)}, {"size": (1, 13)},
+                    {"scale_factor": 1.1}, {"scale_factor": 1.7, "recompute_scale_factor": True},
+                )
+            ),
+            (IMAGE,),
+        )
+        for corners in (False, True)
+    },
     "products": (
         lambda x, y: (x @ y, torch.bmm(x, x.mT), x[0] @ x[1].t(), x[0, 0] @ y, x[0] @ x[0, 0]),
         (X, drawn(4, 5)),
