@@ -1,12 +1,13 @@
-"""Shine's PTX on a GPU: the bits of every primitive against this machine's, and how many rows a second it computes.
+"""Shine's PTX on a GPU: the bits of every primitive against this machine's, tensor programs, and rows a second.
 
     python tests/campaigns/run_ptx.py make FOLDER
     python tests/campaigns/run_ptx.py run FOLDER
 
-The first writes kernels of all primitives in each number type, rows for them, and the values they have here. The second
-needs only NumPy and an NVIDIA driver, and may run on another machine: the driver compiles the PTX, every output is
-compared bit by bit (any NaN is as good as another), and the kernel alone is timed, the best of ten launches over
-16 777 216 rows.
+The first writes kernels of all primitives in each number type and of random tensor programs, rows and items for them,
+and the values they have here. The second needs only NumPy and an NVIDIA driver, and may run on another machine: the
+driver compiles the PTX, every output of a formula is compared bit by bit (any NaN is as good as another), results of
+tensor programs within 1e-9, as sums may be in another order, and the kernels of some formulas are timed alone, the best
+of ten launches over 16 777 216 rows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ TIMED = {
 }
 """Formulas that are timed, by the names of their kernels."""
 
+PROGRAMS = range(20)
+"""Seeds of random tensor programs."""
+
 CHECKED_ROWS = 20_000
+ITEMS = 700
 TIMED_ROWS = 1 << 24
 THREADS = 256
 LAUNCHES = 10
@@ -56,6 +61,30 @@ def make(folder: Path) -> None:
         np.savez(folder / f"{dtype}.npz", labels=np.array([output.label for output in program.outputs]), **arrays)
     for name, (formula, dtype) in TIMED.items():
         aot.build(formula, folder, name, "ptx", dtype=dtype)
+    for seed in PROGRAMS:
+        make_program(folder, seed)
+
+
+def make_program(folder: Path, seed: int) -> None:
+    """Write a random tensor program and items for it; every third argument is the same for all items."""
+    from helpers.tensor_modules import SMOOTH, random_arguments, random_module
+
+    import shine.tensor
+    from shine.tensor.native.function import TensorFunction
+    from shine.tensor.native.nvptx import arena_of_thread
+
+    function = TensorFunction(random_module(seed, operations=SMOOTH, floats=("f64",)))
+    shine.tensor.build(function, folder, f"program{seed}", "ptx")
+    items = [random_arguments(function.module, "main", item) for item in range(ITEMS)]
+    columns = [np.stack(column) for column in zip(*items, strict=True)]
+    columns[::3] = [column[:1].repeat(ITEMS, 0) for column in columns[::3]]
+    found = [function(*item) for item in zip(*columns, strict=True)]
+    tuples = [each if isinstance(each, tuple) else (each,) for each in found]
+    results = [np.stack(column) for column in zip(*tuples, strict=True)]
+    arrays = {f"in{i}": column[:1] if i % 3 == 0 else column for i, column in enumerate(columns)}
+    arrays |= {f"out{i}": column for i, column in enumerate(results)}
+    arena = arena_of_thread(function.code(target="nvptx64-nvidia-cuda").interface)
+    np.savez(folder / f"program{seed}.npz", arena=arena, **arrays)
 
 
 class Driver:
@@ -89,7 +118,7 @@ class Driver:
     def sent(self, array: NDArray[Any]) -> ctypes.c_uint64:
         """Memory of the GPU with the contents of an array."""
         place = ctypes.c_uint64()
-        self("cuMemAlloc_v2", ctypes.byref(place), ctypes.c_size_t(array.nbytes))
+        self("cuMemAlloc_v2", ctypes.byref(place), ctypes.c_size_t(max(array.nbytes, 1)))
         self("cuMemcpyHtoD_v2", place, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
         return place
 
@@ -101,7 +130,7 @@ class Driver:
 
     def launch(self, kernel: ctypes.c_void_p, arguments: Sequence[Any], rows: int) -> float:
         """Milliseconds of one launch, with one thread a row, or fewer threads with several rows each."""
-        blocks = min((rows + THREADS - 1) // THREADS, 1 << 16)
+        blocks = blocks_for(rows)
         table = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(each) for each in arguments))
         events = [ctypes.c_void_p() for _ in range(2)]
         for event in events:
@@ -115,12 +144,20 @@ class Driver:
         return float(elapsed.value)
 
 
+def blocks_for(rows: int) -> int:
+    """Blocks of a grid for so many rows or items."""
+    return min((rows + THREADS - 1) // THREADS, 1 << 16)
+
+
 def run(folder: Path) -> bool:
     """Compare and time the kernels; whether all bits are right."""
     driver = Driver()
     print(driver.name)
     checks = [compare(driver, folder, dtype) for dtype in DTYPES]
     checks.append(report_zero_divisor(driver, folder))
+    wrong = [seed for seed in PROGRAMS if not is_program_right(driver, folder / f"program{seed}.ptx")]
+    print(f"tensor programs: {len(PROGRAMS) - len(wrong)} of {len(PROGRAMS)} right; wrong: {wrong or 'none'}")
+    checks.append(not wrong)
     for name, (formula, dtype) in TIMED.items():
         rng = np.random.default_rng(0)
         real = np.dtype(dtype).kind == "f"
@@ -154,6 +191,23 @@ def compare(driver: Driver, folder: Path, dtype: str) -> bool:
             wrong.append(f"{label} ({differs.sum()} rows)")
     print(f"{dtype}: {len(labels) - len(wrong)} of {len(labels)} outputs equal; {', '.join(wrong) or 'none differs'}")
     return not wrong
+
+
+def is_program_right(driver: Driver, path: Path) -> bool:
+    """Whether the items of a tensor program have the expected results."""
+    data = np.load(path.with_suffix(".npz"))
+    inputs, outputs = ([data[key] for key in data.files if key.startswith(name)] for name in ("in", "out"))
+    arguments: list[Any] = []
+    for array in inputs:
+        stride = 0 if len(array) == 1 else array[0].size
+        arguments += [driver.sent(array), ctypes.c_int64(stride)]
+    places = [driver.sent(np.zeros_like(array)) for array in outputs]
+    arenas = driver.sent(np.zeros(blocks_for(ITEMS) * THREADS * int(data["arena"]), np.uint8))
+    driver.launch(driver.kernel(path), [*arguments, *places, arenas, ctypes.c_int64(ITEMS)], ITEMS)
+    return all(
+        np.allclose(driver.fetched(place, array.size, str(array.dtype)), array.reshape(-1), 1e-9, 1e-9, equal_nan=True)
+        for place, array in zip(places, outputs, strict=True)
+    )
 
 
 def report_zero_divisor(driver: Driver, folder: Path) -> bool:

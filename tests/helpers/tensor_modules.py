@@ -31,6 +31,9 @@ SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17)
 STEPS = frozenset({"floor", "ceil", "round", "sign", "mod", "floordiv", "eq", "ne", "lt", "le", "gt", "ge"})
 """Operations that jump: after sums in another order, they may give another result."""
 
+SMOOTH = frozenset(OPERATIONS) - STEPS - {"sort", "top_k", "argmax", "argmin"}
+"""Operations whose results change little with the order of sums."""
+
 _DOMAINS: dict[tuple[str, int], tuple[float, float]] = {
     ("sqrt", 0): (0.1, 9),
     ("log", 0): (0.1, 9),

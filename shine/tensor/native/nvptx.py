@@ -67,6 +67,11 @@ def ptx_files(job: TensorCode) -> Files:
     return {f"{job.name}.ptx": made.assembly.encode(), f"{job.name}.cuh": _header(made).encode()}
 
 
+def arena_of_thread(interface: Interface) -> int:
+    """Bytes of the arena of a thread, padded so that the next thread's may follow."""
+    return aligned(interface.arena_bytes)
+
+
 def kernel_ir(interface: Interface) -> str:
     """LLVM IR of the kernel ``NAME_kernel``, which calls the function of an interface for the items of a batch.
 
@@ -87,7 +92,7 @@ def kernel_ir(interface: Interface) -> str:
     table = stack(build, POINTER, max(1, given + made))
     results = element_pointer(build, table, ir.Constant(I64, given), POINTER)
     thread, threads = place_in_grid(build)
-    size = ir.Constant(I64, aligned(interface.arena_bytes))
+    size = ir.Constant(I64, arena_of_thread(interface))
     arena = element_pointer(build, arenas, build.mul(thread, size), BYTE)
     with counted(build, thread, items, threads) as loop:
         for place, (base, step, each) in enumerate(zip(bases, steps, interface.tensors, strict=True)):
@@ -105,7 +110,7 @@ def _header(job: TensorCode) -> str:
         comment=commented(job, PROMISES),
         guard=f"{name.upper()}_CUH",
         name=name,
-        arena=aligned(interface.arena_bytes),
+        arena=arena_of_thread(interface),
         alignment=ALIGNMENT,
         kernel="\n".join(f" *   {each}" for each in _parameters(interface)),
         listed=described(interface, " * "),

@@ -10,22 +10,19 @@ import numpy as np
 import pytest
 from helpers.equality import assert_same_bits
 from helpers.gpu_threads import run_threads
-from helpers.tensor_modules import STEPS, random_arguments, random_module
+from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.tensor.native.programs import matmul
 
 from shine.aot.nvptx import TRIPLE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
-from shine.tensor.form.operations import ELEMENTWISE, OPERATIONS
+from shine.tensor.form.operations import ELEMENTWISE
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native.function import TensorFunction
 from shine.tensor.native.nvptx import ptx_files
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
-
-SMOOTH = frozenset(OPERATIONS) - STEPS - {"sort", "top_k", "argmax", "argmin"}
-"""Operations whose results change little with the order of sums."""
 
 GRID = [(tid, ctaid, 2, 2) for ctaid in range(2) for tid in range(2)]
 ITEMS = 7

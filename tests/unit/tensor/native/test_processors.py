@@ -7,19 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.tensor_modules import STEPS, random_arguments, random_module
+from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.aot.cross import MACHINES, link
 from unit.tensor.native.cpp import joined, split
 
 from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.native.function import TensorFunction
 from shine.tensor.native.headers import header_files
 
 pytestmark = pytest.mark.slow
-
-SMOOTH = frozenset(OPERATIONS) - STEPS - {"sort", "top_k", "argmax", "argmin"}
-"""Operations whose results change little with the order of sums."""
 
 MAIN = """
 #include "net.h"

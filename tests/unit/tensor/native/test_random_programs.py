@@ -9,16 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.tensor_modules import STEPS, random_arguments, random_module
+from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.tensor.native.cpp import joined, results_in_cpp, split
 
 import shine.tensor
 from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.native.function import TensorFunction
-
-SMOOTH = frozenset(OPERATIONS) - STEPS - {"sort", "top_k", "argmax", "argmin"}
-"""Operations whose results change little with the order of sums."""
 
 SEEDS = range(12)
 
