@@ -108,8 +108,8 @@ def _sizes(node: Node, x: Operand) -> list[tuple[int, int, np.float32]]:
             return _by_sizes(node, x, axes, wanted)
     elif scales is not None and scales.known is not None and scales.known.shape == (len(axes),):
         factors = scales.known.astype(_f32)
-        if not (np.isfinite(factors).all() and (factors > 0).all()):
-            raise GraphImportError(f"its scales {factors.tolist()} must be positive numbers")
+        if not ((factors > 0) & (factors <= MOST)).all():
+            raise GraphImportError(f"its scales {factors.tolist()} must be positive numbers up to {MOST}")
         return [(axis, int(_f32(x.shape[axis]) * factor), factor) for axis, factor in zip(axes, factors, strict=True)]
     raise GraphImportError(f"its sizes or scales must be constants, one for each of {len(axes)} axes")
 

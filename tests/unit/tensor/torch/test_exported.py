@@ -197,6 +197,8 @@ def test_weights_are_constants_and_inputs_have_torch_s_names():
         (lambda x: x.half() + 1, (X,), "elements float16 are not supported; there are bool"),
         (lambda x: x[x.long().abs(), x.long().abs()], (X,), "it is indexed by several tensors"),
         (lambda n: n & 3, (WHOLE,), "bits of int64 are not supported"),
+        (lambda x: F.interpolate(x, (9, 9), mode="bilinear"), (IMAGE.to(torch.uint8),), "uint8 are not interpolated"),
+        (lambda x: F.interpolate(x, (9, 9), mode="bilinear", antialias=True), (IMAGE,), "_upsample_bilinear2d_aa"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named(function, inputs, message):
