@@ -17,24 +17,25 @@ from llvmlite import ir
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
 from shine.codegen.identity import source_digest
 from shine.llvm import Engine, cached, host_object
-from shine.typing import Floats
 
 _HEAD, _WORD = object.__basicsize__, 8
 _TYPE, _SIZE, _ITEMS, _NUMBER = _HEAD - _WORD, _HEAD, _HEAD + _WORD, _HEAD
 """Offsets of an object's type, of the length and the items of a list, and of the number of a float, in bytes."""
 
 _NAME = "matrix_of_lists"
-_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+_BYTE, _I32, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.DoubleType()
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
-def fill(matrix: Floats, individuals: list[Any]) -> bool:
-    """Fill the rows of a matrix with the elements of lists.
+def fill(address: int, individuals: list[Any], length: int) -> bool:
+    """Fill the first rows of a matrix with the elements of lists.
 
     Parameters
     ----------
-    matrix : ndarray of shape (len(individuals), length), float64, contiguous
+    address : int
+        Of a matrix of float64 with `length` columns and at least as many rows as there are individuals, contiguous.
     individuals : list of list of float
+    length : int
 
     Returns
     -------
@@ -47,8 +48,8 @@ def fill(matrix: Floats, individuals: list[Any]) -> bool:
     is_plain = issubclass(kind, list) and kind.__iter__ is list.__iter__ and kind.__getitem__ is list.__getitem__
     if not is_plain or type(individuals) is not list or not _has_known_layout():
         return False
-    read = _function()(id(individuals), id(kind), id(float), matrix.ctypes.data, *matrix.shape)
-    return bool(read == len(individuals))
+    rows = len(individuals)
+    return bool(_function()(id(individuals), id(kind), id(float), address, rows, length) == rows)
 
 
 @cache
@@ -83,6 +84,9 @@ def _emit(module: ir.Module) -> None:
     lists, kind, number, matrix, rows, length = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     individuals = _field(builder, lists, _ITEMS, POINTER)
+    # Read, keep in all caches, data: the floats of a population lie all over the memory.
+    prefetch = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, _I32, _I32, _I32]), "llvm.prefetch.p0")
+    flags = [ir.Constant(_I32, flag) for flag in (0, 3, 1)]
     # The caller's list has as many items as the matrix has rows.
     with counted(builder, _ZERO, rows, carried=[_ZERO]) as loop:
         individual = load(builder, individuals, loop.index, POINTER, POINTER, _WORD)
@@ -92,9 +96,12 @@ def _emit(module: ir.Module) -> None:
         fits = builder.and_(fits, builder.icmp_signed("==", _field(builder, individual, _SIZE, I64), length))
         fits = builder.and_(fits, builder.icmp_signed("==", loop.values[0], loop.index))
         items = _field(builder, individual, _ITEMS, POINTER)
+        following = _items_of_next(builder, individuals, lists, loop.index, rows, kind, length, items)
         row = element_pointer(builder, matrix, builder.mul(loop.index, length), _DOUBLE)
         count = builder.select(fits, length, _ZERO)
         with counted(builder, _ZERO, count, carried=[fits]) as element:
+            ahead = load(builder, following, element.index, POINTER, POINTER, _WORD)
+            builder.call(prefetch, [ahead, *flags])
             item = load(builder, items, element.index, POINTER, POINTER, _WORD)
             is_float = builder.icmp_signed("==", _field(builder, item, _TYPE, I64), number)
             with builder.if_then(is_float):
@@ -103,6 +110,26 @@ def _emit(module: ir.Module) -> None:
         done = builder.select(element.values[0], _ONE, _ZERO)
         loop.results = [builder.add(loop.values[0], done)]
     builder.ret(loop.values[0])
+
+
+def _items_of_next(
+    builder: ir.IRBuilder,
+    individuals: ir.Value,
+    lists: ir.Value,
+    index: ir.Value,
+    rows: ir.Value,
+    kind: ir.Value,
+    length: ir.Value,
+    items: ir.Value,
+) -> ir.Value:
+    """The items of the next individual, if there is one that fits; else `items`."""
+    place = builder.add(index, _ONE)
+    place = builder.select(builder.icmp_signed("<", place, rows), place, index)
+    following = load(builder, individuals, place, POINTER, POINTER, _WORD)
+    fits = builder.icmp_signed("==", _field(builder, following, _TYPE, I64), kind)
+    following = builder.select(fits, following, lists)
+    fits = builder.and_(fits, builder.icmp_signed("==", _field(builder, following, _SIZE, I64), length))
+    return builder.select(fits, _field(builder, following, _ITEMS, POINTER), items)
 
 
 def _field(builder: ir.IRBuilder, address: ir.Value, offset: int, kind: ir.Type) -> ir.Value:

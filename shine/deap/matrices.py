@@ -41,7 +41,7 @@ def matrix_of(individuals: list[Any], length: int) -> AnyArray:
         if len(codes) == 1 and codes <= set("bBhHiIlLqQfd"):
             return np.frombuffer(b"".join(individuals), codes.pop()).reshape(len(individuals), length)
     matrix = np.empty((len(individuals), length))
-    if fill(matrix, individuals):
+    if fill(matrix.ctypes.data, individuals, length):
         return matrix
     for position, individual in enumerate(individuals):
         for place, value in enumerate(individual):

@@ -43,14 +43,16 @@ _MOST_ROOMS = 16
 """Most lengths of individuals for which a matrix is kept for the next generation."""
 
 
-_MOST_BYTES = 1 << 26
-"""Most bytes of a matrix that is kept."""
+_MOST_NUMBERS = 1 << 23
+"""Most numbers of a matrix that is kept: 64 MiB."""
 
 
 @dataclass(frozen=True)
 class _Room:
     """A matrix whose first rows are filled with individuals, and the call that evaluates them."""
 
+    rows: int
+    address: int
     matrix: Floats
     call: PreparedCall
 
@@ -185,10 +187,13 @@ class CompiledObjective:
         items = list(individuals)
         if not items:
             return []
-        values = self._values_of_lists(items)
-        if values is None:
-            values = self._values_by_length(items)
-        return list(zip(*values.tolist(), strict=True))
+        columns = self._columns_of_lists(items)
+        if columns is None:
+            columns = self._values_by_length(items).tolist()
+        # A sum of columns is the cheapest way to see that no value is infinite or NaN.
+        if not math.isfinite(sum(map(sum, columns))):
+            columns = self._mended(np.array(columns), items).tolist()
+        return list(zip(*columns, strict=True))
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
         """The builtin `map`, except that it evaluates individuals in one native call.
@@ -227,26 +232,26 @@ class CompiledObjective:
             self._unchecked = False
         return fitnesses
 
-    def _values_of_lists(self, individuals: list[Any]) -> AnyArray | None:
-        """The values of lists of floats of one length, shape (n_values, n_individuals); None if they are others."""
+    def _columns_of_lists(self, individuals: list[Any]) -> list[list[float]] | None:
+        """The values of lists of floats of one length, a list for each; None if they are others."""
         if self._tier != "native" or self._dtype != "float64" or not isinstance(individuals[0], list):
             return None
         rows, length = len(individuals), len(individuals[0])
         # Another thread cannot take the room while this one uses it.
         room = self._rooms.pop(length, None)
-        if room is None or len(room.matrix) < rows:
+        if room is None or room.rows < rows:
             room = self._room(1 << (rows - 1).bit_length(), length)
-        if not fill(room.matrix[:rows], individuals):
+        if not fill(room.address, individuals, length):
             return None
-        values = self._mended(room.call(rows).copy(), individuals)
-        if len(self._rooms) < _MOST_ROOMS and room.matrix.nbytes <= _MOST_BYTES:
+        columns: list[list[float]] = room.call(rows).tolist()
+        if len(self._rooms) < _MOST_ROOMS and room.rows * length <= _MOST_NUMBERS:
             self._rooms[length] = room
-        return values
+        return columns
 
     def _room(self, rows: int, length: int) -> _Room:
         matrix = np.empty((rows, length))
         arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
-        return _Room(matrix, self._kernel.prepared(arguments, rows))
+        return _Room(rows, matrix.ctypes.data, matrix, self._kernel.prepared(arguments, rows))
 
     def _values_by_length(self, individuals: list[Any]) -> AnyArray:
         """The values of any individuals, shape (n_values, n_individuals)."""
@@ -270,7 +275,7 @@ class CompiledObjective:
             values = self._kernel.run(arguments, len(individuals))
         else:
             values = np.array(self._interpreted(arguments, len(individuals)))
-        return self._mended(values, individuals)
+        return values
 
     def _interpreted(self, arguments: Sequence[AnyArray], rows: int) -> tuple[AnyArray, ...]:
         axes = [1 + (name in self.formula.vectors) for name in self.formula.parameters]
@@ -283,9 +288,6 @@ class CompiledObjective:
 
     def _mended(self, values: AnyArray, individuals: list[Any]) -> AnyArray:
         """The values with those of failed individuals replaced."""
-        with np.errstate(all="ignore"):
-            if math.isfinite(np.add.reduce(values, None)):
-                return values
         lost = ~np.isfinite(values).all(axis=0)
         weights = weights_of(individuals) or [-1.0] * len(values)
         worst: Iterable[float] = (-np.inf if weight > 0 else np.inf for weight in weights)
