@@ -1,4 +1,5 @@
-"""A compiled evaluator for scripts that use DEAP: `CompiledEvaluator`, and `compile`, a faster `gp.compile`.
+"""Compiled evaluators for scripts that use DEAP: `CompiledEvaluator` for trees, `CompiledObjective` for vectors, and
+`compile`, a faster `gp.compile`.
 
 DEAP is an extra: without it, importing this package raises an error that says what to install.
 """
@@ -7,8 +8,9 @@ from __future__ import annotations
 
 from shine.deap.evaluator import CompiledEvaluator
 from shine.deap.formulas import compile, tree
+from shine.deap.vectors import CompiledObjective
 
-__all__ = ["CompiledEvaluator", "compile", "tree"]
+__all__ = ["CompiledEvaluator", "CompiledObjective", "compile", "tree"]
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from shine.deap.conversion import population_of
 from shine.deap.library import gp
 from shine.deap.measurement import Measurement
 from shine.deap.objectives import Batch, Given, check_weights, objectives_of, values_of
+from shine.deap.registered import is_evaluation, weights_of, without_arguments
 from shine.deap.vocabulary import vocabulary_of
 from shine.errors import DataError
 from shine.lang.interpret import evaluate
@@ -234,7 +234,7 @@ class CompiledEvaluator:
             return map(function, items, *more)
         values, failed = self._values(items)
         fitnesses: list[Fitness] = list(map(tuple, values.tolist()))
-        weights = _weights(items)
+        weights = weights_of(items)
         if weights is not None:
             check_weights(self._objectives, fitnesses[0], weights)
         if self._unchecked and not self._is_own(function):
@@ -275,7 +275,7 @@ class CompiledEvaluator:
             predictions = self._measurement.predictions(population) if predicts else None
             losses = self._measurement.losses(population, predictions)
             batch = Batch(some, losses, predictions, self._measurement.dataset)
-            parts.append(values_of(self._objectives, batch, _weights(individuals), self._failed))
+            parts.append(values_of(self._objectives, batch, weights_of(individuals), self._failed))
             order += chosen
         back = np.argsort(order)
         return np.concatenate([values for values, _ in parts])[back], np.concatenate([mask for _, mask in parts])[back]
@@ -311,27 +311,11 @@ class CompiledEvaluator:
         return isinstance(item, list) and len(item) == sets and all(isinstance(each, gp.PrimitiveTree) for each in item)
 
     def _is_own(self, function: Any) -> bool:
-        inner = function.func if isinstance(function, functools.partial) else function
+        inner = without_arguments(function)
         return inner is self or inner == self.evaluate
 
     def _replaces(self, function: Any) -> bool:
-        if self._is_own(function):
-            return True
-        inner = function.func if isinstance(function, functools.partial) else function
-        if self._stands_for is not None:
-            return function is self._stands_for or inner is self._stands_for
-        # A toolbox names a function by the alias it registers it under; a decorator changes what it computes.
-        return (
-            isinstance(function, functools.partial)
-            and getattr(function, "__name__", "") == "evaluate"
-            and not hasattr(inner, "__wrapped__")
-        )
-
-
-def _weights(individuals: Sequence[Any]) -> Sequence[float] | None:
-    """Weights of the fitness, which all individuals of a script share; None if they have no fitness."""
-    weights: Sequence[float] | None = getattr(getattr(individuals[0], "fitness", None), "weights", None)
-    return weights
+        return self._is_own(function) or is_evaluation(function, self._stands_for)
 
 
 def _with_objectives(state: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _DIVISIONS = tuple(operator for operator, name in BINARY_OPERATORS.items() if FA
 
 
 @dataclass
-class _Path:
+class Path:
     """A point of the function: the condition under which it is reached, and the current name of each variable."""
 
     names: dict[str, str | None]
@@ -29,7 +29,7 @@ class _Path:
     reachable: bool = True
 
 
-_Step = Generator["_Step", _Path, _Path]
+_Step = Generator["_Step", Path, Path]
 
 
 def with_definitions(table: Mapping[str, Primitive], text: str) -> dict[str, Primitive]:
@@ -50,6 +50,11 @@ def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) 
     UnsupportedSyntaxError
         If the function is not part of the language; the message names line and column.
     """
+    return FunctionVerifier(primitives, parameters_of(node)).verify(check_name(node.name, node), node.body)
+
+
+def parameters_of(node: ast.FunctionDef) -> list[str]:
+    """Names of the parameters of a definition. Errors as of `verify_function`."""
     arguments = node.args
     extra = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
     if any(extra):
@@ -57,10 +62,15 @@ def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) 
     parameters = [check_name(argument.arg, argument) for argument in arguments.args]
     if len(set(parameters)) < len(parameters):
         reject("a parameter is listed twice", node)
-    return _FunctionVerifier(primitives, parameters).verify(check_name(node.name, node), node.body)
+    return parameters
 
 
-class _FunctionVerifier:
+class FunctionVerifier:
+    """Verifies the body of a function and turns it into assignments and a result.
+
+    A subclass may verify expressions of another kind.
+    """
+
     def __init__(self, primitives: Mapping[str, Primitive], parameters: Sequence[str]) -> None:
         self.primitives = primitives
         self.parameters = tuple(parameters)
@@ -71,7 +81,7 @@ class _FunctionVerifier:
         self.returns: list[tuple[str | None, ast.expr]] = []
 
     def verify(self, name: str, body: list[ast.stmt]) -> Tree:
-        end = _run(self._block(body, _Path({parameter: parameter for parameter in self.parameters})))
+        end = _run(self._block(body, Path({parameter: parameter for parameter in self.parameters})))
         if end.reachable:
             reject("the function can end without 'return'; every path must return one value", body[-1])
         *conditional, (_, result) = self.returns
@@ -80,7 +90,7 @@ class _FunctionVerifier:
             result = ast.IfExp(_name(guard), value, result)
         return Tree(self.parameters, result, self._needed(result), name, self.primitives)
 
-    def _block(self, body: list[ast.stmt], path: _Path) -> _Step:
+    def _block(self, body: list[ast.stmt], path: Path) -> _Step:
         for position, statement in enumerate(body):
             if not path.reachable:
                 reject("code after 'return' is never reached; remove it", statement)
@@ -112,13 +122,13 @@ class _FunctionVerifier:
                     reject(f"{advice} (functions are made of 'name = expression', 'if' and 'return')", statement)
         return path
 
-    def _if(self, node: ast.If, path: _Path) -> _Step:
+    def _if(self, node: ast.If, path: Path) -> _Step:
         test = self._expression(node.test, path)
         taken = self._condition(test if path.guard is None else _and(path.guard, test))
         opposite: ast.expr = ast.UnaryOp(ast.Not(), _name(taken))
         skipped = self._condition(opposite if path.guard is None else _and(path.guard, opposite))
-        then = yield self._block(node.body, _Path(dict(path.names), taken))
-        other = yield self._block(node.orelse, _Path(dict(path.names), skipped))
+        then = yield self._block(node.body, Path(dict(path.names), taken))
+        other = yield self._block(node.orelse, Path(dict(path.names), skipped))
         if not (then.reachable and other.reachable):
             return then if then.reachable else other
         names = {name: self._choice(name, taken, then, other) for name in {**then.names, **other.names}}
@@ -126,30 +136,30 @@ class _FunctionVerifier:
         if (then.guard, other.guard) != (taken, skipped):
             assert then.guard is not None and other.guard is not None
             guard = self._condition(ast.BoolOp(ast.Or(), [_name(then.guard), _name(other.guard)]))
-        return _Path(names, guard)
+        return Path(names, guard)
 
-    def _choice(self, name: str, taken: str, then: _Path, other: _Path) -> str | None:
+    def _choice(self, name: str, taken: str, then: Path, other: Path) -> str | None:
         """The name of a variable after both branches; None if one of them does not assign it."""
         first, second = then.names.get(name), other.names.get(name)
         if first is None or second is None or first == second:
             return first if second is not None else None
         return self._assign(name, ast.IfExp(_name(taken), _name(first), _name(second)))
 
-    def _expression(self, node: ast.expr, path: _Path) -> ast.expr:
+    def _expression(self, node: ast.expr, path: Path) -> ast.expr:
         value: ast.expr = ExpressionVerifier(self.primitives, path.names).visit(node)
         return value
 
-    def _assignment(self, target: ast.Name, node: ast.expr, path: _Path) -> None:
+    def _assignment(self, target: ast.Name, node: ast.expr, path: Path) -> None:
         self._bind(target, self._conditional(node, path), path)
 
-    def _conditional(self, node: ast.expr, path: _Path) -> ast.expr:
+    def _conditional(self, node: ast.expr, path: Path) -> ast.expr:
         """A value that is computed only where its path is reached, if it can trap."""
         value = self._expression(node, path)
         if path.guard is not None and can_trap(value):
             return ast.IfExp(_name(path.guard), value, ast.Constant(0))
         return value
 
-    def _bind(self, target: ast.Name, value: ast.expr, path: _Path) -> None:
+    def _bind(self, target: ast.Name, value: ast.expr, path: Path) -> None:
         name = check_name(target.id, target)
         path.names[name] = self._assign(name, value)
 
@@ -202,7 +212,7 @@ def _names(expression: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 
-def _run(step: _Step) -> _Path:
+def _run(step: _Step) -> Path:
     """Run nested steps on an explicit stack: a chain of `elif` can nest deeper than Python's stack allows."""
     stack: list[Any] = [step]
     result: Any = None
@@ -213,5 +223,5 @@ def _run(step: _Step) -> _Path:
         except StopIteration as finished:
             stack.pop()
             result = finished.value
-    assert isinstance(result, _Path)
+    assert isinstance(result, Path)
     return result

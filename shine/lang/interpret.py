@@ -140,11 +140,11 @@ def evaluate(
     arrays = [np.asarray(column, dtype=dtype) for column in columns]
     rows = len(arrays[0]) if arrays else 1
     with np.errstate(all="ignore"):
-        return _Interpreter(np.dtype(dtype), rows, functions).run(tree, arrays)
+        return Interpreter(np.dtype(dtype), rows, functions).run(tree, arrays)
 
 
-class _Interpreter(Interpretation):
-    """Evaluates a tree. `active` marks the rows that reach the current node; only those may not divide by zero."""
+class Interpreter(Interpretation):
+    """Evaluates trees. `active` marks the rows that reach the current node; only those may not divide by zero."""
 
     def __init__(
         self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., AnyArray]] | None = None
@@ -253,7 +253,7 @@ def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, column
     ndarray of shape (n_rows,)
     """
     dtype, rows = columns[0].dtype, len(columns[0])
-    interpreter = _Interpreter(dtype, rows)
+    interpreter = Interpreter(dtype, rows)
     stack: list[AnyArray] = []
     with np.errstate(all="ignore"):
         for code, value in zip(codes.tolist(), values.tolist(), strict=True):
@@ -269,7 +269,7 @@ def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, column
     return stack.pop()
 
 
-def _apply_primitive(interpreter: _Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
+def _apply_primitive(interpreter: Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
     if function.definition is None:
         return REFERENCE[function.name](*arguments)
     return interpreter.run(function.definition, arguments)

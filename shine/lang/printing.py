@@ -31,7 +31,8 @@ _OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
 }
 """Symbol of each operator, and its binding strength in Python's grammar."""
 
-_CONDITIONAL, _COMPARISON, _PRODUCT, _NEGATION, _POWER, _ATOM = 0, 4, 6, 7, 8, 9
+_CONDITIONAL, _COMPARISON, ADDITION, PRODUCT, _NEGATION, _POWER, ATOM = 0, 4, 5, 6, 7, 8, 9
+"""Binding strengths that have names."""
 
 _EXPONENTS = {name: exponent for exponent, name in NAMED_POWERS.items()}
 """Primitives that are written as powers, with their exponents."""
@@ -58,7 +59,7 @@ def expression_source(node: ast.expr, readable: bool = False, named: bool = Fals
     >>> expression_source(ast.parse("2.0*square(b)", mode="eval").body, readable=True)
     '2*b**2'
     """
-    writer = _Writer(readable, named)
+    writer = Writer(readable, named)
     writer.visit(node)
     return "".join(writer.parts)
 
@@ -84,7 +85,7 @@ def definition_source(
     return "\n".join([*lines, f"    return {expression_source(result, readable, named)}"])
 
 
-class _Writer(TreeVisitor):
+class Writer(TreeVisitor):
     """Collects pieces of text in order. Joining them at the end takes linear time for deep trees, too."""
 
     def __init__(self, readable: bool, named: bool) -> None:
@@ -115,7 +116,7 @@ class _Writer(TreeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> Visit:
         symbol, strength = _OPERATORS[type(node.op)]
         # Power groups to the right and binds its right operand like a unary minus; all others group to the left.
-        left, right = (_ATOM, _NEGATION) if strength == _POWER else (strength, strength + 1)
+        left, right = (ATOM, _NEGATION) if strength == _POWER else (strength, strength + 1)
         if self.readable and isinstance(node.op, ast.Div) and (divisor := _opposite(node.right)):
             # The minus goes to the front, which changes no bit: -x/26, not x/-26.
             self.parts.append("-")
@@ -151,11 +152,11 @@ class _Writer(TreeVisitor):
         exponent = self._exponent(node)
         if self._is_inverse(node):
             self.parts.append("1/")
-            yield from self._operand(node.args[0], _PRODUCT + 1)
+            yield from self._operand(node.args[0], PRODUCT + 1)
         elif exponent is None:
             yield from self._call(node.func.id, node.args)
         else:
-            yield from self._operand(node.args[0], _ATOM)
+            yield from self._operand(node.args[0], ATOM)
             self.parts.append(f"**{exponent}")
 
     def _call(self, name: str, arguments: Sequence[ast.expr]) -> Visit:
@@ -195,15 +196,15 @@ class _Writer(TreeVisitor):
             case ast.Constant(value=value):
                 text = self._number(value)
                 if text[0] == "(":
-                    return _ATOM
-                return _PRODUCT if "*" in text or "/" in text else _NEGATION if text[0] == "-" else _ATOM
+                    return ATOM
+                return PRODUCT if "*" in text or "/" in text else _NEGATION if text[0] == "-" else ATOM
             case ast.BinOp() | ast.UnaryOp() | ast.BoolOp():
                 return _OPERATORS[type(node.op)][1]
             case ast.Call() if self._is_inverse(node):
-                return _PRODUCT
+                return PRODUCT
             case ast.Call() if self._exponent(node) is not None:
                 return _POWER
-        return _ATOM
+        return ATOM
 
 
 def _opposite(node: ast.expr) -> ast.Constant | None:

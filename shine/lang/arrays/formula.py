@@ -1,0 +1,172 @@
+"""Array formulas, and the three nodes that they have besides those of other formulas."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from shine.lang.arrays.affine import Affine
+from shine.lang.lazy import cached_property
+from shine.lang.printing import ADDITION, ATOM, PRODUCT, Writer
+from shine.lang.tree import Primitive
+from shine.lang.visitor import Visit
+
+STARTS: dict[str, float] = {"sum": 0.0, "prod": 1.0, "min": float("inf"), "max": float("-inf")}
+"""Value of each reduction before its first term."""
+
+STEPS: dict[str, str] = {"sum": "add", "prod": "mul", "min": "min", "max": "max"}
+"""Primitive that takes the value of each reduction so far, and the next term."""
+
+
+class Element(ast.expr):
+    """An element of a vector. As in Python, index -1 is the last one.
+
+    Attributes
+    ----------
+    vector : str
+    index : Affine
+    """
+
+    _fields = ("vector", "index")
+    vector: str
+    index: Affine
+
+
+class Whole(ast.expr):
+    """A whole number as a value: a loop variable, a length, or a sum of them.
+
+    Attributes
+    ----------
+    number : Affine
+    """
+
+    _fields = ("number",)
+    number: Affine
+
+
+class Reduction(ast.expr):
+    """A sum, product, minimum or maximum of the values of a term, in the order of a loop variable.
+
+    Attributes
+    ----------
+    kind : {"sum", "prod", "min", "max"}
+    index : str
+        The loop variable. No enclosing reduction has one of the same name.
+    start : Affine
+    stops : tuple of Affine
+        The loop ends before the first of them.
+    step : int
+        Not 0.
+    nonempty : bool
+        Whether it has no value without a term: `min`, `max`, and `functools.reduce` without a first value.
+    body : ast.expr
+        The term.
+    """
+
+    _fields = ("kind", "index", "start", "stops", "step", "nonempty", "body")
+    kind: str
+    index: str
+    start: Affine
+    stops: tuple[Affine, ...]
+    step: int
+    nonempty: bool
+    body: ast.expr
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayFormula:
+    """A verified formula of vectors and numbers, made by `shine.lang.arrays.reading.array_formula`.
+
+    Parameters
+    ----------
+    parameters : tuple of str
+        Names of the arguments, in calling order.
+    vectors : tuple of str
+        Those that are vectors.
+    results : tuple of ast.expr
+        The values of the formula: several if it returns a tuple.
+    assignments : tuple of (str, ast.expr)
+        Values that are computed before, each in terms of the earlier ones.
+    name : str
+    functions : mapping of str to Primitive
+        The table that the calls were verified against.
+    """
+
+    parameters: tuple[str, ...]
+    vectors: tuple[str, ...]
+    results: tuple[ast.expr, ...]
+    assignments: tuple[tuple[str, ast.expr], ...] = ()
+    name: str = "formula"
+    functions: Mapping[str, Primitive] = field(default_factory=dict)
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """The parameters that are numbers."""
+        return tuple(name for name in self.parameters if name not in self.vectors)
+
+    @property
+    def expressions(self) -> Iterator[ast.expr]:
+        """The assigned values and the results, in the order of their evaluation."""
+        yield from (value for _, value in self.assignments)
+        yield from self.results
+
+    @cached_property
+    def text(self) -> str:
+        """The formula in Python: an expression, or a function if there are assignments."""
+        result = ", ".join(array_source(each) for each in self.results)
+        if not self.assignments:
+            return result
+        lines = [f"def {self.name}({', '.join(self.parameters)}):"]
+        lines += [f"    {name} = {array_source(value)}" for name, value in self.assignments]
+        return "\n".join([*lines, f"    return {result}"])
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"ArrayFormula({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayFormula) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        return self.parameters, self.vectors, self.text
+
+
+def array_source(node: ast.expr) -> str:
+    """An expression of an array formula as text; parsing the text gives the same expression again."""
+    writer = _ArrayWriter(readable=False, named=False)
+    writer.visit(node)
+    return "".join(writer.parts)
+
+
+class _ArrayWriter(Writer):
+    def visit_Element(self, node: Element) -> None:
+        self.parts.append(f"{node.vector}[{node.index}]")
+
+    def visit_Whole(self, node: Whole) -> None:
+        self.parts.append(str(node.number))
+
+    def visit_Reduction(self, node: Reduction) -> Visit:
+        stop = str(node.stops[0]) if len(node.stops) == 1 else f"min({', '.join(map(str, node.stops))})"
+        bounds = [str(node.start)] if str(node.start) != "0" or node.step != 1 else []
+        bounds += [stop] + ([str(node.step)] if node.step != 1 else [])
+        # `reduce` without a first value is a product that has at least one term.
+        is_strict = node.nonempty and node.kind in ("sum", "prod")
+        opening = f"reduce({STEPS[node.kind]}, (" if is_strict else f"{node.kind}("
+        self.parts.append(opening)
+        yield node.body
+        self.parts.append(f" for {node.index} in range({', '.join(bounds)})" + ("))" if is_strict else ")"))
+
+    def _strength(self, node: ast.expr) -> int:
+        if not isinstance(node, Whole):
+            return super()._strength(node)
+        terms, constant = node.number.terms, node.number.constant
+        if len(terms) + (constant != 0) > 1:
+            return ADDITION
+        return ATOM if terms and terms[0][1] == 1 else PRODUCT
