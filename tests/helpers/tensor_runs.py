@@ -29,11 +29,12 @@ def run(
     for result in results:
         result.reshape(-1).view(np.uint8).fill(FILLING)
     start = -(-arena.ctypes.data // 64) * 64
-    function(_table(given), _table(results), start)
+    function(table_of(given), table_of(results), start)
     return results, interface
 
 
-def _table(arrays: Sequence[np.ndarray]) -> ctypes.Array:
+def table_of(arrays: Sequence[np.ndarray]) -> ctypes.Array:
+    """Addresses of arrays."""
     return (ctypes.c_void_p * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))
 
 

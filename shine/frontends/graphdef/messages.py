@@ -11,9 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from shine.errors import GraphImportError
-
-_PACKAGE = "tensorflow"
+from shine.frontends.protobuf import Schema, message_classes
 
 _MESSAGES: dict[str, str] = {
     "GraphDef": "1 node NodeDef*, 2 library FunctionDefLibrary, 4 versions VersionDef",
@@ -61,13 +59,8 @@ _MESSAGES: dict[str, str] = {
     "TrackableObject": "2 attributes SerializedTensor*",
     "SerializedTensor": "1 name string, 2 full_name string, 3 checkpoint_key string",
 }
-"""Fields of each message: number, name and type; ``*`` means repeated, ``map<T>`` maps names to T.
-
-TensorFlow's nested messages have names of their own here; neither binary nor text contains these names.
-"""
-
-_ONE_OF = {"AttrValue": "value"}
-"""Messages with at most one field set, and the name of their `oneof`."""
+"""Fields of each message. TensorFlow's nested messages have names of their own here; neither binary nor text contains
+these names."""
 
 _TYPES = (
     "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
@@ -108,60 +101,13 @@ def messages() -> Messages:
     GraphImportError
         If protobuf is not installed.
     """
-    try:
-        from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
-    except ImportError:
-        raise GraphImportError(
-            "reading a GraphDef needs protobuf; install it with: pip install 'shine[tensorflow]'"
-        ) from None
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(_file(descriptor_pb2))
+    schema = Schema("tensorflow", _MESSAGES, "proto3", {"DataType": TYPE_NAMES}, {"AttrValue": "value"})
+    found = message_classes(schema, "a GraphDef", "tensorflow")
+    from google.protobuf import message, text_format
 
-    def message_class(name: str) -> Any:
-        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-    files = ("GraphDef", "MetaGraphDef", "SavedModel", "Config")
-    parts = ("BundleHeaderProto", "BundleEntryProto", "TrackableObjectGraph")
     return Messages(
-        **{name: message_class(name) for name in (*files, *parts)},
+        **{name: found[name] for name in Messages._fields if name in found},
         text_format=text_format,
-        pool=pool,
+        pool=found["GraphDef"].DESCRIPTOR.file.pool,
         DecodeError=message.DecodeError,
     )
-
-
-def _file(protobuf: Any) -> Any:
-    """The table as a `FileDescriptorProto`."""
-    file = protobuf.FileDescriptorProto(name="shine/graph.proto", package=_PACKAGE, syntax="proto3")
-    types = file.enum_type.add(name="DataType")
-    for number, name in TYPE_NAMES.items():
-        types.value.add(name=name, number=number)
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        if name in _ONE_OF:
-            message.oneof_decl.add(name=_ONE_OF[name])
-        for field in fields.split(", "):
-            _add_field(protobuf, message, *field.split())
-    return file
-
-
-def _add_field(protobuf: Any, message: Any, number: str, name: str, kind: str) -> None:
-    field_type = protobuf.FieldDescriptorProto
-    repeated = kind.endswith("*")
-    kind = kind.removesuffix("*")
-    if kind.startswith("map<"):
-        # A map is a repeated message of keys and values; protobuf prescribes its name.
-        entry = message.nested_type.add(name="".join(part.capitalize() for part in name.split("_")) + "Entry")
-        entry.options.map_entry = True
-        _add_field(protobuf, entry, "1", "key", "string")
-        _add_field(protobuf, entry, "2", "value", kind[4:-1])
-        repeated, kind = True, f"{message.name}.{entry.name}"
-    field = message.field.add(name=name, number=int(number))
-    field.label = field_type.LABEL_REPEATED if repeated else field_type.LABEL_OPTIONAL
-    if kind.islower():
-        field.type = field_type.Type.Value(f"TYPE_{kind.upper()}")
-    else:
-        field.type = field_type.TYPE_ENUM if kind == "DataType" else field_type.TYPE_MESSAGE
-        field.type_name = f".{_PACKAGE}.{kind}"
-    if message.name in _ONE_OF:
-        field.oneof_index = 0

@@ -16,15 +16,15 @@ from llvmlite import ir
 from shine.codegen.blocks import I64, counted
 from shine.tensor.form.module import Instruction
 from shine.tensor.form.types import DTYPES
+from shine.tensor.loops.arena import aligned
+from shine.tensor.loops.fusion import Nest
 from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
 from shine.tensor.loops.kernel import STRAIGHT, Arithmetic, Sums, Walk, accumulate, moved
 from shine.tensor.loops.lanes import constant, load, store
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.nest import Shape, Site, loops, put, vectors
-from shine.tensor.loops.plan import Nest
 from shine.tensor.loops.product import steps
 from shine.tensor.loops.tiles import Tiles, tiles_of
-from shine.tensor.passes.memory import aligned
 
 FEW_PIXELS = 16
 """Pixels of the result up to which filters are not packed: each is read once or twice."""

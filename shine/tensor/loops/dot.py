@@ -10,13 +10,13 @@ from llvmlite import ir
 from shine.codegen.blocks import I64, counted
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.types import DTYPES
+from shine.tensor.loops.fusion import Nest
 from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
 from shine.tensor.loops.kernel import Arithmetic, moved
 from shine.tensor.loops.lanes import constant, horizontal, load
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.nest import Site, loops, put
 from shine.tensor.loops.placement import Placement
-from shine.tensor.loops.plan import Nest
 from shine.tensor.loops.product import Matrix, Product, emit_product, product_tiles, scratch_bytes, steps
 from shine.tensor.loops.tiles import LATENCY, Tiles
 

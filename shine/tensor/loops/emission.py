@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ from shine.codegen.blocks import I64, POINTER, declare
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS
 from shine.tensor.form.types import TensorType
-from shine.tensor.loops.groups import emit_group, scratch_bytes
+from shine.tensor.loops.arena import ALIGNMENT
+from shine.tensor.loops.fusion import Group, Nest, copied, reads
+from shine.tensor.loops.groups import emit_group
 from shine.tensor.loops.kernel import moved
 from shine.tensor.loops.lanes import BYTE, load
 from shine.tensor.loops.machine import Machine, machine_of
+from shine.tensor.loops.memory import Plan, loop_scratch, plan_module
 from shine.tensor.loops.nest import Site, emit_nest
-from shine.tensor.loops.placement import Placement, is_uniform
-from shine.tensor.loops.plan import Group, Nest, copied, plan_of, reads
-from shine.tensor.passes.memory import ALIGNMENT, Plan, Step, aligned, plan_memory
+from shine.tensor.loops.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,17 @@ def emit(
     Interface
         What it takes.
     """
-    code = _Code(module, machine or machine_of())
+    machine = machine or machine_of()
     declared, name = module.function(function), name or function
-    inner, arena = code.function(function)
-    code.entry(name, declared, inner)
+    plans = plan_module(module, machine)
+    code = _Code(module, machine, plans)
+    code.entry(name, declared, code.function(function))
     parts = code.parts(declared) if has_parts else []
     for number, part in enumerate(parts):
         code.entry(f"{name}.part.{number}", declared, part)
     text = "\n".join([str(code.ir), *code.data])
-    return text, Interface(name, declared.parameter_types, declared.result_types, arena, tuple(code.report[function]))
+    arena, report = plans[function].memory.arena_bytes, tuple(code.report[function])
+    return text, Interface(name, declared.parameter_types, declared.result_types, arena, report)
 
 
 @dataclass(eq=False)
@@ -91,19 +94,19 @@ class _Code:
 
     module: Module
     machine: Machine
+    plans: Mapping[str, Plan]
     ir: ir.Module = field(default_factory=ir.Module)
     data: list[str] = field(default_factory=list)
     report: dict[str, list[str]] = field(default_factory=dict)
-    _functions: dict[str, tuple[ir.Function, int]] = field(default_factory=dict)
+    _functions: dict[str, ir.Function] = field(default_factory=dict)
     _constants: dict[tuple[str, bytes], ir.Value] = field(default_factory=dict)
     _bodies: dict[str, ir.Function] = field(default_factory=dict)
-    _plans: dict[str, tuple[Placement, list[Group]]] = field(default_factory=dict)
     _groups: int = 0
 
-    def function(self, name: str) -> tuple[ir.Function, int]:
-        """The code of a function, and the bytes of its arena."""
+    def function(self, name: str) -> ir.Function:
+        """The code of a function."""
         if name not in self._functions:
-            self._functions[name] = self._emit_function(self.module.function(name))
+            self._functions[name] = self._sequence(self.module.function(name))
         return self._functions[name]
 
     def constant(self, value: np.ndarray) -> ir.Value:
@@ -133,29 +136,15 @@ class _Code:
 
     def parts(self, function: Function) -> list[ir.Function]:
         """A function for each group of nests of a function, and each copy of a result."""
-        placed, groups = self._planned(function)
         report = list(self.report[function.name])
-        found = [self._sequence(function, placed, groups, place) for place in range(len(report))]
+        found = [self._sequence(function, place) for place in range(len(report))]
         self.report[function.name] = report
         return found
 
-    def _planned(self, function: Function) -> tuple[Placement, list[Group]]:
-        if function.name not in self._plans:
-            self._plans[function.name] = plan_of(function)
-        return self._plans[function.name]
-
-    def _emit_function(self, function: Function) -> tuple[ir.Function, int]:
-        placed, groups = self._planned(function)
-        return self._sequence(function, placed, groups), self._memory(function, placed, groups).arena_bytes
-
-    def _memory(self, function: Function, placed: Placement, groups: Sequence[Group]) -> Plan:
-        return plan_memory(replace(function, body=_data(function)), list(self._steps(placed, groups)), placed.base)
-
-    def _sequence(
-        self, function: Function, placed: Placement, groups: Sequence[Group], only: int | None = None
-    ) -> ir.Function:
+    def _sequence(self, function: Function, only: int | None = None) -> ir.Function:
         """The function that runs all groups, or one of them."""
-        memory, data = self._memory(function, placed, groups), _data(function)
+        plan = self.plans[function.name]
+        placed, memory = plan.placed, plan.memory
         labels = [f"a{i}" for i in range(len(function.parameters))] + [f"r{i}" for i in range(len(function.results))]
         suffix = "" if only is None else f".part.{only}"
         kinds = [POINTER] * (len(labels) + 1)
@@ -165,14 +154,14 @@ class _Code:
         results, arena = made.args[len(function.parameters) : -1], made.args[-1]
         pointers: dict[Value, ir.Value] = {}
         for value, place in memory.places.items():
-            if place.kind == "constant":
-                array: Any = data[place.at].attributes["value"]
+            if place.kind == "data":
+                array: Any = plan.data[place.at].attributes["value"]
                 pointers[value] = self.constant(array)
             elif place.kind == "arena":
                 pointers[value] = moved(builder, arena, place.at, "u8")
             else:
                 pointers[value] = (made.args if place.kind == "parameter" else results)[place.at]
-        todo = [(group, offset) for group, offset in zip(groups, memory.scratch, strict=True)]
+        todo = list(zip(plan.groups, memory.scratch, strict=True))
         for value, result in memory.copies:
             target = Value(f"result.{result}", value.type)
             pointers[target] = results[result]
@@ -187,26 +176,6 @@ class _Code:
                 said.append(self._emit_group(builder, placed, group, pointers, room))
         builder.ret_void()
         return made
-
-    def _steps(self, placed: Placement, groups: Sequence[Group]) -> Iterator[Step]:
-        """What each group does with memory; what is written in pieces is there from the first one on."""
-        done: set[Value] = set()
-        for group in groups:
-            written = dict.fromkeys(value for nest in group.nests for value in sorted(nest.written, key=str))
-            read = {placed.base(leaf): None for nest in group.nests for leaf, _ in reads(placed, nest)}
-            new = tuple(value for value in written if value not in done)
-            old = tuple(value for value in {**read, **written} if value not in new)
-            done.update(written)
-            yield Step(old, new, scratch=sum(aligned(self._scratch_bytes(placed, nest)) for nest in group.nests))
-
-    def _scratch_bytes(self, placed: Placement, nest: Nest) -> int:
-        """Bytes that a nest needs while it runs."""
-        maker = nest.maker
-        if maker is None or nest.kind not in CALLS:
-            return scratch_bytes(self.machine, placed, nest)
-        names = [name for name in maker.attributes.values() if isinstance(name, str)]
-        state = sum(aligned(result.type.bytes) for result in maker.results) if nest.kind == "while" else 0
-        return 2 * state + ALIGNMENT + max(self.function(name)[1] for name in names)
 
     def _emit_group(
         self, builder: ir.IRBuilder, placed: Placement, group: Group, pointers: Mapping[Value, ir.Value], room: ir.Value
@@ -251,12 +220,12 @@ class _Code:
         given = [pointers[placed.base(operand)] for operand in maker.operands]
         results = [pointers[result] for result in maker.results]
         if nest.kind == "call":
-            builder.call(self.function(str(maker.attributes["function"]))[0], [*given, *results, room])
+            builder.call(self.function(str(maker.attributes["function"])), [*given, *results, room])
         elif nest.kind == "cond":
             with builder.if_else(load(builder, given[0], "bool")) as (then, otherwise):
                 for branch, name in ((then, "true"), (otherwise, "false")):
                     with branch:
-                        builder.call(self.function(str(maker.attributes[name]))[0], [*given[1:], *results, room])
+                        builder.call(self.function(str(maker.attributes[name])), [*given[1:], *results, room])
         else:
             self._emit_while(builder, maker, given, results, room)
 
@@ -269,14 +238,10 @@ class _Code:
         room: ir.Value,
     ) -> None:
         """Two copies of the state, read and written in turn; the first is read from the operands."""
-        rooms: list[list[ir.Value]] = [[], []]
-        at = 0
-        for copy in rooms:
-            for result in maker.results:
-                copy.append(moved(builder, room, at, "u8"))
-                at += aligned(result.type.bytes)
-        flag, arena = moved(builder, room, at, "u8"), moved(builder, room, at + ALIGNMENT, "u8")
-        test, body = (self.function(str(maker.attributes[name]))[0] for name in ("condition", "body"))
+        scratch = loop_scratch(maker)
+        rooms = [[moved(builder, room, at, "u8") for at in offsets] for offsets in scratch.states]
+        flag, arena = moved(builder, room, scratch.condition, "u8"), moved(builder, room, scratch.arena, "u8")
+        test, body = (self.function(str(maker.attributes[name])) for name in ("condition", "body"))
         before = builder.block
         head, inside, done = (builder.append_basic_block(label) for label in ("while", "body", "done"))
         builder.branch(head)
@@ -305,11 +270,6 @@ class _Code:
         value, copy = Value("source", type), Value("target", type)
         placed = Placement(Function("copy", (value,), (), ()), {})
         emit_nest(Site(builder, self.machine, placed, {value: source, copy: target}), copied(value, copy), [])
-
-
-def _data(function: Function) -> tuple[Instruction, ...]:
-    """Constants that are arrays in the code."""
-    return tuple(made for made in function.body if made.operation == "constant" and not is_uniform(made))
 
 
 def _called(nest: Nest) -> str:

@@ -14,8 +14,8 @@ from shine.llvm import Engine
 from shine.tensor.form.module import Function, Module
 from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.emission import emit
+from shine.tensor.loops.fusion import PRODUCTS, fuse
 from shine.tensor.loops.machine import Machine, machine_of
-from shine.tensor.loops.plan import PRODUCTS, plan_of
 
 ROUNDS = 15
 """Runs of each group, of which the median counts."""
@@ -96,7 +96,7 @@ def measured(
 def multiply_adds(function: Function) -> list[tuple[str, int]]:
     """Multiply-adds in the products of each group, and their elements."""
     counts = []
-    for group in plan_of(function)[1]:
+    for group in fuse(function)[1]:
         dtype, count = "f32", 0
         for nest in group.nests:
             if nest.kind in PRODUCTS and nest.maker is not None:

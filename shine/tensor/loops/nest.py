@@ -15,11 +15,11 @@ from shine.codegen.operations import ELEMENTARY
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.types import DTYPES, FLOATS
 from shine.tensor.loops.elementwise import applied
+from shine.tensor.loops.fusion import Nest, Store, computed, lane_axis, reads
 from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
 from shine.tensor.loops.lanes import constant, horizontal, mask, transposed, widened
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.placement import Placement, symbols
-from shine.tensor.loops.plan import Nest, Store, lane_axis, reads
 from shine.tensor.loops.scope import Scope, aligned
 
 UNROLLED = 4
@@ -89,7 +89,7 @@ def shape_of(machine: Machine, placed: Placement, nest: Nest, outer: int) -> Sha
         alike = all(line.get(f"axis{axis}", 0) == line.get(f"axis{inner}", 0) * nest.shape[inner] for line in accessed)
         if (axis in nest.axes) == (inner in nest.axes) and alike:
             extents[inner], extents[axis] = extents[inner] * extents[axis], 1
-    operations = _operations(placed, nest)
+    operations = computed(placed, nest)
     itemsize = max([DTYPES[value.type.dtype].itemsize for value in _touched(placed, nest)], default=8)
     last = extents[lane] if extents else 1
     width = min(machine.lanes(itemsize), 1 << max(last - 1, 0).bit_length())
@@ -109,23 +109,9 @@ def _lines(placed: Placement, nest: Nest) -> list[Mapping[Any, int]]:
     return [linear(at, row_major(leaf.type.shape)).terms for leaf, at in found]
 
 
-def _operations(placed: Placement, nest: Nest) -> set[Instruction]:
-    """Instructions that a nest computes at each place."""
-    todo = [(store.value, store.is_computed) for store in nest.stores]
-    todo += [(reduction.operands[0], False) for reduction in nest.reductions]
-    found: set[Instruction] = set()
-    while todo:
-        value, is_computed = todo.pop()
-        maker = placed.makers.get(value)
-        if maker is not None and maker not in found and (is_computed or not placed.has_memory(value)):
-            found.add(maker)
-            todo += [(operand, False) for operand in maker.operands]
-    return found
-
-
 def _touched(placed: Placement, nest: Nest) -> set[Value]:
     """Values whose elements are in registers."""
-    found = {result for instruction in _operations(placed, nest) for result in instruction.results}
+    found = {result for instruction in computed(placed, nest) for result in instruction.results}
     found |= {leaf for leaf, _ in reads(placed, nest) if leaf.type.elements > 1}
     return {value for value in found if value.type.dtype != "bool"} | nest.written
 

@@ -6,7 +6,7 @@ reduces them, or in the epilogue of the product that makes their input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,12 +42,15 @@ class Placement:
         Values with memory of their own.
     aliases : mapping of Value to Value
         Reshaped values, and those whose memory they share.
+    costs : mapping of Value to int
+        Of computing a value that has no memory once more, about in additions.
     """
 
     function: Function
     makers: dict[Value, Instruction]
     stored: set[Value] = field(default_factory=set)
     aliases: dict[Value, Value] = field(default_factory=dict)
+    costs: dict[Value, int] = field(default_factory=dict)
 
     def has_memory(self, value: Value) -> bool:
         """Whether a value is read from memory."""
@@ -131,14 +134,13 @@ def is_lazy(instruction: Instruction) -> bool:
     return instruction.operation in ELEMENTWISE or instruction.operation in MOVEMENTS
 
 
-def placement_of(function: Function) -> Placement:
-    """Decide for each value of a function."""
+def placement_of(function: Function, kept: Collection[Value] = ()) -> Placement:
+    """Decide for each value of a function; those in `kept` get memory."""
     placed = Placement(function, {result: made for made in function.body for result in made.results})
     lazy = {instruction.result: instruction for instruction in function.body if is_lazy(instruction)}
-    forced = _forced(function, lazy)
+    forced = _forced(function, lazy).union(kept)
     users = users_of(function.body)
     ends = _ends(function.body, users)
-    costs: dict[Value, int] = {}
     depths: dict[Value, int] = {}
     for instruction in function.body:
         if instruction.operation == "reshape" and placed.has_memory(instruction.operands[0]):
@@ -150,10 +152,10 @@ def placement_of(function: Function) -> Placement:
                 continue
             inner = [operand for operand in instruction.operands if not placed.has_memory(operand)]
             own = _ELEMENTARY_COST if instruction.operation in ELEMENTARY else int(instruction.operation in ELEMENTWISE)
-            costs[result] = own + sum(costs[operand] for operand in inner)
+            placed.costs[result] = own + sum(placed.costs[operand] for operand in inner)
             depths[result] = 1 + max((depths[operand] for operand in inner), default=0)
             if depths[result] > DEEPEST or _is_repeated(
-                result, costs[result], users.get(result, ()), len(ends[result]), lazy
+                result, placed.costs[result], users.get(result, ()), len(ends[result]), lazy
             ):
                 placed.stored.add(result)
     return placed

@@ -71,8 +71,8 @@ class TensorCode(Code):
 
     @property
     def report(self) -> str:
-        """What each group of loops does, on a line of its own: tiles, vectors, and what is fused with what."""
-        return "\n".join(self._lowered.report)
+        """What each group of loops does, a line each: tiles, vectors, what is fused with what; then its memory."""
+        return "\n".join([*self._lowered.report, f"arena: {self.interface.arena_bytes} bytes"])
 
     @cached_property
     def ir(self) -> str:

@@ -143,7 +143,7 @@ class TensorFunction:
 
     @property
     def report(self) -> str:
-        """What the loops of the code for this processor are: tiles, vectors, and what is fused with what."""
+        """What the loops of the code for this processor are: tiles, vectors, what is fused; and the scratch memory."""
         return self._kernel.code.report
 
     def gradient(

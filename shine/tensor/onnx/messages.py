@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from shine.frontends.protobuf import message_classes
+from shine.frontends.protobuf import Schema, message_classes
 
 _MESSAGES = {
     "ModelProto": (
@@ -46,4 +46,4 @@ _MESSAGES = {
 @cache
 def messages() -> dict[str, Any]:
     """The message classes by name."""
-    return message_classes("shine.onnx", _MESSAGES, "tensor")
+    return message_classes(Schema("shine.onnx", _MESSAGES), "an ONNX model", "tensor")

@@ -98,6 +98,7 @@ def test_its_texts_say_what_it_is(layer):
     assert shine.tensor.load(layer.text).text == layer.text
     assert 'define void @"layer"' in layer.ir
     assert "dot 2 x 3 x 4" in layer.report
+    assert layer.report.endswith("\narena: 0 bytes")
 
 
 def test_it_travels_to_other_processes(layer):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shine.tensor.form.module import Function, Instruction, Value
-from shine.tensor.loops.placement import Access, Placement, is_lazy, is_same, is_uniform, placement_of, symbols
+from shine.tensor.loops.placement import CHEAP, Access, Placement, is_lazy, is_same, is_uniform, placement_of, symbols
 
 REDUCTIONS = frozenset({"reduce_sum", "reduce_prod", "reduce_max", "reduce_min"})
 
@@ -76,12 +77,29 @@ class Group:
     outer: int = 0
 
 
-def plan_of(function: Function) -> tuple[Placement, list[Group]]:
-    """Groups of nests that compute a function, in order."""
-    placed = placement_of(function)
-    nests = _merged(placed, _with_epilogues(placed, list(_nests(placed))))
+def fuse(function: Function) -> tuple[Placement, list[Group]]:
+    """Which values of a function have memory, and the groups of nests that compute them, in order.
+
+    Elementwise chains become part of the product or the reduction that makes their input, and of the reduction that
+    reads them. Precondition: the function is valid. Postcondition: `check_fusion` of `contracts`.
+    """
+    kept: set[Value] = set()
+    while True:
+        placed = placement_of(function, kept)
+        nests = _merged(placed, _with_epilogues(placed, list(_nests(placed))))
+        repeated = _repeated(placed, nests)
+        if not repeated:
+            break
+        kept |= repeated
     _keep_in_registers(placed, nests)
     return placed, _grouped(placed, nests)
+
+
+def _repeated(placed: Placement, nests: list[Nest]) -> set[Value]:
+    """Costly values that two nests compute; not what is computed only on the way to another one."""
+    times = Counter(made.result for nest in nests for made in computed(placed, nest) if made is not nest.maker)
+    found = {value for value, count in times.items() if count > 1 and placed.costs.get(value, 0) > CHEAP}
+    return found.difference(*(placed.makers[value].operands for value in found))
 
 
 def whole(value: Value) -> Store:
@@ -152,6 +170,20 @@ def reads(placed: Placement, nest: Nest) -> list[Access]:
     kept = {store.value for store in nest.stores if store.is_computed} | inside
     # What the nest itself has just computed comes from a register.
     return [(leaf, at) for leaf, at in found if leaf not in kept or not is_same(at, symbols(nest.shape))]
+
+
+def computed(placed: Placement, nest: Nest) -> set[Instruction]:
+    """Instructions that a nest computes at each place, in registers."""
+    todo = [(store.value, store.is_computed) for store in nest.stores]
+    todo += [(reduction.operands[0], False) for reduction in nest.reductions]
+    found: set[Instruction] = set()
+    while todo:
+        value, is_root = todo.pop()
+        maker = placed.makers.get(value)
+        if maker is not None and maker not in found and (is_root or not placed.has_memory(value)):
+            found.add(maker)
+            todo += [(operand, False) for operand in maker.operands]
+    return found
 
 
 def _needed(placed: Placement, nest: Nest) -> set[Value]:

@@ -1,0 +1,123 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.tensor_modules import random_arguments, random_module
+from helpers.tensor_parts import run_in_parts
+from helpers.tensor_passes import main_of
+
+from shine.errors import FormError
+from shine.tensor.loops.arena import Place
+from shine.tensor.loops.contracts import check_plan
+from shine.tensor.loops.emission import emit
+from shine.tensor.loops.machine import Machine
+from shine.tensor.loops.memory import plan_module
+from shine.tensor.passes.pipeline import optimized
+
+MACHINES = (Machine(16, 16, False), Machine(32, 16, True), Machine(64, 32, True, (1 << 10, 1 << 12, 1 << 14)))
+"""The last one has caches so small that every product is packed, which takes scratch memory."""
+
+CHAIN = """%x: <100 x f32>
+    %a, %i = sort %x: <100 x f32> {axis = 0, descending = false}
+    %b, %j = sort %a: <100 x f32> {axis = 0, descending = true}
+    %c, %k = sort %b: <100 x f32> {axis = 0, descending = false}
+    %c: <100 x f32>"""
+
+
+def plans_of(text, others=""):
+    found = plan_module(main_of(text, others), MACHINES[1])
+    for plan in found.values():
+        check_plan(plan)
+    return found
+
+
+def test_results_are_written_to_their_own_memory():
+    memory = plans_of(CHAIN)["main"].memory
+    function = main_of(CHAIN).function("main")
+    assert memory.places[function.results[0]] == Place("result", 0)
+    assert memory.copies == ()
+
+
+def test_results_that_are_no_values_of_their_own_are_copied():
+    text = """%x: f32
+        %c = constant {value = <2 x f32> [2, 3]}
+        %a = exp %x: f32
+        %a: f32, %a: f32, %x: f32, %c: <2 x f32>"""
+    memory = plans_of(text)["main"].memory
+    assert [(v.name, index) for v, index in memory.copies] == [("a", 1), ("x", 2), ("c", 3)]
+
+
+def test_a_reshape_is_another_name():
+    text = """%x: <6 x f32>
+        %a = exp %x: <6 x f32>
+        %b = reshape %a: <6 x f32> {shape = [2, 3]}
+        %b: <2 x 3 x f32>"""
+    memory = plans_of(text)["main"].memory
+    assert memory.places[main_of(text).function("main").body[0].result] == Place("result", 0)
+    assert memory.arena_bytes == 0
+
+
+SORTED = """func @f: (<100 x f32>) -> <100 x f32> {
+    'entry(%x: <100 x f32>):
+    %a, %i = sort %x: <100 x f32> {axis = 0, descending = false}
+    return %a: <100 x f32>
+    }
+    """
+
+
+def test_the_arena_of_a_call_is_inside_that_of_its_caller():
+    plans = plans_of("%x: <100 x f32>\n%a = call %x: <100 x f32> {function = @f}\n%a: <100 x f32>", SORTED)
+    assert plans["main"].memory.arena_bytes == plans["f"].memory.arena_bytes >= 100 * 4
+
+
+def test_a_loop_has_two_states_its_condition_and_the_arena_of_its_functions():
+    condition = """func @c: (<100 x f32>) -> bool {
+        'entry(%x: <100 x f32>):
+        %y = reduce_sum %x: <100 x f32> {axes = [0], keep = false}
+        %b = lt %y: f32, %y: f32
+        return %b: bool
+        }"""
+    text = "%x: <100 x f32>\n%a = while %x: <100 x f32> {condition = @c, body = @f}\n%a: <100 x f32>"
+    plans = plans_of(text, SORTED + condition)
+    assert plans["main"].memory.arena_bytes == 2 * 448 + 64 + plans["f"].memory.arena_bytes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_two_values_have_a_byte_while_both_are_needed(seed):
+    operations = ["sort", "exp", "add", "reduce_sum", "dot", "transpose", "reshape", "concatenate", "top_k"]
+    many = random_module(seed, operations=operations, floats=["f32"], size=50)
+    for module in (many, random_module(seed), optimized(random_module(seed))):
+        for plan in plan_module(module, MACHINES[seed % 3]).values():
+            check_plan(plan)
+            assert plan.memory.lower_bound <= plan.memory.arena_bytes <= plan.memory.sum_bytes
+            assert plan.memory.arena_bytes % 64 == 0
+
+
+def test_the_check_finds_what_is_wrong():
+    plan = plans_of(CHAIN)["main"]
+    values = {value.name: value for value in plan.memory.places}
+
+    def broken(problem, **places):
+        moved = {**plan.memory.places, **{values[name]: place for name, place in places.items()}}
+        with pytest.raises(FormError, match=problem):
+            check_plan(replace(plan, memory=replace(plan.memory, places=moved)))
+
+    broken("it shares bytes with %., and both are needed at once", b=plan.memory.places[values["a"]])
+    broken("@main, %a: 400 bytes at 8 are not aligned, or not in the arena", a=Place("arena", 8))
+    broken("@main, %a: 400 bytes at 64000 are not aligned, or not in the arena", a=Place("arena", 64000))
+    broken("@main, return: result 0 is not written", c=Place("result", 1))
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 200))])
+def test_code_uses_the_plan_and_values_survive_where_dead_bytes_are_spoilt(seed):
+    module = random_module(seed) if seed % 2 else optimized(random_module(seed))
+    for function in module.defined:
+        arguments = random_arguments(module, function.name, seed)
+        at_once, in_parts = run_in_parts(module, function.name, arguments, MACHINES[seed % 3])
+        for one, other in zip(at_once, in_parts, strict=True):
+            np.testing.assert_array_equal(one.reshape(-1).view(np.uint8), other.reshape(-1).view(np.uint8))
+
+
+def test_the_interface_has_the_size_of_the_arena():
+    plan = plans_of(CHAIN)["main"]
+    assert emit(main_of(CHAIN), MACHINES[1])[1].arena_bytes == plan.memory.arena_bytes > 0
