@@ -20,6 +20,7 @@ from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement, is_uniform
 from shine.tensor.loops.plan import Group, Nest, copied, plan_of, reads
+from shine.tensor.loops.rows import in_rows, row_length
 from shine.tensor.passes.memory import ALIGNMENT, Plan, Step, aligned, plan_memory
 
 
@@ -167,7 +168,7 @@ class _Code:
         for value, place in memory.places.items():
             if place.kind == "constant":
                 array: Any = data[place.at].attributes["value"]
-                pointers[value] = self.constant(array)
+                pointers[value] = self.constant(in_rows(array, row_length(self.machine, placed, value)))
             elif place.kind == "arena":
                 pointers[value] = moved(builder, arena, place.at, "u8")
             else:

@@ -42,12 +42,15 @@ class Placement:
         Values with memory of their own.
     aliases : mapping of Value to Value
         Reshaped values, and those whose memory they share.
+    users : mapping of Value to list of Instruction
+        Which instructions have a value as an operand; values without any are missing.
     """
 
     function: Function
     makers: dict[Value, Instruction]
     stored: set[Value] = field(default_factory=set)
     aliases: dict[Value, Value] = field(default_factory=dict)
+    users: dict[Value, list[Instruction]] = field(default_factory=dict)
 
     def has_memory(self, value: Value) -> bool:
         """Whether a value is read from memory."""
@@ -133,10 +136,10 @@ def is_lazy(instruction: Instruction) -> bool:
 
 def placement_of(function: Function) -> Placement:
     """Decide for each value of a function."""
-    placed = Placement(function, {result: made for made in function.body for result in made.results})
+    users = users_of(function.body)
+    placed = Placement(function, {result: made for made in function.body for result in made.results}, users=users)
     lazy = {instruction.result: instruction for instruction in function.body if is_lazy(instruction)}
     forced = _forced(function, lazy)
-    users = users_of(function.body)
     ends = _ends(function.body, users)
     costs: dict[Value, int] = {}
     depths: dict[Value, int] = {}
