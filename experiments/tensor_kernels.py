@@ -2,7 +2,8 @@
 
 All run on one thread and take turns. A figure is the median of five measurements of processor time; a ratio above 1
 means that Shine is faster. Products are called from machine code, many times in a loop: OpenBLAS is the one inside
-NumPy. Networks are called from Python: Shine through `ctypes`, the others as their users call them. `peak` is the share
+NumPy. Networks are called from Python as their users call them; `native` is the time of Shine's code without Python,
+and `bound` a call of ONNX Runtime whose arrays were bound before. `peak` is the share
 of the multiply-adds that two vector units could do at the frequency that a chain of additions shows. `naive` are the
 same loops without tiles and vectors, which LLVM vectorizes itself. Needs onnx, onnxruntime and jax for the networks;
 `--only products` needs none.
@@ -16,6 +17,7 @@ import glob
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,10 +36,14 @@ from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.emission import emit
 from shine.tensor.loops.machine import Machine, machine_of
+from shine.tensor.native.function import TensorFunction
 
 SIZES = (8, 16, 32, 64, 256, 512, 1024)
 SECONDS = 0.05
 """Length of a measurement, about."""
+
+LOOPED = 100
+"""Calls of a network from machine code in a row."""
 
 Call = Callable[[], Any]
 
@@ -122,6 +128,18 @@ class Compiled:
     def __call__(self) -> None:
         self.function(*self.pointers)
 
+    def looped(self, times: int) -> Call:
+        """Many calls from machine code."""
+        drive = driver().function("drive", None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
+        address = ctypes.cast(self.function, ctypes.c_void_p).value
+        return lambda: drive(address, *self.pointers, times)
+
+
+@cache
+def driver() -> Engine:
+    """Loops of calls."""
+    return Engine(_DRIVER)
+
 
 def aligned(array: np.ndarray) -> np.ndarray:
     """A copy that begins at a line of the cache."""
@@ -164,11 +182,9 @@ def products(sizes: Sequence[int]) -> None:
     library = ctypes.CDLL(glob.glob(str(folder / "libscipy_openblas64*"))[0])
     library.scipy_openblas_set_num_threads64_(1)
     gemm = ctypes.cast(library.scipy_cblas_sgemm64_, ctypes.c_void_p).value
-    driver = Engine(_DRIVER)
     pointer, count = ctypes.c_void_p, ctypes.c_int64
-    drive = driver.function("drive", None, *[pointer] * 4, count)
-    blas = driver.function("blas", None, pointer, count, *[pointer] * 3, count)
-    chain = driver.function("chain", count, count)
+    blas = driver().function("blas", None, pointer, count, *[pointer] * 3, count)
+    chain = driver().function("chain", count, count)
     start = time.process_time()
     chain(200_000_000)
     frequency = 2e8 / (time.process_time() - start)
@@ -181,18 +197,14 @@ def products(sizes: Sequence[int]) -> None:
         a, b = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))
         type = TensorType("f32", (n, n))
         ours = Compiled(module_of(lambda f, x, y: f.dot(x, y), type, type), [a, b])
-        address = ctypes.cast(ours.function, pointer).value
         other = aligned(np.zeros((n, n), np.float32))
         times = max(1, int(1e6 / n**3))
         left, right = (array.ctypes.data for array in ours.arguments)
 
-        def shine(ours: Compiled = ours, address: Any = address, times: int = times) -> None:
-            drive(address, *ours.pointers, times)
-
         def openblas(n: int = n, left: int = left, right: int = right, other: Any = other, times: int = times) -> None:
             blas(gemm, n, left, right, other.ctypes.data, times)
 
-        mine, theirs = (seconds / times for seconds in compared([shine, openblas]))
+        mine, theirs = (seconds / times for seconds in compared([ours.looped(times), openblas]))
         bound = 1e-5 * n
         if abs(ours.results[0] - other).max() > bound or abs(other - a @ b).max() > bound:
             raise SystemExit(f"n = {n}: the products disagree")
@@ -204,8 +216,10 @@ def products(sizes: Sequence[int]) -> None:
         )
 
 
-def session(nodes: list[Any], x: np.ndarray, y: Sequence[int], weights: dict[str, np.ndarray]) -> Call:
-    """A call of ONNX Runtime on one thread."""
+def session(
+    nodes: list[Any], x: np.ndarray, y: Sequence[int], weights: dict[str, np.ndarray]
+) -> tuple[Callable[[], np.ndarray], Call]:
+    """A call of ONNX Runtime on one thread, and one whose arrays were bound before."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
@@ -218,23 +232,26 @@ def session(nodes: list[Any], x: np.ndarray, y: Sequence[int], weights: dict[str
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     made = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda: made.run(None, {"x": x})[0]
+    binding, result, feeds = made.io_binding(), np.zeros(y, np.float32), {"x": x}
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, result.dtype, result.shape, result.ctypes.data)
+    return lambda: made.run(None, feeds)[0], lambda kept=result: made.run_with_iobinding(binding)
 
 
-def said(name: str, ours: Compiled, others: dict[str, Call], wanted: np.ndarray) -> None:
+def said(name: str, module: Module, x: np.ndarray, others: dict[str, Call], wanted: np.ndarray) -> None:
     """Print a line of figures."""
-    ours()
-    found = ours.results[0]
-    if abs(found - wanted).max() > 1e-4 * max(1.0, abs(wanted).max()):
+    ours, function = Compiled(module, [x]), TensorFunction(module)
+    if abs(function(x) - wanted).max() > 1e-4 * max(1.0, abs(wanted).max()):
         raise SystemExit(f"{name}: the results disagree")
-    mine, *theirs = compared([ours, *others.values()])
+    native, mine, *theirs = compared([ours.looped(LOOPED), lambda: function(x), *others.values()])
     ratios = "  ".join(
         f"{label} {seconds * 1e6:9.1f} us ({seconds / mine:5.2f})"
         for label, seconds in zip(others, theirs, strict=True)
     )
     size = len(object_code(ours.ir)) - sum(part.count("\\") for part in ours.ir.splitlines() if " constant [" in part)
     made = f"compiled in {ours.seconds * 1e3:.0f} ms, {size / 1024:.0f} KB"
-    print(f"{name:24} Shine {mine * 1e6:9.1f} us  {ratios}  {made}", flush=True)
+    times = f"{mine * 1e6:9.1f} us, native {native / LOOPED * 1e6:9.2f} us"
+    print(f"{name:24} Shine {times}  {ratios}  {made}", flush=True)
 
 
 def convolutions() -> None:
@@ -254,7 +271,6 @@ def convolutions() -> None:
 
             module = module_of(network, TensorType("f32", (batch, 28, 28, 1)))
             x = rng.standard_normal((batch, 28, 28, 1)).astype(np.float32)
-            ours = Compiled(module, [x])
             host = machine_of()
             naive = Compiled(module, [x], Machine(4, 4, host.fma, host.caches, host.triple))
             nodes = [
@@ -263,9 +279,10 @@ def convolutions() -> None:
             ]
             size = 28 - 4 + 2 * padding
             weights = {"k": kernel.transpose(3, 2, 0, 1), "b": bias}
-            other = session(nodes, x.transpose(0, 3, 1, 2).copy(), (batch, 32, size, size), weights)
+            run, bound = session(nodes, x.transpose(0, 3, 1, 2).copy(), (batch, 32, size, size), weights)
             name = f"conv2d, {batch}, {'same' if padding else 'valid'}"
-            said(name, ours, {"naive": naive, "ONNX Runtime": other}, other().transpose(0, 2, 3, 1))
+            calls = {"naive": naive, "ONNX Runtime": run, "bound": bound}
+            said(name, module, x, calls, run().transpose(0, 2, 3, 1))
 
 
 def perceptrons() -> None:
@@ -286,17 +303,20 @@ def perceptrons() -> None:
 
     for batch in (1, 64):
         x = rng.standard_normal((batch, 784)).astype(np.float32)
-        ours = Compiled(module_of(network, TensorType("f32", x.shape)), [x])
         nodes = [
             helper.make_node("Gemm", ["x", "w1", "b1"], ["h"]),
             helper.make_node("Relu", ["h"], ["r"]),
             helper.make_node("Gemm", ["r", "w2", "b2"], ["o"]),
             helper.make_node("Softmax", ["o"], ["y"], axis=1),
         ]
-        other = session(nodes, x, (batch, 10), {"w1": w1, "b1": b1, "w2": w2, "b2": b2})
+        run, bound = session(nodes, x, (batch, 10), {"w1": w1, "b1": b1, "w2": w2, "b2": b2})
         jitted = jax.jit(lambda x: jax.nn.softmax(jnp.maximum(x @ w1 + b1, 0) @ w2 + b2))
-        calls = {"ONNX Runtime": other, "jax.jit": lambda jitted=jitted, x=x: jitted(x).block_until_ready()}
-        said(f"784-128-10, batch {batch}", ours, calls, other())
+
+        def compiled(jitted: Any = jitted, x: np.ndarray = x) -> Any:
+            return jitted(x).block_until_ready()
+
+        module = module_of(network, TensorType("f32", x.shape))
+        said(f"784-128-10, batch {batch}", module, x, {"ONNX Runtime": run, "bound": bound, "jax.jit": compiled}, run())
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -18,6 +18,7 @@ from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.nest import Site, loops, put
 from shine.tensor.loops.placement import Placement
 from shine.tensor.loops.product import Matrix, Product, emit_product, product_tiles, scratch_bytes, steps
+from shine.tensor.loops.rows import row_length
 from shine.tensor.loops.tiles import LATENCY, Tiles
 
 FEW = 4
@@ -83,7 +84,7 @@ class Dot:
         return f"{stack}{self.m} x {self.k} x {self.n}: {how}"
 
 
-def view(placed: Placement, value: Value) -> tuple[Value, tuple[int, ...]]:
+def view(machine: Machine, placed: Placement, value: Value) -> tuple[Value, tuple[int, ...]]:
     """The value in memory of which a value is a view, and the view's strides."""
     axes = list(range(value.type.rank))
     while not placed.has_memory(value):
@@ -91,7 +92,7 @@ def view(placed: Placement, value: Value) -> tuple[Value, tuple[int, ...]]:
         permutation = maker.attributes["permutation"]
         assert isinstance(permutation, tuple)
         axes, value = [permutation[axis] for axis in axes], maker.operands[0]
-    strides = row_major(value.type.shape)
+    strides = row_major((*value.type.shape[:-1], row_length(machine, placed, value)))
     return value, tuple(strides[axis] for axis in axes)
 
 
@@ -100,7 +101,7 @@ def dot_of(machine: Machine, placed: Placement, maker: Instruction) -> Dot:
     (a, b), dtype = maker.operands, maker.result.type.dtype
     rank = maker.result.type.rank - (a.type.rank > 1) - (b.type.rank > 1)
     batch = maker.result.type.shape[:rank]
-    left, right = _operand(placed, a, rank, True), _operand(placed, b, rank, False)
+    left, right = _operand(machine, placed, a, rank, True), _operand(machine, placed, b, rank, False)
     m = a.type.shape[-2] if a.type.rank > 1 else 1
     k, n = a.type.shape[-1], b.type.shape[-1] if b.type.rank > 1 else 1
     swaps = n == 1 and not (left.column == 1 or m == 1)
@@ -115,8 +116,8 @@ def dot_of(machine: Machine, placed: Placement, maker: Instruction) -> Dot:
     return Dot(dtype, batch, m, k, n, left, right, swaps, tiles)
 
 
-def _operand(placed: Placement, value: Value, rank: int, is_left: bool) -> Operand:
-    found, strides = view(placed, value)
+def _operand(machine: Machine, placed: Placement, value: Value, rank: int, is_left: bool) -> Operand:
+    found, strides = view(machine, placed, value)
     sizes = value.type.shape
     if len(sizes) == 1:
         # A vector is a row on the left, a column on the right; the other stride is never used.

@@ -22,6 +22,7 @@ from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.loops.memory import Plan, loop_scratch, plan_module
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement
+from shine.tensor.loops.rows import in_rows, row_length
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class _Code:
         for value, place in memory.places.items():
             if place.kind == "data":
                 array: Any = plan.data[place.at].attributes["value"]
-                pointers[value] = self.constant(array)
+                pointers[value] = self.constant(in_rows(array, row_length(self.machine, placed, value)))
             elif place.kind == "arena":
                 pointers[value] = moved(builder, arena, place.at, "u8")
             else:

@@ -75,17 +75,6 @@ def moved(builder: ir.IRBuilder, pointer: ir.Value, by: ir.Value | int, dtype: s
     return builder.gep(pointer, [by], source_etype=STORED[dtype])
 
 
-def fetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
-    """Ask for a line of memory before it is needed; any address is allowed."""
-    module, kind = builder.module, ir.IntType(32)
-    name = "llvm.prefetch.p0"
-    function = module.globals.get(name) or ir.Function(
-        module, ir.FunctionType(ir.VoidType(), [pointer.type, *[kind] * 3]), name
-    )
-    # Read, all caches, data.
-    builder.call(function, [pointer, *(ir.Constant(kind, number) for number in (0, 3, 1))])
-
-
 def accumulate(
     builder: ir.IRBuilder,
     arithmetic: Arithmetic,
@@ -96,7 +85,6 @@ def accumulate(
     counts: Sequence[int],
     width: int,
     chains: int = 1,
-    ahead: int = 0,
 ) -> Sums:
     """Add the products of a tile: sum over p of left[row, p] * right[p, columns].
 
@@ -115,8 +103,6 @@ def accumulate(
     width : int
     chains : int
         Sums that each element is split into. The order of additions depends on nothing else.
-    ahead : int
-        Elements of the right operand that are fetched before they are needed.
     """
     dtype, tile = arithmetic.dtype, len(initial)
     # Each chain has a stretch of the terms to itself: several streams through memory are read faster than one.
@@ -124,8 +110,6 @@ def accumulate(
 
     def term(number: int, chain: int, a: ir.Value, b: ir.Value, sums: Sums) -> None:
         pointers = [moved(builder, b, number * right.step + offset, dtype) for offset in right.across]
-        for pointer in pointers if ahead else ():
-            fetch(builder, moved(builder, pointer, ahead, dtype))
         columns = [load(builder, pointer, dtype, width, count) for pointer, count in zip(pointers, counts, strict=True)]
         for row, offset in enumerate(left.across):
             element = load(builder, moved(builder, a, number * left.step + offset, dtype), dtype)

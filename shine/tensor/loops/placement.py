@@ -44,6 +44,8 @@ class Placement:
         Reshaped values, and those whose memory they share.
     costs : mapping of Value to int
         Of computing a value that has no memory once more, about in additions.
+    users : mapping of Value to list of Instruction
+        Which instructions have a value as an operand; values without any are missing.
     """
 
     function: Function
@@ -51,6 +53,7 @@ class Placement:
     stored: set[Value] = field(default_factory=set)
     aliases: dict[Value, Value] = field(default_factory=dict)
     costs: dict[Value, int] = field(default_factory=dict)
+    users: dict[Value, list[Instruction]] = field(default_factory=dict)
 
     def has_memory(self, value: Value) -> bool:
         """Whether a value is read from memory."""
@@ -136,10 +139,10 @@ def is_lazy(instruction: Instruction) -> bool:
 
 def placement_of(function: Function, kept: Collection[Value] = ()) -> Placement:
     """Decide for each value of a function; those in `kept` get memory."""
-    placed = Placement(function, {result: made for made in function.body for result in made.results})
+    users = users_of(function.body)
+    placed = Placement(function, {result: made for made in function.body for result in made.results}, users=users)
     lazy = {instruction.result: instruction for instruction in function.body if is_lazy(instruction)}
     forced = _forced(function, lazy).union(kept)
-    users = users_of(function.body)
     ends = _ends(function.body, users)
     depths: dict[Value, int] = {}
     for instruction in function.body:

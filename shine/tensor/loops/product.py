@@ -12,7 +12,7 @@ from shine.codegen.blocks import I64, counted
 from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.index import Index, variable
 from shine.tensor.loops.kernel import Arithmetic, Sums, Walk, accumulate, moved
-from shine.tensor.loops.lanes import constant, gathered, load, store
+from shine.tensor.loops.lanes import constant, gathered, load, store, widened
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.tiles import Tiles, tiles_of
 
@@ -78,6 +78,8 @@ def emit_product(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
     """Emit the loops of a product."""
     if tiles.columns:
         _packed(builder, product, tiles)
+    elif tiles.terms:
+        _streamed(builder, product, tiles)
     else:
         _direct(builder, product, tiles)
 
@@ -127,13 +129,48 @@ def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
                 counts,
                 width,
                 tiles.chains,
-                tiles.ahead,
             )
             finish(builder, product, row, column, high, counts, width, sums)
 
         steps(builder, product.m, tiles.rows, rows)
 
     steps(builder, product.n, tiles.vectors * width, columns)
+
+
+def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
+    """Some rows of the right operand at once, in the order of memory: sums of one row wait in the first cache."""
+    dtype, width, right = product.arithmetic.dtype, tiles.width, product.right
+    step, row = tiles.vectors * width, Index()
+    zero = constant(dtype, 0, width)
+
+    def clear(column: Index, wide: int) -> None:
+        counts = _counts(wide, width)
+        _put(builder, product, row, column, 1, counts, width, [zero] * len(counts))
+
+    def terms(start: Index, deep: int, is_last: bool) -> None:
+        place = start.times(product.left.column)
+        first = moved(builder, product.left.pointer, place.value(builder), dtype)
+        pointers = [moved(builder, first, number * product.left.column, dtype) for number in range(deep)]
+        factors = [widened(builder, load(builder, pointer, dtype), width) for pointer in pointers]
+        origin = moved(builder, right.pointer, start.times(right.row).value(builder), dtype)
+
+        def columns(column: Index, wide: int) -> None:
+            counts = _counts(wide, width)
+            sums = _resumed(builder, product, row, column, 1, counts, width, False)
+            base = moved(builder, origin, column.value(builder), dtype)
+            for number, factor in enumerate(factors):
+                for at, count in enumerate(counts):
+                    pointer = moved(builder, base, number * right.row + at * width, dtype)
+                    found = load(builder, pointer, dtype, width, count)
+                    sums[at] = product.arithmetic.multiply_add(builder, factor, found, sums[at])
+            (finish if is_last else _put)(builder, product, row, column, 1, counts, width, sums)
+
+        steps(builder, product.n, step, columns)
+
+    last = (product.k - 1) // tiles.terms * tiles.terms
+    steps(builder, product.n, step, clear)
+    steps(builder, last, tiles.terms, lambda start, deep: terms(start, deep, False))
+    terms(Index(last), product.k - last, True)
 
 
 def finish(

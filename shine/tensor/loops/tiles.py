@@ -15,9 +15,6 @@ from shine.tensor.loops.machine import Machine
 LATENCY = 4
 """Cycles of a multiply-add on today's processors; two start in each."""
 
-AHEAD = 1024
-"""Bytes that a product of one row fetches ahead: it waits for the second cache, and this is measurably the least."""
-
 MOST_VECTORS = 4
 """Vectors of a row of the tile; more only for products of few rows."""
 
@@ -38,8 +35,8 @@ class Tiles:
         Terms of a sum that are added before the next block of rows comes.
     columns : int
         Of a packed block; 0 if the right operand is read where it is.
-    ahead : int
-        Elements of the right operand that are fetched before they are needed; 0 for none.
+    terms : int
+        Terms that are added to all sums of a row before the next ones come; 0 if each sum is finished at once.
     """
 
     width: int
@@ -48,12 +45,13 @@ class Tiles:
     chains: int
     depth: int
     columns: int
-    ahead: int = 0
+    terms: int = 0
 
     def __str__(self) -> str:
         packed = f", packed {self.depth} x {self.columns}" if self.columns else ""
         split = f", {self.chains} sums each" if self.chains > 1 else ""
-        return f"{self.rows} x {self.vectors} vectors of {self.width}{split}{packed}"
+        streamed = f", {self.terms} terms at a time" if self.terms else ""
+        return f"{self.rows} x {self.vectors} vectors of {self.width}{split}{packed}{streamed}"
 
 
 @cache
@@ -85,12 +83,19 @@ def tiles_of(machine: Machine, itemsize: int, m: int, k: int, n: int, contiguous
     block = max(1, third // 4 // (depth * step)) * vectors * width if depth else 0
     packs = not contiguous or (may_pack and m >= 4 * rows and k * n * itemsize > second // 2)
     columns = min(block, -(-n // (vectors * width)) * vectors * width) if packs else 0
-    streams = may_pack and rows == 1 and not packs and k * n * itemsize > first
-    if streams and chains == 1 and 2 * vectors + 3 <= machine.registers:
-        # Two streams through memory are faster than one.
-        chains = 2
-    ahead = AHEAD // itemsize if streams else 0
-    return Tiles(width, rows, vectors, chains, depth if packs else k, columns, ahead)
+    if may_pack and rows == 1 and not packs and k * n * itemsize > first:
+        return streaming_tiles(machine, width, k, n)
+    return Tiles(width, rows, vectors, chains, depth if packs else k, columns)
+
+
+def streaming_tiles(machine: Machine, width: int, k: int, n: int) -> Tiles:
+    """Tiles for a row times a matrix that is read from beyond the first cache.
+
+    The matrix is read in the order in which it is in memory, because caches fetch ahead then: some of its rows at once,
+    whose elements on the left take half of the registers. Sums wait in the first cache.
+    """
+    vectors = min(max(1, machine.registers // 8), max(1, -(-n // width)))
+    return Tiles(width, 1, vectors, 1, k, 0, min(k, machine.registers // 2))
 
 
 def _register_tile(registers: int, m: int, columns: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shine.aot.interface import check_name
@@ -102,11 +102,16 @@ class TensorFunction:
         ValueError
             If one has another shape, or `out` cannot take the results.
         """
-        return self._kernel(arguments, named, out)
+        return self._run(arguments, named, out)
 
     @cached_property
     def _kernel(self) -> Kernel:
         return Kernel(self.code(cpu=NATIVE))
+
+    @cached_property
+    def _run(self) -> Callable[[tuple[Any, ...], Mapping[str, Any], Any], Any]:
+        # A method is called faster than an object.
+        return self._kernel.__call__
 
     @cached_property
     def _interface(self) -> Interface:

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from shine.llvm import Engine
+from shine.llvm.builtins import builtin
 from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import ALIGNMENT
-from shine.tensor.native.objects import DONE, SUFFIX, is_readable, objects_ir
+from shine.tensor.native.object_layout import is_readable
+from shine.tensor.native.objects import SUFFIX, objects_ir
 from shine.typing import AnyArray
+
+_SEVERAL = (tuple, list)
 
 
 class Kernel:
@@ -38,41 +42,40 @@ class Kernel:
         interface = self.interface = code.interface
         quick = is_readable()
         engine = Engine(code.ir + objects_ir(interface) if quick else code.ir, code.level)
-        pointers = [ctypes.c_void_p] * 3
-        self._function = engine.function(interface.name, None, *pointers)
-        self._of_objects = (
-            engine.function(interface.name + SUFFIX, ctypes.c_int32, *pointers) if quick else self._refuse
-        )
-        self._results = tuple((tensor.type.shape, tensor.type.numpy) for tensor in interface.results)
-        self._scalars = any(not shape for shape, _ in self._results)
+        self._function = engine.function(interface.name, None, *[ctypes.c_void_p] * 3)
+        self._of_objects = builtin(engine, interface.name + SUFFIX) if quick else self._refuse
+        self._is_single = len(interface.results) == 1
+        self._scalars = any(not tensor.type.shape for tensor in interface.results)
         self._arenas = threading.local()
 
     def __call__(self, arguments: tuple[Any, ...], named: Mapping[str, Any], out: Any = None) -> Any:
         """Results for arguments; `shine.tensor.TensorFunction` documents them."""
-        if named or len(arguments) != len(self.interface.arguments):
+        if named:
             arguments = bound(self.interface, arguments, named)
-        results = self._new_results() if out is None else tuple(out) if isinstance(out, tuple | list) else (out,)
+        wanted = None if out is None else tuple(out) if isinstance(out, _SEVERAL) else (out,)
         try:
             arena = self._arenas.address
         except AttributeError:
             arena = self._new_arena()
-        is_whole = len(results) == len(self._results)
-        if not is_whole or self._of_objects(id(arguments), id(results), arena, out is not None) != DONE:
-            converted = self._converted(arguments)
-            if out is not None:
-                check_outputs(self.interface, results, converted)
-            self._run(converted, results, arena)
+        results = self._of_objects(arguments, wanted, arena)
+        if results is None:
+            results = self._of_any(arguments, wanted, arena)
         if out is not None:
             return out
         if self._scalars:
             results = tuple([array[()] for array in results])
-        return results if len(results) != 1 else results[0]
+        return results[0] if self._is_single else results
 
-    def _new_results(self) -> tuple[AnyArray, ...]:
-        return tuple([np.empty(shape, dtype) for shape, dtype in self._results])
-
-    def _converted(self, arguments: Sequence[Any]) -> tuple[AnyArray, ...]:
-        return tuple(argument(tensor, given) for tensor, given in zip(self.interface.arguments, arguments, strict=True))
+    def _of_any(self, arguments: tuple[Any, ...], results: tuple[Any, ...] | None, arena: int) -> tuple[AnyArray, ...]:
+        """Results for arguments that are perhaps no arrays as they should be."""
+        given = bound(self.interface, arguments, {})
+        converted = tuple(argument(tensor, one) for tensor, one in zip(self.interface.arguments, given, strict=True))
+        if results is None:
+            results = tuple(np.empty(tensor.type.shape, tensor.type.numpy) for tensor in self.interface.results)
+        else:
+            check_outputs(self.interface, results, converted)
+        self._run(converted, results, arena)
+        return results
 
     def _run(self, arguments: Sequence[AnyArray], results: Sequence[AnyArray], arena: int) -> None:
         """Call the program with addresses, which takes longer to prepare."""
@@ -89,6 +92,5 @@ class Kernel:
         return int(address)
 
     @staticmethod
-    def _refuse(*addresses: int) -> int:
+    def _refuse(*arguments: object) -> None:
         """Stands for the function that takes arrays where it cannot read them."""
-        return 0

@@ -1,62 +1,60 @@
 """A native function that takes arrays of NumPy as they are: it checks them, finds their elements and calls the program.
 
-In Python, to ask for the address of an array's elements takes longer than a small program. So the function gets the
-addresses of two tuples of arrays, and reads what it needs from the objects, at the offsets that CPython and NumPy
-promise to extension modules: these have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...).
-`is_readable` tries the offsets on some arrays; where they are different, addresses are asked for one by one.
+Around a small program, Python takes longer for a call of `ctypes`, the address of an array's elements and a new array
+than the program itself. So CPython calls the native function as one of its own (`shine.llvm.builtins`), and it does the
+rest: it reads what it needs from the objects, at the offsets that CPython and NumPy promise to extension modules, which
+have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...), and NumPy's own function makes new arrays.
 """
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from shine.tensor.native.interface import Interface
+from shine.llvm.builtins import interpreter_function
+from shine.tensor.native.interface import Interface, Tensor
+from shine.tensor.native.object_layout import (
+    ALIGNED,
+    CONTIGUOUS,
+    COUNT,
+    DATA,
+    FLAGS,
+    HEAD,
+    ITEMS,
+    NEW_ARRAY,
+    RANK,
+    SIZES,
+    TYPE,
+    WORD,
+    WRITEABLE,
+    array_function,
+)
 
 SUFFIX = ".objects"
 """Follows the name of the program in the name of the function; no function in C has such a name."""
 
-DONE = -1
-"""What the function returns if it has computed the results; otherwise, the position of a tensor to look at."""
-
-_WORD = 8
-_HEAD = object.__basicsize__
-_ITEMS = tuple.__basicsize__
-
-# PyArrayObject_fields: data, nd, dimensions, strides, base, descr, flags (numpy/ndarraytypes.h).
-_DATA, _RANK, _SIZES, _TYPE, _FLAGS = (_HEAD + place * _WORD for place in (0, 1, 2, 5, 6))
-
-# NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-
 _CHECKED = f"""
-define internal ptr @"{SUFFIX}"(ptr %tuple, i64 %place, i64 %type, i32 %rank, ptr %sizes, i32 %wanted) nounwind {{
+define internal ptr @"{SUFFIX}.data"(ptr %array, i64 %type, i32 %rank, ptr %sizes, i32 %wanted) nounwind {{
 entry:
-  %slot = getelementptr ptr, ptr %tuple, i64 %place
-  %item = getelementptr i8, ptr %slot, i64 {_ITEMS}
-  %array = load ptr, ptr %item
-  %class_place = getelementptr i8, ptr %array, i64 {_HEAD - _WORD}
+  %class_place = getelementptr i8, ptr %array, i64 {HEAD - WORD}
   %class = load i64, ptr %class_place
   %is_array = icmp eq i64 %class, ARRAY
   br i1 %is_array, label %typed, label %no
 typed:
-  %type_place = getelementptr i8, ptr %array, i64 {_TYPE}
+  %type_place = getelementptr i8, ptr %array, i64 {TYPE}
   %found_type = load i64, ptr %type_place
   %has_type = icmp eq i64 %found_type, %type
-  %flags_place = getelementptr i8, ptr %array, i64 {_FLAGS}
+  %flags_place = getelementptr i8, ptr %array, i64 {FLAGS}
   %flags = load i32, ptr %flags_place
   %set = and i32 %flags, %wanted
   %has_flags = icmp eq i32 %set, %wanted
-  %rank_place = getelementptr i8, ptr %array, i64 {_RANK}
+  %rank_place = getelementptr i8, ptr %array, i64 {RANK}
   %found_rank = load i32, ptr %rank_place
   %has_rank = icmp eq i32 %found_rank, %rank
   %both = and i1 %has_type, %has_flags
   %all = and i1 %both, %has_rank
-  %sizes_place = getelementptr i8, ptr %array, i64 {_SIZES}
+  %sizes_place = getelementptr i8, ptr %array, i64 {SIZES}
   %found_sizes = load ptr, ptr %sizes_place
   br i1 %all, label %axes, label %no
 axes:
@@ -72,7 +70,7 @@ size:
   %same = icmp eq i64 %wanted_size, %found_size
   br i1 %same, label %axes, label %no
 yes:
-  %data_place = getelementptr i8, ptr %array, i64 {_DATA}
+  %data_place = getelementptr i8, ptr %array, i64 {DATA}
   %data = load ptr, ptr %data_place
   ret ptr %data
 no:
@@ -119,88 +117,128 @@ disjoint:
 found:
   ret i32 %i
 none:
-  ret i32 {DONE}
+  ret i32 -1
 }}
 """
-"""The first result that overlaps a tensor before it."""
+"""The first result that overlaps a tensor before it, or -1."""
 
 
 def objects_ir(interface: Interface) -> str:
-    """LLVM IR of ``int32_t NAME.objects(PyObject *arguments, PyObject *results, void *arena, int32_t check)``.
+    """LLVM IR of a function for `shine.llvm.builtins.builtin`: ``NAME.objects(arguments, results, arena)``.
 
-    The function takes the addresses of two tuples of arrays in this process. It returns `DONE`, or the position among
-    all tensors of one that is no array of NumPy, or has another type, shape or order of elements, or cannot be written;
-    if `check` is not 0, also of a result that overlaps another tensor.
+    In Python, it takes a tuple of arrays, a tuple of arrays for the results or None for new ones, and an address, and
+    returns the tuple of results. It returns None if the tuples have other lengths, or contain something that is no
+    array of NumPy, has another type, shape or order of elements, or cannot be written, or if a given result overlaps
+    another tensor. While the program runs, other threads of Python may run.
     """
     given, tensors = len(interface.arguments), interface.tensors
     constants = [_table("bytes", [tensor.type.bytes for tensor in tensors])]
-    lines = []
-    for place, tensor in enumerate(tensors):
-        is_result = place >= given
-        table, index = ("%results", place - given) if is_result else ("%arguments", place)
-        flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if is_result else 0)
-        constants.append(_table(f"sizes{place}", tensor.type.shape))
-        lines.append(
-            f'  %data{place} = call ptr @"{SUFFIX}"(ptr {table}, i64 {index}, i64 {id(tensor.type.numpy)}, '
-            f"i32 {tensor.type.rank}, ptr @.sizes{place}, i32 {flags})\n"
-            f"  %good{place} = icmp ne ptr %data{place}, null\n"
-            f"  br i1 %good{place}, label %kept{place}, label %bad{place}\n"
-            f"bad{place}:\n  ret i32 {place}\n"
-            f"kept{place}:\n"
-            f"  %slot{place} = getelementptr ptr, ptr %slots, i32 {place}\n"
-            f"  store ptr %data{place}, ptr %slot{place}\n"
-        )
+    constants += [_table(f"sizes{place}", tensor.type.shape) for place, tensor in enumerate(tensors)]
     body = f"""
-define i32 @"{interface.name}{SUFFIX}"(ptr %arguments, ptr %results, ptr %arena, i32 %check) nounwind {{
+define ptr @"{interface.name}{SUFFIX}"(ptr %self, ptr %given, i64 %count) nounwind {{
   %slots = alloca ptr, i32 {max(len(tensors), 1)}
-{"".join(lines)}  %checks = icmp ne i32 %check, 0
-  br i1 %checks, label %compare, label %run
-compare:
+  %arguments = load ptr, ptr %given
+  %results_place = getelementptr ptr, ptr %given, i32 1
+  %results = load ptr, ptr %results_place
+  %arena_place = getelementptr ptr, ptr %given, i32 2
+  %arena_object = load ptr, ptr %arena_place
+  %arena = call ptr {_known("PyLong_AsVoidPtr")}(ptr %arena_object)
+{_counted("arguments", given)}
+{_found("arguments", interface.arguments, 0)}
+  %is_new = icmp eq ptr %results, {_object(None)}
+  br i1 %is_new, label %make, label %take
+make:
+  %made = call ptr {_known("PyTuple_New")}(i64 {len(interface.results)})
+  %has_made = icmp ne ptr %made, null
+  br i1 %has_made, label %fill, label %failed
+fill:
+{_made(interface.results, given)}
+  br label %run
+take:
+{_counted("results", len(interface.results))}
+{_found("results", interface.results, given)}
   %overlap = call i32 @"{SUFFIX}.overlap"(ptr %slots, ptr @.bytes, i32 {given}, i32 {len(tensors)})
-  %apart = icmp eq i32 %overlap, {DONE}
-  br i1 %apart, label %run, label %stop
-stop:
-  ret i32 %overlap
+  %apart = icmp eq i32 %overlap, -1
+  br i1 %apart, label %keep, label %other
+keep:
+  call void {_known("Py_IncRef")}(ptr %results)
+  br label %run
 run:
-  %made = getelementptr ptr, ptr %slots, i32 {given}
-  call void @"{interface.name}"(ptr %slots, ptr %made, ptr %arena)
-  ret i32 {DONE}
+  %found = phi ptr [ %made, %filled ], [ %results, %keep ]
+  %thread = call ptr {_known("PyEval_SaveThread")}()
+  %targets = getelementptr ptr, ptr %slots, i32 {given}
+  call void @"{interface.name}"(ptr %slots, ptr %targets, ptr %arena)
+  call void {_known("PyEval_RestoreThread")}(ptr %thread)
+  ret ptr %found
+other:
+  call void {_known("Py_IncRef")}(ptr {_object(None)})
+  ret ptr {_object(None)}
+unmade:
+  call void {_known("Py_DecRef")}(ptr %made)
+  br label %failed
+failed:
+  ret ptr null
 }}
 """
     return "\n".join(constants) + _CHECKED.replace("ARRAY", str(id(np.ndarray))) + _OVERLAP + body
 
 
+def _counted(table: str, count: int) -> str:
+    """Code that goes to `other` unless a tuple has so many items."""
+    return f"""  %{table}_count_place = getelementptr i8, ptr %{table}, i64 {COUNT}
+  %{table}_count = load i64, ptr %{table}_count_place
+  %{table}_fit = icmp eq i64 %{table}_count, {count}
+  br i1 %{table}_fit, label %{table}_fitting, label %other
+{table}_fitting:"""
+
+
+def _found(table: str, tensors: Sequence[Tensor], first: int) -> str:
+    """Code that puts the addresses of the elements of a tuple's arrays into the slots, or goes to `other`."""
+    flags = CONTIGUOUS | ALIGNED | (WRITEABLE if first else 0)
+    lines = []
+    for place, tensor in enumerate(tensors, first):
+        lines.append(f"""  %item{place} = getelementptr i8, ptr %{table}, i64 {ITEMS + WORD * (place - first)}
+  %array{place} = load ptr, ptr %item{place}
+  %data{place} = call ptr @"{SUFFIX}.data"(ptr %array{place}, i64 {id(tensor.type.numpy)}, i32 {tensor.type.rank}, \
+ptr @.sizes{place}, i32 {flags})
+  %good{place} = icmp ne ptr %data{place}, null
+  br i1 %good{place}, label %kept{place}, label %other
+kept{place}:
+  %slot{place} = getelementptr ptr, ptr %slots, i32 {place}
+  store ptr %data{place}, ptr %slot{place}""")
+    return "\n".join(lines)
+
+
+def _made(tensors: Sequence[Tensor], first: int) -> str:
+    """Code that fills a tuple with new arrays and puts the addresses of their elements into the slots."""
+    lines = []
+    for place, tensor in enumerate(tensors, first):
+        # NumPy takes over a reference to the type.
+        lines.append(f"""  call void {_known("Py_IncRef")}(ptr {_object(tensor.type.numpy)})
+  %new{place} = call ptr inttoptr (i64 {array_function(NEW_ARRAY)} to ptr)(ptr {_object(np.ndarray)}, \
+ptr {_object(tensor.type.numpy)}, i32 {tensor.type.rank}, ptr @.sizes{place}, ptr null, ptr null, i32 0, ptr null)
+  %is_made{place} = icmp ne ptr %new{place}, null
+  br i1 %is_made{place}, label %put{place}, label %unmade
+put{place}:
+  %room{place} = getelementptr i8, ptr %made, i64 {ITEMS + WORD * (place - first)}
+  store ptr %new{place}, ptr %room{place}
+  %new_data_place{place} = getelementptr i8, ptr %new{place}, i64 {DATA}
+  %new_data{place} = load ptr, ptr %new_data_place{place}
+  %new_slot{place} = getelementptr ptr, ptr %slots, i32 {place}
+  store ptr %new_data{place}, ptr %new_slot{place}""")
+    return "\n".join([*lines, "  br label %filled", "filled:"])
+
+
+def _known(name: str) -> str:
+    """A function of CPython, as the IR of this process calls it."""
+    return f"inttoptr (i64 {interpreter_function(name)} to ptr)"
+
+
+def _object(value: object) -> str:
+    """An object that lives as long as the process."""
+    return f"inttoptr (i64 {id(value)} to ptr)"
+
+
 def _table(name: str, numbers: Sequence[int]) -> str:
     numbers = numbers or (0,)
     return f"@.{name} = private constant [{len(numbers)} x i64] [{', '.join(f'i64 {number}' for number in numbers)}]"
-
-
-@cache
-def is_readable() -> bool:
-    """Whether arrays in this process have their facts at the offsets above."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
-        return False
-    return all(_is_as_expected(np.zeros(shape, dtype)[::step]) for shape, dtype, step in _PROBES)
-
-
-_PROBES = (((2, 3, 5), np.float32, 1), ((7,), np.int64, 2), ((4, 1), np.bool_, 1))
-
-
-def _is_as_expected(array: np.ndarray) -> bool:
-    def word(offset: int, kind: type[ctypes.c_int64 | ctypes.c_int32] = ctypes.c_int64) -> int:
-        return int(kind.from_address(id(array) + offset).value)
-
-    facts = [word(_HEAD - _WORD) == id(type(array)), word(_DATA) == array.ctypes.data]
-    facts += [word(_RANK, ctypes.c_int32) == array.ndim, word(_TYPE) == id(array.dtype)]
-    if not all(facts):
-        return False
-    flags = word(_FLAGS, ctypes.c_int32)
-    sizes = tuple((ctypes.c_int64 * array.ndim).from_address(word(_SIZES)))
-    item = ctypes.c_int64.from_address(id(box := (array,)) + _ITEMS).value
-    return (
-        sizes == array.shape
-        and item == id(box[0])
-        and bool(flags & _CONTIGUOUS) == array.flags.c_contiguous
-        and bool(flags & _ALIGNED) == array.flags.aligned
-        and bool(flags & _WRITEABLE) == array.flags.writeable
-    )

@@ -5,6 +5,7 @@ from helpers.tensor_runs import assert_close, run
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
+from shine.tensor.loops.emission import emit
 from shine.tensor.loops.machine import Machine
 
 TINY = Machine(32, 16, True, (1 << 10, 1 << 12, 1 << 14))
@@ -80,3 +81,64 @@ def test_blocks_of_the_caches_change_no_bit():
     sizes = [(1 << 10, 1 << 12, 1 << 14), (1 << 20, 1 << 24, 1 << 26)]
     found = [run(module, given, Machine(32, 16, True, caches))[0][0] for caches in sizes]
     np.testing.assert_array_equal(found[0].view(np.int32), found[1].view(np.int32))
+
+
+def test_a_row_times_a_matrix_beyond_the_first_cache():
+    rng = np.random.default_rng(6)
+    tiny = (64, 1 << 12, 1 << 14)
+    machines = [Machine(16, 8, False, tiny), Machine(32, 16, True, tiny), Machine(64, 32, True, tiny)]
+    for number in range(8):
+        dtype, machine = ("f32", "f64")[number % 2], machines[number % 3]
+        k, n = (int(size) for size in rng.integers(9, 90, 2))
+        shapes = [(k,), (k, n)] if number % 4 == 0 else [(1, k), (k, n)] if number % 4 < 3 else [(3, 1, k), (3, k, n)]
+        x, w, bias = arrays(rng, {"f32": "float32", "f64": "float64"}[dtype], *shapes, (n,))
+        b = FunctionBuilder("main")
+        given, weights, shift = (b.parameter(f"x{i}", TensorType(dtype, a.shape)) for i, a in enumerate((x, w, bias)))
+        moved = b.add(b.dot(given, weights), shift)
+        module = Module("m", {"main": b.done(b.max(moved, b.like(moved, 0.0)))})
+        (found,), interface = run(module, [x, w, bias], machine)
+        exact = x.astype(float) @ w.astype(float) + bias
+        unit = (k + 1) * np.finfo(x.dtype).eps / 2
+        bound = unit / (1 - unit) * (abs(x).astype(float) @ abs(w) + abs(bias)) + 1e-15 * abs(exact)
+        assert (abs(found - np.maximum(exact, 0)) <= bound).all()
+        assert "terms at a time" in interface.report[0] or k <= machine.registers // 2
+
+
+def test_rows_times_matrices_add_in_the_same_order_at_any_place():
+    rng = np.random.default_rng(7)
+    x, w = arrays(rng, "float32", (1, 70), (70, 50))
+    machine = Machine(32, 16, True, (64, 1 << 12, 1 << 14))
+    (found,), _ = run(product("f32", (1, 70), (70, 50)), [x, w], machine)
+    (turned,), _ = run(product("f32", (1, 70), (70, 50)), [x, w[:, ::-1].copy()], machine)
+    np.testing.assert_array_equal(found, turned[:, ::-1])
+
+
+@pytest.mark.parametrize("machine", [Machine(16, 16), TINY, Machine(64, 32, True)])
+def test_constant_matrices_have_rows_of_whole_vectors(machine):
+    rng = np.random.default_rng(8)
+    w, v = rng.standard_normal((40, 47)).astype("float32"), rng.standard_normal((2, 47, 31)).astype("float32")
+    x = rng.standard_normal((2, 5, 40)).astype("float32")
+    b = FunctionBuilder("main")
+    given = b.parameter("x", TensorType("f32", x.shape))
+    module = Module("m", {"main": b.done(b.dot(b.dot(given, b.constant(w)), b.constant(v)))})
+    found, _ = run(module, [x], machine)
+    assert_close(found, [x @ w @ v])
+    ir, _ = emit(module, machine)
+    assert all(f"[{4 * rows * 16 * columns} x i8]" in ir for rows, columns in ((40, 3), (94, 2)))
+
+
+def test_constant_matrices_that_others_read_stay_as_they_are():
+    rng = np.random.default_rng(9)
+    w, x = rng.standard_normal((47, 47)).astype("float32"), rng.standard_normal((5, 47)).astype("float32")
+    uses = [
+        (lambda: weights, w),
+        (lambda: b.dot(weights, b.transpose(given, permutation=(1, 0))), w @ x.T),
+        (lambda: b.dot(given, b.transpose(weights, permutation=(1, 0))), x @ w.T),
+        (lambda: b.slice(weights, start=(1, 1), stop=(3, 3), step=(1, 1)), w[1:3, 1:3]),
+    ]
+    for use, wanted in uses:
+        b = FunctionBuilder("main")
+        given, weights = b.parameter("x", TensorType("f32", x.shape)), b.constant(w)
+        module = Module("m", {"main": b.done(b.dot(given, weights), use())})
+        found, _ = run(module, [x])
+        assert_close(found, [x @ w, wanted])

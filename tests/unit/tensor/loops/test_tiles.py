@@ -13,7 +13,7 @@ def test_accumulators_and_operands_fit_into_the_registers(machine, size):
         tiles = tiles_of(machine, 4, m, size, size, True)
         # The operand of a single row is read by the multiply-add itself, or goes through one register.
         operands = 1 + (tiles.vectors if tiles.rows > 1 else 1)
-        assert tiles.rows * tiles.vectors + operands <= machine.registers
+        assert tiles.rows * tiles.vectors + operands + tiles.terms <= machine.registers
         assert tiles.rows <= m
         assert tiles.width <= machine.lanes(4)
 

@@ -93,3 +93,29 @@ done:
 """
     interface = Interface("copy", (Tensor("x", "x", kind),), (Tensor("y", "y", kind),), 0)
     return TensorCode("copy", lambda _: Lowered(lowered, interface), target_of())
+
+
+def waiting(turns: int) -> TensorCode:
+    """A function that reads its argument until it is not 0, at most so many times, and returns what it has read."""
+    lowered = f"""
+define void @"waiting"(ptr %arguments, ptr %results, ptr %arena) {{
+entry:
+  %x = load ptr, ptr %arguments
+  %y = load ptr, ptr %results
+  br label %turn
+turn:
+  %n = phi i64 [{turns}, %entry], [%next, %turn]
+  %value = load volatile i64, ptr %x
+  %next = sub i64 %n, 1
+  %is_late = icmp eq i64 %next, 0
+  %is_set = icmp ne i64 %value, 0
+  %is_done = or i1 %is_late, %is_set
+  br i1 %is_done, label %done, label %turn
+done:
+  store i64 %value, ptr %y
+  ret void
+}}
+"""
+    kind = TensorType("i64", (1,))
+    interface = Interface("waiting", (Tensor("x", "x", kind),), (Tensor("y", "y", kind),), 0)
+    return TensorCode("waiting", lambda _: Lowered(lowered, interface), target_of())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from unit.tensor.native.programs import copy, idle, matmul
+from unit.tensor.native.programs import copy, idle, matmul, waiting
 
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native import kernel as kernel_module
 from shine.tensor.native.arrays import argument
 from shine.tensor.native.interface import Tensor
 from shine.tensor.native.kernel import Kernel
-from shine.tensor.native.objects import is_readable
+from shine.tensor.native.object_layout import is_readable
 
 X = np.arange(1, 7, dtype="float32").reshape(2, 3)
 Y = np.arange(7, 13, dtype="float32").reshape(3, 2)
@@ -151,6 +153,45 @@ def test_contiguous_arguments_are_not_copied():
 def test_arrays_as_they_should_be_take_the_quick_way(monkeypatch):
     monkeypatch.setattr(kernel_module, "argument", None)
     assert call(Kernel(matmul()), X, Y).tolist() == PRODUCT
+
+
+def test_other_threads_run_during_a_call():
+    kernel, flag = Kernel(waiting(10**10)), np.zeros(1, "int64")
+    thread = threading.Timer(0.02, lambda: flag.__setitem__(0, 1))
+    thread.start()
+    assert call(kernel, flag).tolist() == [1]
+    thread.join()
+
+
+def test_calls_leave_no_references(product):
+    def refused(*arguments):
+        with pytest.raises((TypeError, ValueError)):
+            call(product, *arguments)
+
+    things = [X, Y, X.dtype, None, out := np.zeros((2, 2), "float32")]
+    calls = [
+        lambda: call(product, X, Y),
+        lambda: call(product, X, Y, out=out),
+        lambda: call(product, X, Y.tolist()),
+        lambda: refused(X, X),
+        lambda: refused(X),
+    ]
+    for each in calls:
+        each()
+        before = [sys.getrefcount(thing) for thing in things]
+        for _ in range(50):
+            each()
+        assert all(sys.getrefcount(thing) < count + 25 for thing, count in zip(things, before, strict=True))
+
+
+def test_results_without_room_are_an_error():
+    small, huge = TensorType("f32", (2,)), TensorType("f64", (1 << 40, 1 << 8))
+    kernel = Kernel(idle((), (Tensor("a", "a", small), Tensor("b", "b", huge))))
+    before = sys.getrefcount(np.dtype("float32"))
+    for _ in range(50):
+        with pytest.raises(MemoryError):
+            call(kernel)
+    assert sys.getrefcount(np.dtype("float32")) < before + 25
 
 
 def test_threads_do_not_disturb_each_other(product):

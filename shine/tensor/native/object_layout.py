@@ -1,0 +1,89 @@
+"""Where CPython and NumPy keep the facts about tuples and arrays, and where the function is that makes arrays.
+
+`is_readable` tries all that on some arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+
+WORD = 8
+HEAD = object.__basicsize__
+ITEMS = tuple.__basicsize__
+COUNT = ITEMS - WORD
+
+# PyArrayObject_fields: data, nd, dimensions, strides, base, descr, flags (numpy/ndarraytypes.h).
+DATA, RANK, SIZES, TYPE, FLAGS = (HEAD + place * WORD for place in (0, 1, 2, 5, 6))
+
+# NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE.
+CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+NEW_ARRAY = 94
+"""Place of PyArray_NewFromDescr in NumPy's table of functions (numpy/__multiarray_api.h)."""
+
+
+def array_function(place: int) -> int:
+    """The address of a function of NumPy's C API: it is where `import_array` of an extension module finds it."""
+    newer = int(np.__version__.partition(".")[0]) >= 2
+    module = import_module("numpy._core._multiarray_umath" if newer else "numpy.core._multiarray_umath")
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = pointer(module._ARRAY_API, None)
+    return ctypes.c_void_p.from_address(table + place * WORD).value or 0
+
+
+@cache
+def is_readable() -> bool:
+    """Whether arrays in this process have their facts at the offsets above, and NumPy's function makes such arrays."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != WORD:
+        return False
+    arrays = [np.zeros(shape, dtype)[::step] for shape, dtype, step in _PROBES]
+    return all(_is_as_expected(array) and _is_made_alike(array) for array in arrays)
+
+
+_PROBES = (((2, 3, 5), np.float32, 1), ((7,), np.int64, 2), ((4, 1), np.bool_, 1))
+
+
+def _is_as_expected(array: np.ndarray) -> bool:
+    def word(offset: int, kind: type[ctypes.c_int64 | ctypes.c_int32] = ctypes.c_int64) -> int:
+        return int(kind.from_address(id(array) + offset).value)
+
+    facts = [word(HEAD - WORD) == id(type(array)), word(DATA) == array.ctypes.data]
+    facts += [word(RANK, ctypes.c_int32) == array.ndim, word(TYPE) == id(array.dtype)]
+    if not all(facts):
+        return False
+    flags = word(FLAGS, ctypes.c_int32)
+    sizes = tuple((ctypes.c_int64 * array.ndim).from_address(word(SIZES)))
+    item = ctypes.c_int64.from_address(id(box := (array,)) + ITEMS).value
+    count = ctypes.c_int64.from_address(id(box) + COUNT).value
+    return (
+        sizes == array.shape
+        and (item, count) == (id(box[0]), 1)
+        and bool(flags & CONTIGUOUS) == array.flags.c_contiguous
+        and bool(flags & ALIGNED) == array.flags.aligned
+        and bool(flags & WRITEABLE) == array.flags.writeable
+    )
+
+
+def _is_made_alike(array: np.ndarray) -> bool:
+    """Whether NumPy's function makes an array of the same type and shape."""
+    pointer, count, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object
+    make = ctypes.PYFUNCTYPE(kind, kind, pointer, count, pointer, pointer, pointer, count, pointer)(
+        array_function(NEW_ARRAY)
+    )
+    ctypes.PYFUNCTYPE(None, kind)(("Py_IncRef", ctypes.pythonapi))(array.dtype)
+    sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
+    made = make(type(array), id(array.dtype), array.ndim, ctypes.addressof(sizes), None, None, 0, None)
+    return (
+        type(made) is np.ndarray
+        and (made.dtype, made.shape) == (array.dtype, array.shape)
+        and made.flags.c_contiguous
+        and made.flags.writeable
+        and made.flags.owndata
+    )
