@@ -313,8 +313,8 @@ class CompiledObjective:
             if not is_same and np.isfinite(values).all():
                 raise ValueError(
                     f"the function that is registered as 'evaluate' computes {value_text(given)} for an individual, "
-                    f"and the objective {value_text(own)}; give the objective the same function, or evaluate=function for "
-                    "the one that it replaces, or check=False"
+                    f"and the objective {value_text(own)}; give the objective the same function, or evaluate=function "
+                    "for the one that it replaces, or check=False"
                 )
 
     def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:

@@ -50,7 +50,8 @@ def _check(expression: ast.expr, symbols: dict[str, int], lengths: Mapping[str, 
                 at = f" at {', '.join(f'{name} = {value}' for name, value in where.items())}" if where else ""
                 raise IndexError(
                     f"{array_source(node)} is element {index}{at}, but {node.vector} has {length} elements; "
-                    "every index must be in range, in both sides of a conditional expression too: change the range, or the index"
+                    "every index must be in range, in both sides of a conditional expression too: change the range, or "
+                    "the index"
                 )
     for reduction in reductions:
         values = loop_values(reduction, symbols)

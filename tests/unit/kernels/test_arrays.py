@@ -17,8 +17,8 @@ from tests.helpers.array_formulas import Formulas, by_python
 
 EXPRESSIBLE = [
     "sphere", "cigar", "plane", "rosenbrock", "h1", "ackley", "bohachevsky", "griewank", "rastrigin",
-    "rastrigin_scaled", "rastrigin_skew", "schaffer", "schwefel", "himmelblau", "kursawe", "schaffer_mo", "zdt1", "zdt2", "zdt3", "zdt4",
-    "zdt6", "fonseca", "poloni",
+    "rastrigin_scaled", "rastrigin_skew", "schaffer", "schwefel", "himmelblau", "kursawe", "schaffer_mo", "zdt1",
+    "zdt2", "zdt3", "zdt4", "zdt6", "fonseca", "poloni",
 ]  # fmt: skip
 
 
