@@ -8,6 +8,7 @@ report.png is a photograph of a report, and live.png of a live page.
 from __future__ import annotations
 
 import argparse
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -146,9 +147,40 @@ def quantile() -> Any:
     return ax
 
 
+def arrays() -> Any:
+    """Rastrigin's function of two variables, and the individuals of three generations of the page on array functions."""
+    from deap import algorithms, base, creator, tools
+
+    import shine.deap
+
+    text = "10*n + sum(v*v - 10*cos(2*pi*v) for v in x)"
+    creator.create("LeastOfPicture", base.Fitness, weights=(-1.0,))
+    creator.create("PairOfPicture", list, fitness=creator.LeastOfPicture)
+    random.seed(3)
+    toolbox, objective = base.Toolbox(), shine.deap.CompiledObjective(text)
+    toolbox.register("mate", tools.cxOnePoint)
+    toolbox.register("mutate", tools.mutGaussian, mu=0.0, sigma=0.3, indpb=0.5)
+    toolbox.register("select", tools.selTournament, tournsize=3)
+    toolbox.register("evaluate", objective)
+    toolbox.register("map", objective.map)
+    individuals = [creator.PairOfPicture(random.uniform(-5.12, 5.12) for _ in range(2)) for _ in range(60)]
+    along = np.linspace(-5.12, 5.12, 161)
+    grid = np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
+    heights = shine.jit(text)(grid).reshape(161, 161)
+    figure, parts = pyplot.subplots(1, 3, figsize=(9, 3.1), layout="constrained", sharey=True)
+    for ax, generation, following in zip(parts, (0, 5, 40), (5, 35, 0), strict=True):
+        ax.imshow(heights, extent=(-5.12, 5.12, -5.12, 5.12), origin="lower", cmap="Greys_r")
+        ax.plot(*zip(*individuals, strict=True), "o", color="#b04a00", markersize=4)
+        best = min(map(objective, individuals))[0]
+        ax.set(title=f"generation {generation}, best {best:.2g}", xlabel="x[0]")
+        individuals, _ = algorithms.eaSimple(individuals, toolbox, 0.5, 0.3, following, verbose=False)
+    parts[0].set_ylabel("x[1]")
+    return parts[0]
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     each.__name__: each
-    for each in (front, fit, residuals, dependence, band, calibration, extrapolation, quantile, templates)
+    for each in (front, fit, residuals, dependence, band, calibration, extrapolation, quantile, templates, arrays)
 }
 
 

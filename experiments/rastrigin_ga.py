@@ -1,6 +1,7 @@
 """What the compiled objective saves a genetic algorithm of DEAP with real numbers, and whether the run stays the same.
 
-    python experiments/rastrigin_ga.py [--generations 10000] [--population 300] [--variables 40] [--seed 1] [--repeats 60]
+    python experiments/rastrigin_ga.py [--generations 10000] [--population 300] [--variables 40] [--seed 1]
+                                       [--repeats 60]
 
 Rastrigin's function of 40 variables; one-point crossover (0.5), Gaussian mutation (0.2, each gene with probability
 0.05), tournaments of 3, `algorithms.eaSimple`. The same seed for three runs, which differ in two lines only, those that
@@ -15,8 +16,8 @@ the bit. Python's own cosine rounds differently, so that its run may part from t
 
 Times are of the processor: the machine may be shared. Evaluation is what `toolbox.map(toolbox.evaluate, ...)` takes,
 lists of floats in and tuples out, summed up in each run. As runs are minutes apart, the ratio of evaluation is also
-measured on one population, alternately, `--repeats` times (medians). There the interpreter evaluates one individual after
-the other, too, as DEAP calls it without `map`.
+measured on one population, alternately, `--repeats` times (medians). There the interpreter evaluates one individual
+after the other, too, as DEAP calls it without `map`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lists of lists of floats -> a matrix, by a native function that reads the objects.
 
-Python's own ways take twenty times as long as compiled code needs for the arithmetic. The function reads lists and floats
-at the offsets that CPython promises to extension modules, which have them compiled in (`PyList_GET_ITEM`,
+Python's own ways take several times as long as compiled code needs for the arithmetic. The function reads lists and
+floats at the offsets that CPython promises to extension modules, which have them compiled in (`PyList_GET_ITEM`,
 `PyFloat_AS_DOUBLE`). It holds the interpreter's lock, so no list changes while it is read.
 """
 
@@ -135,4 +135,3 @@ def _items_of_next(
 def _field(builder: ir.IRBuilder, address: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
     place = element_pointer(builder, address, ir.Constant(I64, offset), _BYTE)
     return load(builder, place, _ZERO, kind, kind, _WORD)
-

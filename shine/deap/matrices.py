@@ -47,7 +47,8 @@ def matrix_of(individuals: list[Any], length: int) -> AnyArray:
         for place, value in enumerate(individual):
             if not isinstance(value, Real):
                 raise TypeError(
-                    f"element {place} of individual {position} is {value_text(value)}; individuals are sequences of numbers"
+                    f"element {place} of individual {position} is {value_text(value)}; "
+                    "individuals are sequences of numbers"
                 )
     try:
         numbers = np.fromiter(chain.from_iterable(individuals), np.float64, len(individuals) * length)

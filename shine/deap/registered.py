@@ -1,4 +1,4 @@
-"""What DEAP's algorithms pass to `toolbox.map`: functions that stand for an evaluation, and individuals with weights."""
+"""What DEAP's algorithms pass to `toolbox.map`: functions that stand for an evaluation, individuals with weights."""
 
 from __future__ import annotations
 

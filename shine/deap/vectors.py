@@ -60,8 +60,8 @@ class _Room:
 class CompiledObjective:
     """Evaluates individuals that are vectors of numbers: an objective function of a DEAP script as native code.
 
-    ``toolbox.register("evaluate", objective)`` and ``toolbox.register("map", objective.map)`` make DEAP's algorithms use
-    it, a generation in one call.
+    ``toolbox.register("evaluate", objective)`` and ``toolbox.register("map", objective.map)`` make DEAP's algorithms
+    use it, a generation in one call.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class CompiledObjective:
         Whether `map` calls the function it replaces for up to three individuals of the first population, to check that
         it computes the same fitness.
     failed : float or sequence of float, optional
-        The fitness of an individual of which a value is not finite, or each of its values. By default inf, or -inf for a
-        value that the individual's fitness maximizes.
+        The fitness of an individual of which a value is not finite, or each of its values. By default inf, or -inf for
+        a value that the individual's fitness maximizes.
 
     Attributes
     ----------
@@ -131,8 +131,8 @@ class CompiledObjective:
         formula = array_formula(source)
         if formula is None:
             raise UnsupportedSyntaxError(
-                "the objective has no vector that can be read; use the individual as one: sum(v*v for v in x), x[0]. "
-                "A function without a file can be given as text"
+                "the objective has no vector that can be read: write elements and reductions of the individual, x[0] "
+                "and sum(v*v for v in x), instead of loops; a function without a file can be given as text"
             )
         if tier not in TIERS:
             raise ValueError(f"unknown tier {value_text(tier)}; use one of {', '.join(TIERS)}")
@@ -312,9 +312,9 @@ class CompiledObjective:
             is_same = len(values) == len(own) and np.allclose(values, own, rtol=near, atol=near, equal_nan=True)
             if not is_same and np.isfinite(values).all():
                 raise ValueError(
-                    f"the function that is registered as 'evaluate' computes {value_text(given)} for an individual, and "
-                    f"the objective {value_text(own)}; give the objective the same function, or evaluate=function for "
-                    "the one that it replaces, or check=False"
+                    f"the function that is registered as 'evaluate' computes {value_text(given)} for an individual, "
+                    f"and the objective {value_text(own)}; give the objective the same function, or evaluate=function "
+                    "for the one that it replaces, or check=False"
                 )
 
     def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:

@@ -61,8 +61,8 @@ class ArrayKernel:
 
     Notes
     -----
-    Sums and products begin with 0 and 1 and take the terms one after the other, in the order of the index; `min` and `max`
-    are NaN if a term is. An individual has the same bits alone and in a batch, and in Shine's interpreter.
+    Sums and products begin with 0 and 1 and take the terms one after the other, in the order of the index; `min` and
+    `max` are NaN if a term is. An individual has the same bits alone and in a batch, and in Shine's interpreter.
     """
 
     def __init__(self, formula: ArrayFormula, dtype: str = "float64", opt_level: str | int = "O2") -> None:
@@ -182,14 +182,18 @@ class ArrayKernel:
         given |= named
         missing = [name for name in self.parameters if name not in given]
         if len(arguments) > len(self.parameters) or unexpected or missing:
-            problem = f"unexpected {unexpected[0]!r}" if unexpected else f"missing {missing[0]!r}" if missing else "too many"
+            problem = (
+                f"unexpected {unexpected[0]!r}" if unexpected else f"missing {missing[0]!r}" if missing else "too many"
+            )
             raise TypeError(f"the formula takes ({', '.join(self.parameters)}): {problem}")
         return given
 
     def _array(self, name: str, value: ArrayLike) -> AnyArray:
         """An argument as an array of `dtype`, with the axes that it may have."""
         axes = 1 + (name in self.vectors)
-        wanted = f"shape ({'length,' if axes == 2 else ''}) or ({'individuals, length' if axes == 2 else 'individuals,'})"
+        wanted = (
+            f"shape ({'length,' if axes == 2 else ''}) or ({'individuals, length' if axes == 2 else 'individuals,'})"
+        )
         try:
             array = np.asarray(value)
         except ValueError:

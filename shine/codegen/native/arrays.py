@@ -133,8 +133,8 @@ class _ArrayJit(AstJit):
 def _copy_function(module: ir.Module, numbers: Numbers) -> ir.Function:
     """Internal function: the elements of a block, those of one index side by side.
 
-    ``void copy(target, source, stride, count, first, rows)`` copies `count` elements of the individuals from `first` on;
-    lanes after the last individual repeat it.
+    ``void copy(target, source, stride, count, first, rows)`` copies `count` elements of the individuals from
+    `first` on; lanes after the last individual repeat it.
     """
     labels = ("target", "source", "stride", "count", "first", "rows")
     function = declare(module, f"shine.block.{numbers.dtype}", ir.VoidType(), [POINTER, POINTER, *[I64] * 4], labels)

@@ -1,7 +1,7 @@
 """Whether the indices of an array formula fit the lengths of its vectors: once a call, before any loop runs.
 
-All indices and bounds are linear in the loop variables, so an index is in range for all values of a variable if it is for
-the first and the last one. Only variables that bounds of inner loops depend on have to run through all values.
+All indices and bounds are linear in the loop variables, so an index is in range for all values of a variable if it is
+for the first and the last one. Only variables that bounds of inner loops depend on have to run through all values.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def _check(expression: ast.expr, symbols: dict[str, int], lengths: Mapping[str, 
                 where = {name: value for name, value in symbols.items() if not name.startswith("len(")}
                 at = f" at {', '.join(f'{name} = {value}' for name, value in where.items())}" if where else ""
                 raise IndexError(
-                    f"{array_source(node)} is element {index}{at}, but {node.vector} has {length} elements; every index "
-                    "must be in range, in both sides of a conditional expression too: change the range, or the index"
+                    f"{array_source(node)} is element {index}{at}, but {node.vector} has {length} elements; "
+                    "every index must be in range, in both sides of a conditional expression too: change the range, or "
+                    "the index"
                 )
     for reduction in reductions:
         values = loop_values(reduction, symbols)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from shine.lang.arrays.affine import Affine
 from shine.lang.lazy import cached_property
@@ -31,6 +32,9 @@ class Element(ast.expr):
     _fields = ("vector", "index")
     vector: str
     index: Affine
+    if TYPE_CHECKING:
+
+        def __init__(self, *, vector: str, index: Affine) -> None: ...
 
 
 class Whole(ast.expr):
@@ -43,6 +47,9 @@ class Whole(ast.expr):
 
     _fields = ("number",)
     number: Affine
+    if TYPE_CHECKING:
+
+        def __init__(self, *, number: Affine) -> None: ...
 
 
 class Reduction(ast.expr):
@@ -72,6 +79,19 @@ class Reduction(ast.expr):
     step: int
     nonempty: bool
     body: ast.expr
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            kind: str,
+            index: str,
+            start: Affine,
+            stops: tuple[Affine, ...],
+            step: int,
+            nonempty: bool,
+            body: ast.expr,
+        ) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)

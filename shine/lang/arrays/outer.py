@@ -22,7 +22,10 @@ _REDUCTIONS: Mapping[int, str] = {
     id(math.prod): "prod",
     id(np.prod): "prod",
     id(np.sum): "sum",
-    **{id(getattr(builtins, name)): name for name in ("sum", "min", "max", "len", "range", "zip", "enumerate", "reversed")},
+    **{
+        id(getattr(builtins, name)): name
+        for name in ("sum", "min", "max", "len", "range", "zip", "enumerate", "reversed")
+    },
 }
 """Functions of vectors by identity; their words in the language."""
 

@@ -36,8 +36,8 @@ def array_formula(
         An expression, the text of a function definition, a Python function, a lambda too, or the syntax tree of one.
         A function may return a tuple. Its outer names stand for their numbers and functions.
     parameters : sequence of str, optional
-        Names of the arguments in calling order. By default those of the function; of an expression, the vectors and then
-        the numbers, each in natural order.
+        Names of the arguments in calling order. By default those of the function; of an expression, the vectors and
+        then the numbers, each in natural order.
     primitives : mapping of str to Primitive
         The functions that it may call.
 
@@ -72,6 +72,7 @@ def array_formula(
         node = {ast.Module: lambda each: each.body[0], ast.Expression: lambda each: each.body}.get(
             type(node), lambda each: each.value
         )(node)
+    node = Texts().visit(node)
     if not is_array_syntax(node):
         return None
     try:
@@ -85,9 +86,12 @@ def array_formula(
 def is_array_syntax(node: ast.AST) -> bool:
     """Whether a syntax tree has anything that only array formulas have."""
     return any(
-        isinstance(part, ast.Subscript | ast.GeneratorExp | ast.ListComp) or _called(part) in ("len", *REDUCTIONS[:2])
+        isinstance(part, ast.Subscript | ast.GeneratorExp | ast.ListComp)
+        or _called(part) in ("len", "sum", "prod", "reduce")
         for part in ast.walk(node)
-    ) or any(_called(part) in REDUCTIONS and len(part.args) == 1 for part in ast.walk(node) if isinstance(part, ast.Call))
+    ) or any(
+        _called(part) in REDUCTIONS and len(part.args) == 1 for part in ast.walk(node) if isinstance(part, ast.Call)
+    )
 
 
 def _called(node: ast.AST) -> str:
@@ -100,7 +104,7 @@ def _verified(
     parameters: Sequence[str] | None,
     primitives: Mapping[str, Primitive],
 ) -> ArrayFormula:
-    node = bare_names(Texts().visit(node))
+    node = bare_names(node)
     if isinstance(node, ast.Lambda):
         node = _definition(node)
     if function is not None:
@@ -185,13 +189,17 @@ def _of_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> 
     for part in ast.walk(node):
         if isinstance(part, ast.For | ast.While):
             loop = "for" if isinstance(part, ast.For) else "while"
-            reject(f"a loop with '{loop}' is not part of the language; write sum(x[i]*x[i] for i in range(len(x)))", part)
+            reject(
+                f"a loop with '{loop}' is not part of the language; write sum(x[i]*x[i] for i in range(len(x)))", part
+            )
     parameters = parameters_of(node)
     vectors = set(_vectors(node)) & set(parameters)
     verifier = _ArrayFunctionVerifier(primitives, parameters, vectors, _identifiers(node))
     tree: Tree = verifier.verify(check_name(node.name, node), node.body)
     results = tuple(_results(tree.result, node))
-    return ArrayFormula(tuple(parameters), _in_order(parameters, vectors), results, tree.assignments, tree.name, primitives)
+    return ArrayFormula(
+        tuple(parameters), _in_order(parameters, vectors), results, tree.assignments, tree.name, primitives
+    )
 
 
 def _results(result: ast.expr, node: ast.AST) -> list[ast.expr]:

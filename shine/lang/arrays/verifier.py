@@ -234,7 +234,7 @@ class ArrayVerifier(ExpressionVerifier):
         match target, item:
             case ast.Name(id=name), ast.expr():
                 self._items[check_name(name, target)] = item
-            case (ast.Tuple(elts=targets) | ast.List(elts=targets)), tuple() if len(targets) == len(item):
+            case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), tuple()) if len(targets) == len(item):
                 for each, part in zip(targets, item, strict=True):
                     self._bind(each, part)
             case _:
