@@ -39,6 +39,11 @@ from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.native.function import TensorFunction
 
 SIZES = (8, 16, 32, 64, 256, 512, 1024)
+LAYERS = [
+    *((1, 256, 256), (1, 1000, 100), (1, 1024, 1024), (1, 4096, 1024)),
+    *((m, 784, 128) for m in (1, 2, 4, 8, 16, 64)),
+    *((64, 784, 100), (64, 784, 300)),
+]
 SECONDS = 0.05
 """Length of a measurement, about."""
 
@@ -221,10 +226,11 @@ def session(
 ) -> tuple[Callable[[], np.ndarray], Call]:
     """A call of ONNX Runtime on one thread, and one whose arrays were bound before."""
     import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper, numpy_helper
 
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, y)]
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    inputs = [helper.make_tensor_value_info("x", kind, x.shape)]
+    outputs = [helper.make_tensor_value_info("y", kind, y)]
     data = [numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in weights.items()]
     model = helper.make_model(
         helper.make_graph(nodes, "g", inputs, outputs, data), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
@@ -232,7 +238,7 @@ def session(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     made = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    binding, result, feeds = made.io_binding(), np.zeros(y, np.float32), {"x": x}
+    binding, result, feeds = made.io_binding(), np.zeros(y, x.dtype), {"x": x}
     binding.bind_cpu_input("x", x)
     binding.bind_output("y", "cpu", 0, result.dtype, result.shape, result.ctypes.data)
     return lambda: made.run(None, feeds)[0], lambda kept=result: made.run_with_iobinding(binding)
@@ -319,10 +325,35 @@ def perceptrons() -> None:
         said(f"784-128-10, batch {batch}", module, x, {"ONNX Runtime": run, "bound": bound, "jax.jit": compiled}, run())
 
 
+def layers() -> None:
+    """Products with constant matrices, beside ONNX Runtime and NumPy's OpenBLAS."""
+    from onnx import helper
+
+    rng = np.random.default_rng(0)
+    for dtype, kind in (("f32", np.float32), ("f64", np.float64)):
+        for m, k, n in LAYERS:
+            w, x = (rng.standard_normal(shape).astype(kind) / 16 for shape in ((k, n), (m, k)))
+            run, bound = session([helper.make_node("MatMul", ["x", "w"], ["y"])], x, (m, n), {"w": w})
+            result = run()
+
+            def multiplied(x: np.ndarray = x, w: np.ndarray = w, to: np.ndarray = result) -> Any:
+                return np.dot(x, w, out=to)
+
+            module = module_of(lambda b, x, w=w: b.dot(x, b.constant(w)), TensorType(dtype, x.shape))
+            said(
+                f"{dtype}, {m} x {k} x {n}",
+                module,
+                x,
+                {"ONNX Runtime": run, "bound": bound, "NumPy": multiplied},
+                x @ w,
+            )
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "products": lambda: products(SIZES),
     "convolutions": convolutions,
     "perceptrons": perceptrons,
+    "layers": layers,
 }
 
 
