@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from shine.llvm import Engine
+from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
-from shine.tensor.native.interface import ALIGNMENT
 from shine.tensor.native.objects import DONE, SUFFIX, is_readable, objects_ir
 from shine.typing import AnyArray
 
