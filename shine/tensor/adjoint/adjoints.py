@@ -66,7 +66,7 @@ class _Transform:
         here = {value: b.parameter(value.name, value.type) for value in function.parameters}
         seeds = self._seeds()
         varying = {function.parameters[i] for i in declared.wrt}
-        done: list[tuple[Instruction, tuple[bool, ...]]] = []
+        done: list[tuple[Instruction, Instruction, tuple[bool, ...]]] = []
         for instruction in function.body:
             wanted = tuple(v in varying and v.type.dtype in FLOATS for v in instruction.operands)
             if any(wanted):
@@ -74,16 +74,15 @@ class _Transform:
             operands = tuple(here[v] for v in instruction.operands)
             results = b.emit(instruction.operation, operands, **instruction.attributes)
             here.update(zip(instruction.results, results, strict=True))
-            done.append((replace(instruction, operands=operands, results=results), wanted))
+            done.append((instruction, replace(instruction, operands=operands, results=results), wanted))
         for result, seed in zip(function.results, seeds, strict=True):
             if result in varying and result.type.dtype in FLOATS:
                 self._add(here[result], seed)
-        for instruction, wanted in reversed(done):
+        for original, instruction, wanted in reversed(done):
             cotangents = tuple(self.adjoints.pop(result, None) for result in instruction.results)
             if any(wanted) and any(cotangent is not None for cotangent in cotangents):
-                for operand, is_wanted, found in zip(
-                    instruction.operands, wanted, self._adjoint(Step(b, instruction, cotangents, wanted)), strict=True
-                ):
+                contributions = self._adjoint(Step(b, instruction, cotangents, wanted), original)
+                for operand, is_wanted, found in zip(instruction.operands, wanted, contributions, strict=True):
                     if is_wanted and found is not None:
                         self._add(operand, found)
         wrt = [here[function.parameters[i]] for i in declared.wrt]
@@ -108,11 +107,11 @@ class _Transform:
         before = self.adjoints.get(value)
         self.adjoints[value] = contribution if before is None else self.b.add(before, contribution)
 
-    def _adjoint(self, step: Step) -> Sequence[Value | None]:
+    def _adjoint(self, step: Step, original: Instruction) -> Sequence[Value | None]:
         name = step.instruction.operation
         if name == "while":
             raise FormError(
-                f"@{self.declared.of}, {step.instruction.results[0]}: a loop has no gradient, because the number of "
+                f"@{self.declared.of}, {original.results[0]}: a loop has no gradient, because the number of "
                 "its rounds is not known; write the rounds out, or keep the loop apart from what is differentiated"
             )
         if name == "call":

@@ -29,6 +29,10 @@ class Value:
     name: str
     type: TensorType
 
+    def __hash__(self) -> int:
+        # Passes look values up all the time; Python remembers the hash of a string.
+        return hash(self.name)
+
     def __str__(self) -> str:
         return f"%{self.name}"
 

@@ -10,7 +10,7 @@ from shine.errors import FormError
 from shine.tensor.form.module import Function, Value
 
 ALIGNMENT = 64
-"""Each buffer starts at a multiple of these bytes: a line of the cache, and the widest vector."""
+"""The arena and each buffer in it start at a multiple of these bytes: a line of the cache, and the widest vector."""
 
 Kind = Literal["parameter", "result", "data", "arena"]
 

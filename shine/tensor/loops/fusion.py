@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -192,30 +192,42 @@ def _needed(placed: Placement, nest: Nest) -> set[Value]:
 
 def _with_epilogues(placed: Placement, nests: list[Nest]) -> list[Nest]:
     """Products that store, instead of their sums, the elementwise chains that follow."""
-    for product in [nest for nest in nests if nest.kind in PRODUCTS]:
-        assert product.maker is not None
-        made, at = product.maker.result, nests.index(product)
-        known = {value for nest in nests[:at] for value in nest.written}
-        for nest in nests[at + 1 :]:
-            if nest.kind != "loops" or nest.reductions or nest.shape != product.shape or len(nest.stores) != 1:
-                continue
-            (root,) = nest.stores
-            if not root.is_computed or root.value.type.dtype != made.type.dtype:
-                continue
-            own = {store.value for store in product.stores}
-            found = placed.accesses(root.value, True)
-            inner = [(leaf, indices) for leaf, indices in found if leaf in own]
-            outer = {placed.base(leaf) for leaf, _ in found if leaf not in own}
-            ready = all(b in known or b not in placed.makers or _is_data(placed, b) for b in outer)
-            if inner and ready and all(is_same(i, symbols(nest.shape)) for _, i in inner):
-                product.stores.append(root)
-                nests.remove(nest)
-        needed = {base for nest in nests if nest is not product for base in _needed(placed, nest)}
-        results = {placed.base(result) for result in placed.function.results}
-        if len(product.stores) > 1 and made not in needed | results:
-            product.stores.pop(0)
-            placed.stored.discard(made)
-    return nests
+    results = {placed.base(result) for result in placed.function.results}
+    needed = {id(nest): _needed(placed, nest) for nest in nests}
+    known: set[Value] = set()
+    done: list[Nest] = []
+    left = deque(nests)
+    while left:
+        product = left.popleft()
+        done.append(product)
+        if product.kind in PRODUCTS:
+            assert product.maker is not None
+            made = product.maker.result
+            left = deque(nest for nest in left if not _is_taken(placed, product, nest, known, needed[id(nest)]))
+            needed[id(product)] = _needed(placed, product)
+            others = (needed[id(nest)] for nest in (*done[:-1], *left))
+            if len(product.stores) > 1 and made not in results and not any(made in values for values in others):
+                product.stores.pop(0)
+                placed.stored.discard(made)
+        known |= product.written
+    return done
+
+
+def _is_taken(placed: Placement, product: Nest, nest: Nest, known: Set[Value], needed: Set[Value]) -> bool:
+    """Whether a product computes what a nest stores, once it has the sum; then it stores it from now on."""
+    if nest.kind != "loops" or nest.reductions or nest.shape != product.shape or len(nest.stores) != 1:
+        return False
+    (root,), own = nest.stores, {store.value for store in product.stores}
+    assert product.maker is not None
+    if own.isdisjoint(needed) or not root.is_computed or root.value.type.dtype != product.maker.result.type.dtype:
+        return False
+    found = placed.accesses(root.value, True)
+    outer = {placed.base(leaf) for leaf, _ in found if leaf not in own}
+    is_ready = all(b in known or b not in placed.makers or _is_data(placed, b) for b in outer)
+    if not is_ready or not all(is_same(at, symbols(nest.shape)) for leaf, at in found if leaf in own):
+        return False
+    product.stores.append(root)
+    return True
 
 
 def _is_data(placed: Placement, value: Value) -> bool:
@@ -227,9 +239,10 @@ def _merged(placed: Placement, nests: list[Nest]) -> list[Nest]:
     """Nests over the same iterations in one, unless one needs what another finishes at its end."""
     done: list[Nest] = []
     for nest in nests:
-        needed = _needed(placed, nest)
+        accesses = reads(placed, nest)
+        needed = {placed.base(leaf) for leaf, _ in accesses}
         for before in reversed(done):
-            if _can_merge(placed, before, nest):
+            if _can_merge(placed, before, nest, accesses):
                 before.axes = before.axes if before.reductions else nest.axes
                 before.stores += nest.stores
                 before.reductions += nest.reductions
@@ -242,19 +255,15 @@ def _merged(placed: Placement, nests: list[Nest]) -> list[Nest]:
     return done
 
 
-def _can_merge(placed: Placement, first: Nest, second: Nest) -> bool:
+def _can_merge(placed: Placement, first: Nest, second: Nest, accesses: Sequence[Access]) -> bool:
     if first.kind != "loops" or second.kind != "loops" or first.shape != second.shape:
         return False
     if first.reductions and second.reductions and first.axes != second.axes:
         return False
     if any(not store.is_computed for nest in (first, second) for store in nest.stores):
         return False
-    kept, whole = {store.value for store in first.stores}, symbols(first.shape)
-    return all(
-        leaf in kept and is_same(indices, whole)
-        for leaf, indices in reads(placed, second)
-        if placed.base(leaf) in first.written
-    )
+    kept, whole, written = {store.value for store in first.stores}, symbols(first.shape), first.written
+    return all(leaf in kept and is_same(indices, whole) for leaf, indices in accesses if placed.base(leaf) in written)
 
 
 def _keep_in_registers(placed: Placement, nests: list[Nest]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -64,6 +64,29 @@ class Product:
     scratch: ir.Value | None = None
 
 
+@dataclass(frozen=True)
+class Block:
+    """The elements of the result whose sums are in registers at once.
+
+    Parameters
+    ----------
+    row, column : Index
+        The first.
+    high : int
+        Rows.
+    counts : tuple of int
+        Lanes in use of each vector of a row.
+    width : int
+        Lanes of a vector.
+    """
+
+    row: Index
+    column: Index
+    high: int
+    counts: tuple[int, ...]
+    width: int
+
+
 def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_column: int) -> Tiles:
     """How a product is cut."""
     return tiles_of(machine, DTYPES[dtype].itemsize, m, k, n, right_column == 1)
@@ -96,9 +119,9 @@ def steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, 
         body(Index(whole * step), extent % step)
 
 
-def _counts(columns: int, width: int) -> list[int]:
+def _counts(columns: int, width: int) -> tuple[int, ...]:
     """Lanes in use, of each vector."""
-    return [min(width, columns - start) for start in range(0, columns, width)]
+    return tuple(min(width, columns - start) for start in range(0, columns, width))
 
 
 def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
@@ -130,7 +153,7 @@ def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
                 width,
                 tiles.chains,
             )
-            finish(builder, product, row, column, high, counts, width, sums)
+            _finish(product, Block(row, column, high, counts, width), sums)
 
         steps(builder, product.m, tiles.rows, rows)
 
@@ -145,7 +168,7 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
 
     def clear(column: Index, wide: int) -> None:
         counts = _counts(wide, width)
-        _put(builder, product, row, column, 1, counts, width, [zero] * len(counts))
+        _put(builder, product, Block(row, column, 1, counts, width), [zero] * len(counts))
 
     def terms(start: Index, deep: int, is_last: bool) -> None:
         place = start.times(product.left.column)
@@ -156,14 +179,18 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
 
         def columns(column: Index, wide: int) -> None:
             counts = _counts(wide, width)
-            sums = _resumed(builder, product, row, column, 1, counts, width, False)
+            made = Block(row, column, 1, counts, width)
+            sums = _resumed(builder, product, made, False)
             base = moved(builder, origin, column.value(builder), dtype)
             for number, factor in enumerate(factors):
                 for at, count in enumerate(counts):
                     pointer = moved(builder, base, number * right.row + at * width, dtype)
                     found = load(builder, pointer, dtype, width, count)
                     sums[at] = product.arithmetic.multiply_add(builder, factor, found, sums[at])
-            (finish if is_last else _put)(builder, product, row, column, 1, counts, width, sums)
+            if is_last:
+                _finish(product, made, sums)
+            else:
+                _put(builder, product, made, sums)
 
         steps(builder, product.n, step, columns)
 
@@ -173,20 +200,12 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
     terms(Index(last), product.k - last, True)
 
 
-def finish(
-    builder: ir.IRBuilder,
-    product: Product,
-    row: Index,
-    column: Index,
-    high: int,
-    counts: Sequence[int],
-    width: int,
-    sums: Sums,
-) -> None:
-    """Hand the sums of a tile to the epilogue."""
-    for number in range(high):
-        for place, count in enumerate(counts):
-            product.epilogue(row.plus(number), column.plus(place * width), sums[number * len(counts) + place], count)
+def _finish(product: Product, block: Block, sums: Sums) -> None:
+    """Hand sums to the epilogue."""
+    for number in range(block.high):
+        for place, count in enumerate(block.counts):
+            row, column = block.row.plus(number), block.column.plus(place * block.width)
+            product.epilogue(row, column, sums[number * len(block.counts) + place], count)
 
 
 def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
@@ -215,23 +234,23 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
                         product.left.column,
                         tuple(number * product.left.row for number in range(high)),
                     )
-                    at = first.plus(column)
+                    made = Block(row, first.plus(column), high, counts, width)
                     sums = [zero] * (high * len(counts))
                     if is_first is not True:
-                        sums = _resumed(builder, product, row, at, high, counts, width, is_first)
+                        sums = _resumed(builder, product, made, is_first)
                     full = [width] * len(counts)
                     sums = accumulate(builder, product.arithmetic, deep, left, right, sums, full, width, tiles.chains)
                     if is_last is True:
-                        finish(builder, product, row, at, high, counts, width, sums)
+                        _finish(product, made, sums)
                         return
                     if is_last is False:
-                        _put(builder, product, row, at, high, counts, width, sums)
+                        _put(builder, product, made, sums)
                         return
                     with builder.if_else(is_last) as (then, otherwise):
                         with then:
-                            finish(builder, product, row, at, high, counts, width, sums)
+                            _finish(product, made, sums)
                         with otherwise:
-                            _put(builder, product, row, at, high, counts, width, sums)
+                            _put(builder, product, made, sums)
 
                 steps(builder, product.m, tiles.rows, rows)
 
@@ -248,32 +267,22 @@ def _condition(builder: ir.IRBuilder, operator: str, index: Index, value: int) -
     return builder.icmp_signed(operator, index.value(builder), ir.Constant(I64, value))
 
 
-def _pointers(
-    builder: ir.IRBuilder, product: Product, row: Index, column: Index, high: int, counts: Sequence[int], width: int
-) -> list[tuple[ir.Value, int]]:
-    """Addresses of the unfinished sums of a tile, and lanes in use."""
+def _pointers(builder: ir.IRBuilder, product: Product, block: Block) -> list[tuple[ir.Value, int]]:
+    """Addresses of unfinished sums, and lanes in use."""
     assert product.partial is not None
-    base = moved(builder, product.partial, row.times(product.n).plus(column).value(builder), product.arithmetic.dtype)
+    dtype, start = product.arithmetic.dtype, block.row.times(product.n).plus(block.column)
+    base = moved(builder, product.partial, start.value(builder), dtype)
     return [
-        (moved(builder, base, number * product.n + place * width, product.arithmetic.dtype), count)
-        for number in range(high)
-        for place, count in enumerate(counts)
+        (moved(builder, base, number * product.n + place * block.width, dtype), count)
+        for number in range(block.high)
+        for place, count in enumerate(block.counts)
     ]
 
 
-def _resumed(
-    builder: ir.IRBuilder,
-    product: Product,
-    row: Index,
-    column: Index,
-    high: int,
-    counts: Sequence[int],
-    width: int,
-    is_first: ir.Value | bool,
-) -> Sums:
+def _resumed(builder: ir.IRBuilder, product: Product, block: Block, is_first: ir.Value | bool) -> Sums:
     """Zeros in the first block of terms, then the sums so far."""
-    dtype = product.arithmetic.dtype
-    pointers = _pointers(builder, product, row, column, high, counts, width)
+    dtype, width = product.arithmetic.dtype, block.width
+    pointers = _pointers(builder, product, block)
     if is_first is False:
         return [load(builder, pointer, dtype, width, count) for pointer, count in pointers]
     before, zero = builder.block, constant(dtype, 0, width)
@@ -289,19 +298,8 @@ def _resumed(
     return sums
 
 
-def _put(
-    builder: ir.IRBuilder,
-    product: Product,
-    row: Index,
-    column: Index,
-    high: int,
-    counts: Sequence[int],
-    width: int,
-    sums: Sums,
-) -> None:
-    for (pointer, count), value in zip(
-        _pointers(builder, product, row, column, high, counts, width), sums, strict=True
-    ):
+def _put(builder: ir.IRBuilder, product: Product, block: Block, sums: Sums) -> None:
+    for (pointer, count), value in zip(_pointers(builder, product, block), sums, strict=True):
         store(builder, value, pointer, product.arithmetic.dtype, count)
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from shine.aot.code import Files
 from shine.aot.headers import commented, for_comment
 from shine.export.c.names import RESERVED
+from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import PROMISES, described
-from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor, padded
+from shine.tensor.native.interface import Interface, Tensor, padded
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
 

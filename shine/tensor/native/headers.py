@@ -5,8 +5,9 @@ from __future__ import annotations
 from shine.aot.code import Files
 from shine.aot.headers import commented, for_comment
 from shine.errors import CompilationError
+from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
-from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor
+from shine.tensor.native.interface import Interface, Tensor
 
 PROMISES = """\
 Elements are in row-major order. The functions keep no state, allocate nothing, and may be called by many threads at

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from shine.export.c.names import identifier
 from shine.tensor.form.module import Function, Value
 from shine.tensor.form.types import TensorType
-
-ALIGNMENT = 64
-"""Bytes that the address of the arena is a multiple of, and of the buffers that Shine's headers allocate: a line of the
-cache, and the widest vector."""
+from shine.tensor.loops.arena import ALIGNMENT, aligned
 
 C_TYPES: dict[str, str] = {
     "f32": "float",
@@ -105,7 +102,7 @@ def interface_of(name: str, function: Function, labels: Mapping[str, str], arena
 
 def padded(size: int) -> int:
     """Bytes that a buffer takes if another one follows it; an empty buffer has an address of its own, too."""
-    return max(-(-size // ALIGNMENT), 1) * ALIGNMENT
+    return max(aligned(size), ALIGNMENT)
 
 
 def _tensors(values: Sequence[Value], labels: Mapping[str, str], taken: set[str]) -> tuple[Tensor, ...]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from shine.llvm import Engine
 from shine.llvm.builtins import builtin
+from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
-from shine.tensor.native.interface import ALIGNMENT
 from shine.tensor.native.object_layout import is_readable
 from shine.tensor.native.objects import SUFFIX, objects_ir
 from shine.typing import AnyArray

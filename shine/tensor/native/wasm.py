@@ -8,8 +8,9 @@ from shine.aot.code import Files
 from shine.aot.wasm import link, wasm_target
 from shine.aot.wasm_loader import INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
 from shine.errors import CompilationError
+from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
-from shine.tensor.native.interface import ALIGNMENT, Interface, Tensor
+from shine.tensor.native.interface import Interface, Tensor
 
 TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
 """Names that the module or its loader uses for something else."""

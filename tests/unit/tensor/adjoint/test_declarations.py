@@ -117,7 +117,7 @@ def test_a_loop_has_no_gradient():
     func @f: (f64) -> f64 { 'entry(%x: f64): %y = while %x: f64 {condition = @go, body = @half} return %y: f64 }
     func @go: (f64) -> bool { 'entry(%x: f64): %y = gt %x: f64, %x: f64 return %y: bool }
     func @half: (f64) -> f64 { 'entry(%x: f64): %y = add %x: f64, %x: f64 return %y: f64 }"""
-    with pytest.raises(FormError, match="@f, %v2: a loop has no gradient"):
+    with pytest.raises(FormError, match="@f, %y: a loop has no gradient"):
         gradient(module_of(text), "f")
 
 
