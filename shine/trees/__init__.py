@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from shine.trees.building import build, compile
+from shine.trees.compiled import CompiledBoostedClassifier, CompiledClassifier, CompiledRegressor, CompiledTrees
+from shine.trees.keys import KeyTable
 
-from shine.trees.compiled import (
-    CompiledBoostedClassifier,
-    CompiledClassifier,
-    CompiledRegressor,
-    CompiledTrees,
-    compiled_of,
-)
-from shine.trees.reading import read
+__all__ = [
+    "CompiledBoostedClassifier",
+    "CompiledClassifier",
+    "CompiledRegressor",
+    "CompiledTrees",
+    "KeyTable",
+    "build",
+    "compile",
+]
 
-__all__ = ["CompiledBoostedClassifier", "CompiledClassifier", "CompiledRegressor", "CompiledTrees", "compile"]
 
-
-def compile(model: Any) -> CompiledTrees:
-    return compiled_of(read(model))
+def __dir__() -> list[str]:
+    return sorted(__all__)
