@@ -8,8 +8,9 @@ comparison-based searching, J. Exp. Algorithmics 22, 2017).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -46,6 +47,17 @@ def level_order(keys: AnyArray) -> AnyArray:
     return np.concatenate([np.zeros(1, keys.dtype), *rows])
 
 
+ONE: dict[str, Any] = {
+    "float64": ctypes.c_double,
+    "float32": ctypes.c_float,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+}
+"""Type of one key in a call."""
+
+
 @cache
 def lookup(dtype: str, what: str) -> Callable[..., None]:
     """The function ``(tree, depth, keys, n_keys, queries, n_queries, out)``; results are int64."""
@@ -55,6 +67,25 @@ def lookup(dtype: str, what: str) -> Callable[..., None]:
     kinds = [ctypes.c_void_p, ctypes.c_int64] * 3 + [ctypes.c_void_p]
     function: Callable[..., None] = Engine.of_object(code, ["lookup"]).function("lookup", None, *kinds)
     return function
+
+
+@cache
+def find_one(dtype: str) -> Callable[..., int]:
+    """The function ``(table, key)`` that finds one key; a table has the first four arguments of `lookup`."""
+    code = cached(("key", dtype, source_digest("trees")), lambda: host_object(_text_of_one(dtype), "O2"))
+    engine = Engine.of_object(code, ["find"])
+    function: Callable[..., int] = engine.function("find", ctypes.c_int64, ctypes.c_void_p, ONE[dtype])
+    return function
+
+
+def _text_of_one(dtype: str) -> str:
+    module = ir.Module(name="key")
+    function = declare(module, "find", I64, [POINTER, TYPES[dtype]], ("table", "key"))
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    table, key = function.args
+    read = [load(build, table, number(place), I64, kind, 8) for place, kind in enumerate((POINTER, I64) * 2)]
+    build.ret(_found(build, dtype, FIND, read, [key])[0])
+    return str(module)
 
 
 def _text(dtype: str, what: str, lanes: int) -> str:
@@ -79,7 +110,7 @@ def _text(dtype: str, what: str, lanes: int) -> str:
 
 
 def _found(
-    build: ir.IRBuilder, dtype: str, what: str, table: tuple[ir.Value, ...], wanted: list[ir.Value]
+    build: ir.IRBuilder, dtype: str, what: str, table: Sequence[ir.Value], wanted: list[ir.Value]
 ) -> list[ir.Value]:
     """Results for vectors of queries, or for single ones."""
     tree, depth, keys, n_keys = table

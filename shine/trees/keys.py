@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from shine.trees.key_code import FIND, LEFT, RIGHT, level_order, lookup
+from shine.trees.key_code import FIND, LEFT, RIGHT, find_one, level_order, lookup
 from shine.typing import AnyArray, Indices
 
 
@@ -68,6 +69,13 @@ class KeyTable:
         self._tree = level_order(self.keys)
         self._depth = len(self.keys).bit_length()
         self._table = self._tree.ctypes.data, self._depth, self.keys.ctypes.data, len(self.keys)
+        self._words = np.array(self._table, np.int64)
+        self._address = self._words.ctypes.data
+        self._one: Callable[..., int] | None = None
+        kind = self.keys.dtype
+        self._type = float if kind.kind == "f" else int
+        limits = (-np.inf, np.inf) if kind.kind == "f" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+        self._least, self._most = limits
 
     def __getstate__(self) -> dict[str, AnyArray]:
         return {"keys": self.keys, "values": self.values}
@@ -175,6 +183,10 @@ class KeyTable:
         return self._run(side, queries)
 
     def _place(self, key: Any) -> int:
+        if type(key) is self._type and self._least <= key <= self._most and self._depth:
+            if self._one is None:
+                self._one = find_one(self.keys.dtype.name)
+            return self._one(self._address, key)
         place = self._run(FIND, key)
         if place.ndim:
             raise TypeError("give one key; `find` and `get` take many")
