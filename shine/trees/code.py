@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from llvmlite import ir
 
 from shine.aot import freestanding
@@ -18,8 +17,9 @@ from shine.tensor.loops.machine import Machine
 from shine.tensor.native.lowering import machine_for
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.kernel import plan_of
-from shine.trees.layout import WALK_NODE, Layout
+from shine.trees.layout import Layout
 from shine.trees.parts import DOUBLE, I1, I32, Plan, number
+from shine.typing import AnyArray
 
 _HEADER = """\
 /*
@@ -119,11 +119,10 @@ class TreeCode(Code):
         core = emit_core(module, self.plan)
         tables = self.layout.tables
         sizes = [len(tables.features), self.layout.numeric, len(tables.trees), len(tables.base)]
-        order = "<" if self._machine_facts.is_little else ">"
         constants = [
             *map(number, sizes),
             ir.Constant(DOUBLE, self.layout.divisor),
-            *(_constant(module, name, array, order) for name, array in tables.arrays.items()),
+            *(_constant(module, name, array, self._machine_facts.is_little) for name, array in tables.arrays.items()),
         ]
         word = ir.IntType(self.target.word)
         labels = ("X", "n_rows", "row_stride", "column_stride", "y", "arena")
@@ -163,9 +162,9 @@ EMITTERS = {
 """Functions that make the files of each kind."""
 
 
-def _constant(module: ir.Module, name: str, array: np.ndarray, order: str) -> ir.GlobalVariable:  # type: ignore[type-arg]
+def _constant(module: ir.Module, name: str, array: AnyArray, is_little: bool) -> ir.GlobalVariable:
     """A table as bytes in the order of the target."""
-    kind = array.dtype.newbyteorder(order) if array.dtype != WALK_NODE else WALK_NODE.newbyteorder(order)
+    kind = array.dtype.newbyteorder("<" if is_little else ">")
     content = bytearray(array.astype(kind).tobytes()) or bytearray(8)
     data = ir.ArrayType(ir.IntType(8), len(content))
     table = ir.GlobalVariable(module, data, f"ensemble.{name}")

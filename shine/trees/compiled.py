@@ -39,7 +39,9 @@ class CompiledTrees:
 
     def __repr__(self) -> str:
         ensemble = self.reading.ensemble
-        return f"<{type(self).__name__} of {self.reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves>"
+        return (
+            f"<{type(self).__name__} of {self.reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves>"
+        )
 
     @property
     def n_features_in_(self) -> int:
@@ -105,16 +107,11 @@ class CompiledRegressor(CompiledTrees):
 
 
 class CompiledClassifier(CompiledTrees):
-    """A compiled classifier; see `CompiledTrees`.
-
-    Attributes
-    ----------
-    classes_ : ndarray, or list of ndarray
-        Classes of the target, or of each target.
-    """
+    """A compiled classifier; see `CompiledTrees`."""
 
     @property
     def classes_(self) -> Any:
+        """Classes of the target, or of each target."""
         classes = self.reading.classes
         return classes[0] if len(classes) == 1 else list(classes)
 

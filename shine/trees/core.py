@@ -28,6 +28,8 @@ MISSING, INFINITE = 1, 2
 
 _WRITTEN = ("X", "n_rows", "row_stride", "column_stride", "y", "arena", "is_single")
 
+_PART = ("first", "rows", "padded", "tile")
+
 CORE = (*_WRITTEN, *COUNTS, "divisor", *TABLES)
 """Arguments of the function that `emit_core` emits."""
 
@@ -128,8 +130,7 @@ def _emit_load(module: ir.Module, plan: Plan) -> ir.Function:
 
     Rows up to `padded` become 0. Codes of categories become 0 to 256, 256 for unknown ones.
     """
-    labels = ("X", "row_stride", "column_stride", "is_single", "features", "n_features", "n_numeric")
-    labels += ("first", "rows", "padded", "tile")
+    labels = ("X", "row_stride", "column_stride", "is_single", "features", "n_features", "n_numeric", *_PART)
     kinds = [POINTER, I64, I64, I1, POINTER, *[I64] * 5, POINTER]
     function = declare(module, "ensemble.load", I32, kinds, labels)
     function.linkage = "internal"

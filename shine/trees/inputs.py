@@ -114,5 +114,7 @@ def _codes(values: AnyArray, categories: AnyArray) -> AnyArray:
             return np.full(len(values), np.nan)
         place = np.minimum(np.searchsorted(known, values), len(known) - 1)
         return np.where(known[place] == values, place, np.nan)
-    numbers = {value: float(code) for code, value in enumerate(categories.tolist()) if value is not None and value == value}
+    numbers = {
+        value: float(code) for code, value in enumerate(categories.tolist()) if value is not None and value == value
+    }
     return np.array([numbers.get(value, np.nan) for value in values.tolist()], np.float64)

@@ -47,6 +47,7 @@ class Kernel:
         self._function = _compiled(self.plan)
         self._tables = table_words(self.layout)
         self._address = self._tables.ctypes.data
+        self._width = self.layout.n_results
         base = self.layout.tables.base
         self._arena_bytes = arena_bytes(self.plan, len(self.layout.tables.features), len(base), self.layout.n_results)
         self._arenas = threading.local()
@@ -61,14 +62,15 @@ class Kernel:
         threads : int, optional
             By default as many as there are processors, for rows enough.
         """
-        rows, size = len(X), X.itemsize
-        out = np.empty((rows, self.layout.n_results))
-        row_stride, column_stride = X.strides[0] // size, X.strides[1] // size
+        rows, size, strides = len(X), X.itemsize, X.strides
+        out = np.empty((rows, self._width))
+        row_stride, column_stride = strides[0] // size, strides[1] // size
         source, made, single = X.ctypes.data, out.ctypes.data, size == 4
-        count = min(threads or processors(), -(-rows // CHUNK_ROWS))
-        if count <= 1:
-            arguments = (source, rows, row_stride, column_stride, made, self._arena(), self._address, single)
-            return out, self._function(*arguments)
+        chunks_in_all = -(-rows // CHUNK_ROWS)
+        count = 1 if chunks_in_all <= 1 else min(threads or processors(), chunks_in_all)
+        if count == 1:
+            arena = self._arena()
+            return out, self._function(source, rows, row_stride, column_stride, made, arena, self._address, single)
         chunks, found, ended = itertools.count(), [0], threading.Event()
 
         def work(thread: int) -> None:

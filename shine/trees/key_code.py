@@ -1,8 +1,8 @@
 """Code that looks up keys: a search tree in order of levels, descended without branches by several queries at once.
 
-The tree is perfect: keys that are larger than all are added until every level is full. So the way from the root, a bit a
-level, is the number of keys on the left of the query, and no node needs pointers (Khuong and Morin, Array layouts for
-comparison-based searching, J. Exp. Algorithmics 22, 2017).
+The tree is perfect: keys that are larger than all are added until every level is full. So the way from the root, a bit
+a level, is the number of keys on the left of the query, and no node needs pointers (Khuong and Morin, Array layouts
+for comparison-based searching, J. Exp. Algorithmics 22, 2017).
 """
 
 from __future__ import annotations

@@ -73,9 +73,9 @@ class KeyTable:
         self._address = self._words.ctypes.data
         self._one: Callable[..., int] | None = None
         kind = self.keys.dtype
-        self._type = float if kind.kind == "f" else int
-        limits = (-np.inf, np.inf) if kind.kind == "f" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
-        self._least, self._most = limits
+        self._type: type[Any] = float if kind.kind == "f" else int
+        self._least: float = -np.inf if kind.kind == "f" else int(np.iinfo(kind).min)
+        self._most: float = np.inf if kind.kind == "f" else int(np.iinfo(kind).max)
 
     def __getstate__(self) -> dict[str, AnyArray]:
         return {"keys": self.keys, "values": self.values}
@@ -182,8 +182,12 @@ class KeyTable:
             raise ValueError(f"side must be 'left' or 'right', not {side!r}")
         return self._run(side, queries)
 
+    def _is_held(self, key: float) -> bool:
+        """Whether the keys' type has a number of Python."""
+        return self._least <= key <= self._most
+
     def _place(self, key: Any) -> int:
-        if type(key) is self._type and self._least <= key <= self._most and self._depth:
+        if type(key) is self._type and self._depth and self._is_held(key):
             if self._one is None:
                 self._one = find_one(self.keys.dtype.name)
             return self._one(self._address, key)

@@ -235,7 +235,9 @@ class _Parts:
         """Words without `count` bits from the bit `first` on; bit 0 is the highest."""
         bits = self._word.itemsize * 8
         every = (1 << bits) - 1
-        words = [every ^ (((1 << c) - 1) << (bits - f - c)) for f, c in zip(first.tolist(), count.tolist(), strict=True)]
+        words = [
+            every ^ (((1 << c) - 1) << (bits - f - c)) for f, c in zip(first.tolist(), count.tolist(), strict=True)
+        ]
         return np.array(words, self._word)
 
     def tables(self, features: Indices, sets: AnyArray, base: AnyArray) -> Tables:

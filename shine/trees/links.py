@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
@@ -32,9 +34,7 @@ def emit_link(module: ir.Module, plan: Plan) -> ir.Function:
         if link.startswith("expit"):
             total = build.load(cell(number(0)), typ=kind, align=8)
             scaled = build.fmul(total, every(kind, -2.0 if link == "expit2" else -1.0))
-            second = build.fdiv(
-                every(kind, 1.0), build.fadd(every(kind, 1.0), vecmath.call(build, "exp", scaled))
-            )
+            second = build.fdiv(every(kind, 1.0), build.fadd(every(kind, 1.0), vecmath.call(build, "exp", scaled)))
             build.store(build.fsub(every(kind, 1.0), second), cell(number(0)), align=8)
             build.store(second, cell(number(1)), align=8)
         if link == "softmax":
@@ -50,7 +50,9 @@ def emit_link(module: ir.Module, plan: Plan) -> ir.Function:
     return function
 
 
-def _softmax(build: ir.IRBuilder, kind: ir.VectorType, n_outputs: ir.Value, cell) -> None:  # type: ignore[no-untyped-def]
+def _softmax(
+    build: ir.IRBuilder, kind: ir.VectorType, n_outputs: ir.Value, cell: Callable[[ir.Value], ir.Value]
+) -> None:
     """Softmax over the outputs; the largest is subtracted first, so that no power overflows."""
     start = build.load(cell(number(0)), typ=kind, align=8)
     with counted(build, number(1), n_outputs, carried=[start]) as output:

@@ -122,7 +122,9 @@ def _gradient_boosting(model: Any) -> Reading:
     # scikit-learn's default is a Dummy estimator: a constant.
     if model.init_ != "zero" and not type(model.init_).__name__.startswith("Dummy"):
         first = type(model.init_).__name__
-        raise ValueError(f"the {type(model).__name__} begins from a {first} (init), which is not read; fit without init")
+        raise ValueError(
+            f"the {type(model).__name__} begins from a {first} (init), which is not read; fit without init"
+        )
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))
     trees = tuple(
         replace(_tree(each.tree_, model.learning_rate * each.tree_.value[:, :, 0]), output=output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -119,3 +120,22 @@ def test_bad_requests_are_refused(tmp_path):
         with pytest.raises(error, match=message):
             shine.trees.build(model, tmp_path / "none", **options)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_the_program_of_the_tutorial_prints_what_the_model_predicts(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[3] / "docs" / "tutorial-trees.md").read_text(encoding="utf-8")
+    program = re.findall(r'^```cpp title="main.c"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)[0]
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks[:3]:
+        exec(block, names)
+    Path("main.c").write_text(program, encoding="utf-8")
+    shine.trees.build(names["model"], "delivery", "minutes")
+    command = ["cc", "-O1", "-Werror", "-Wall", "-Idelivery", "main.c", "delivery/minutes.o", "-o", "main"]
+    subprocess.run(command, check=True)
+    printed = subprocess.run(["./main"], capture_output=True, text=True, check=True).stdout.split()
+    expected = names["model"].predict([[3.0, 18.5, 0.0, 0.2], [3.0, 18.5, 0.0, np.nan]])
+    assert printed == [f"{value:.6f}" for value in expected]
