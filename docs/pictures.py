@@ -178,9 +178,45 @@ def arrays() -> Any:
     return parts[0]
 
 
+def trees() -> Any:
+    """How one, ten and a hundred trees follow a curve, as the tutorial on trees tells."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rng = np.random.default_rng(0)
+    hours = rng.uniform(8, 22, (4000, 1))
+    grid = np.linspace(8, 22, 1400)[:, None]
+
+    def needed(hour: Any) -> Any:
+        return 60 * 4.0 / (16.0 * (1 - 0.4 * np.exp(-((hour[:, 0] - 18) ** 2) / 3)))
+
+    ax = axes(WIDE)
+    for count, colour in ((1, "0.7"), (10, "tab:blue"), (100, "tab:red")):
+        model = HistGradientBoostingRegressor(max_iter=count, max_leaf_nodes=31, early_stopping=False, random_state=0)
+        compiled = shine.trees.compile(model.fit(hours, needed(hours) + rng.normal(0, 2, 4000)))
+        label = f"{count} trees" if count > 1 else "1 tree"
+        ax.step(grid[:, 0], compiled.predict(grid), color=colour, label=label, where="mid")
+    ax.plot(grid[:, 0], needed(grid), "k--", linewidth=1, label="truth")
+    ax.set_xlabel("hour")
+    ax.set_ylabel("minutes")
+    ax.legend(frameon=False)
+    return ax
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     each.__name__: each
-    for each in (front, fit, residuals, dependence, band, calibration, extrapolation, quantile, templates, arrays)
+    for each in (
+        front,
+        fit,
+        residuals,
+        dependence,
+        band,
+        calibration,
+        extrapolation,
+        quantile,
+        templates,
+        arrays,
+        trees,
+    )
 }
 
 

@@ -105,6 +105,7 @@ _DEPRECATED = {"GraphKernel": "Kernel"}
 
 _PACKAGES = (
     "aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs", "tensor",
+    "trees",
 )  # fmt: skip
 """Packages that users reach as attributes."""
 

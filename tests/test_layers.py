@@ -65,6 +65,8 @@ BELOW: dict[str, set[str]] = {
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     # Names that tensors may have in C.
     "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot"},
+    # Rows of threads; facts about processors.
+    "trees": {"errors", "lang", "codegen", "llvm", "evaluators", "aot", "tensor"},
     "deap": _EVALUATION | {"kernels"},
     "frames": {"errors", "lang", "codegen", "llvm", "evaluators"},
     "arrow": {"frames"},
@@ -80,7 +82,7 @@ BELOW: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
     # Layers other than codegen and aot only create the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "frames.code", "kernels", "tensor"},
+    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "frames.code", "kernels", "tensor", "trees"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},

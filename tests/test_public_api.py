@@ -135,6 +135,7 @@ def test_dir_shows_what_is_public_and_nothing_else():
         "report",
         "runs",
         "tensor",
+        "trees",
     }
     assert set(dir(shine)) == {*shine.__all__, *packages, "__version__"}
     assert all(hasattr(shine, name) for name in dir(shine))

@@ -1,0 +1,150 @@
+"""Compiled estimators as files for C, made ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shine.aot.emission import gathered, written
+from shine.aot.interface import check_name
+from shine.aot.targets import target_of
+from shine.errors import CompilationError
+from shine.llvm.passes import pipeline_level
+from shine.trees.code import EMITTERS, TreeCode
+from shine.trees.compiled import CompiledTrees, compiled_of
+from shine.trees.layout import layout
+from shine.trees.reading import Reading, read
+
+
+def compile(model: Any) -> CompiledTrees:
+    """Compile a fitted estimator of scikit-learn to native code in this process.
+
+    Parameters
+    ----------
+    model : estimator
+        A decision tree, a random forest, extra trees, gradient boosting or histogram gradient boosting; for
+        classification or regression, of one or several targets.
+
+    Returns
+    -------
+    CompiledRegressor or CompiledClassifier
+        Has `predict`, and `predict_proba` and `decision_function` if the estimator has them. Sums and means of trees
+        have the bits of scikit-learn's with ``n_jobs=1``; what is an exponential of them may differ in the last digits.
+
+    Raises
+    ------
+    TypeError
+        If it is no such estimator; the message lists them.
+    ValueError
+        If it is not fitted, or begins from another model.
+
+    Examples
+    --------
+    >>> shine.trees.compile(forest).predict(X)    # doctest: +SKIP
+    """
+    return compiled_of(read(model))
+
+
+def build(
+    model: Any,
+    folder: str | Path,
+    name: str = "f",
+    emit: str | Iterable[str] = ("object", "header"),
+    *,
+    method: str | None = None,
+    target: str | None = None,
+    cpu: str | None = None,
+    features: str = "",
+    opt_level: str | int = "O2",
+) -> list[Path]:
+    """Compile a fitted estimator of scikit-learn ahead of time into files of a folder.
+
+    Parameters
+    ----------
+    model : estimator or CompiledTrees
+        As for `compile`.
+    folder : path-like
+        Made if missing. Nothing is written unless all files can be made.
+    name : str
+        Name of the function in C; names of files begin with it.
+    emit : str or iterable of str
+        Kinds of files: object, header, ir, asm, shared, cmake, pkgconfig.
+    method : {"predict", "predict_proba", "decision_function"}, optional
+        What the function computes; by default, `predict` of regressors and `predict_proba` of classifiers.
+    target, cpu, features, opt_level
+        As for `shine.aot.compile`.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of `compile`; or if there is no such kind, method or level, or a function in C cannot have this name.
+    CompilationError
+        If LLVM has no such target, processor or feature, or it is a GPU.
+    ExportError
+        If a linker that is needed is missing, or fails.
+    OSError
+        If a file cannot be written.
+
+    Examples
+    --------
+    >>> shine.trees.build(forest, "out", "price", target="aarch64-linux-gnu")    # doctest: +SKIP
+    """
+    check_name(name)
+    level = pipeline_level(opt_level)
+    reading = model.reading if isinstance(model, CompiledTrees) else read(model)
+    chosen = _method(reading, method)
+    machine = target_of(target, cpu, features)
+    if machine.format == "ptx":
+        raise CompilationError(f"{machine.triple}: there is no code of trees for GPUs; name a processor, or wasm32")
+    ensemble = reading.ensemble
+    if chosen == "decision_function":
+        ensemble = replace(ensemble, link="identity")
+    description = f"{chosen} of a {reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves"
+    made = layout(ensemble)
+    code = TreeCode(
+        name, made, machine, level, description, ensemble.n_features, _meanings(reading, chosen), _features(reading)
+    )
+    return written(gathered(code, [emit] if isinstance(emit, str) else emit, EMITTERS), folder)
+
+
+def _method(reading: Reading, method: str | None) -> str:
+    possible = ["predict_proba", *(["decision_function"] if reading.is_boosted else [])]
+    if not reading.classes:
+        possible = ["predict"]
+    chosen = possible[0] if method is None else method
+    if chosen not in possible:
+        hint = "; the class is the one of the largest number" if method == "predict" else ""
+        raise ValueError(f"a {reading.name} has no {chosen!r} in C; there is {' and '.join(possible)}{hint}")
+    return chosen
+
+
+def _meanings(reading: Reading, method: str) -> tuple[str, ...]:
+    """What each number of a row is."""
+    several = reading.n_targets > 1
+    if not reading.classes:
+        return tuple(f"target {k}" if several else "the prediction" for k in range(reading.n_targets))
+    what = "the decision for" if method == "decision_function" else "the probability of"
+    classes = [each.tolist() for each in reading.classes]
+    if method == "decision_function" and reading.ensemble.n_outputs == 1:
+        return (f"{what} class {classes[0][-1]!r}",)
+    return tuple(
+        f"{what} class {label!r}" + (f" of target {target}" if several else "")
+        for target, labels in enumerate(classes)
+        for label in labels
+    )
+
+
+def _features(reading: Reading) -> tuple[str, ...]:
+    """Names of features, and codes of their categories."""
+    lines = [f"Feature {place} is {name}." for place, name in enumerate(reading.feature_names)]
+    for place, categories in reading.categories.items():
+        codes = ", ".join(f"{code} for {value!r}" for code, value in enumerate(categories.tolist()) if value == value)
+        lines.append(f"Feature {place} is a code: {codes}; any other for an unknown category or a missing one.")
+    return tuple(lines)

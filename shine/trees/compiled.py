@@ -1,0 +1,172 @@
+"""Compiled estimators, with the methods that scikit-learn's have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shine.lang.lazy import cached_property
+from shine.trees.core import INFINITE, MISSING
+from shine.trees.inputs import rows_of
+from shine.trees.kernel import Kernel
+from shine.trees.reading import Reading
+from shine.typing import AnyArray, Floats
+
+
+class CompiledTrees:
+    """Trees as native code; `shine.trees.compile` makes it.
+
+    It is compiled when it is first called, may be called by many threads at once, and can be pickled.
+
+    Parameters
+    ----------
+    reading : Reading
+        The estimator as it was read.
+
+    Attributes
+    ----------
+    reading : Reading
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code cannot be copied to another process; it is compiled there.
+        return type(self), (self.reading,)
+
+    def __repr__(self) -> str:
+        ensemble = self.reading.ensemble
+        return (
+            f"<{type(self).__name__} of {self.reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves>"
+        )
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.reading.ensemble.n_features
+
+    @property
+    def ir(self) -> str:
+        """LLVM IR for this processor, before LLVM's own passes; it has no trees in it, which are data."""
+        return self._linked.ir
+
+    @property
+    def report(self) -> str:
+        """How the trees are computed."""
+        return "\n".join(self._linked.layout.report)
+
+    @cached_property
+    def _linked(self) -> Kernel:
+        return Kernel(self.reading.ensemble)
+
+    @cached_property
+    def _plain(self) -> Kernel:
+        """The sums themselves."""
+        ensemble = self.reading.ensemble
+        return self._linked if ensemble.link == "identity" else Kernel(replace(ensemble, link="identity"))
+
+    def _run(self, kernel: Kernel, X: Any, threads: int | None) -> Floats:
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
+        reading = self.reading
+        results, found = kernel(rows_of(X, reading), threads)
+        if found & MISSING and not reading.allows_nan:
+            raise ValueError(f"X has NaN, which a {reading.name} does not take; fill in missing values first")
+        if found & INFINITE and not reading.allows_infinite:
+            raise ValueError(f"X has infinity, or a number too large for {reading.ensemble.rounding}")
+        return results
+
+
+class CompiledRegressor(CompiledTrees):
+    """A compiled regressor; see `CompiledTrees`."""
+
+    def predict(self, X: Any, *, threads: int | None = None) -> Floats:
+        """Predicted values.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Arrays of float64 or float32 are not copied, whatever their strides.
+        threads : int, optional
+            Most threads; by default as many as there are processors, if there are rows enough.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` is no such matrix, or has values that the estimator does not take.
+        """
+        results = self._run(self._linked, X, threads)
+        return results if self.reading.n_targets > 1 else results[:, 0]
+
+
+class CompiledClassifier(CompiledTrees):
+    """A compiled classifier; see `CompiledTrees`."""
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of the target, or of each target."""
+        classes = self.reading.classes
+        return classes[0] if len(classes) == 1 else list(classes)
+
+    def predict(self, X: Any, *, threads: int | None = None) -> AnyArray:
+        """Predicted classes, shape (n_rows,) or (n_rows, n_targets); arguments and errors as of `predict_proba`."""
+        sums = self._run(self._plain, X, threads)
+        classes = self.reading.classes
+        if len(classes) == 1:
+            if sums.shape[1] == 1 and len(classes[0]) > 1:
+                return classes[0].take((sums[:, 0] > self.reading.threshold).astype(np.intp))
+            return classes[0].take(np.argmax(sums, axis=1))
+        found: AnyArray = np.zeros((len(sums), len(classes)), classes[0].dtype)
+        for target, share in enumerate(self._split(sums)):
+            found[:, target] = classes[target].take(np.argmax(share, axis=1))
+        return found
+
+    def predict_proba(self, X: Any, *, threads: int | None = None) -> Any:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Arrays of float64 or float32 are not copied, whatever their strides.
+        threads : int, optional
+            Most threads; by default as many as there are processors, if there are rows enough.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or list of one for each target
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` is no such matrix, or has values that the estimator does not take.
+        """
+        results = self._run(self._linked, X, threads)
+        return results if len(self.reading.classes) == 1 else self._split(results)
+
+    def _split(self, shares: Floats) -> list[Floats]:
+        """Columns of each target."""
+        ends = np.cumsum([len(each) for each in self.reading.classes])[:-1]
+        return [np.ascontiguousarray(part) for part in np.split(shares, ends, axis=1)]
+
+
+class CompiledBoostedClassifier(CompiledClassifier):
+    """A compiled classifier by gradient boosting; see `CompiledTrees`."""
+
+    def decision_function(self, X: Any, *, threads: int | None = None) -> Floats:
+        """Sums of the trees, shape (n_rows,) for two classes, else (n_rows, n_classes); arguments as of `predict`."""
+        sums = self._run(self._plain, X, threads)
+        return sums[:, 0] if sums.shape[1] == 1 else sums
+
+
+def compiled_of(reading: Reading) -> CompiledTrees:
+    """The compiled estimator of a reading."""
+    if not reading.classes:
+        return CompiledRegressor(reading)
+    return (CompiledBoostedClassifier if reading.is_boosted else CompiledClassifier)(reading)

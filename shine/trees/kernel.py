@@ -1,0 +1,141 @@
+"""Native code of an ensemble in this process, and its call with arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, declare, load
+from shine.codegen.identity import source_digest
+from shine.evaluators.workers import Workers, processors
+from shine.lang.lazy import cached_property
+from shine.llvm import Engine, cached, host_object
+from shine.tensor.loops.machine import machine_of
+from shine.trees.core import arena_bytes, emit_core
+from shine.trees.form import Ensemble
+from shine.trees.layout import Layout, Shape, layout
+from shine.trees.parts import COUNTS, DOUBLE, I1, I32, REALS, TABLES, Plan, number
+from shine.typing import AnyArray, Floats
+
+CHUNK_ROWS = 1024
+"""Rows that a thread takes at once: much more work than taking them."""
+
+_LINE = 64
+_NAME = "rows"
+
+
+class Kernel:
+    """Code of an ensemble for this processor; threads may call it at the same time.
+
+    The code depends only on the ensemble's shape and is cached; the trees are data.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self.layout = layout(ensemble)
+        self.plan = plan_of(self.layout.shape, machine_of().vector_bytes)
+        self._function = _compiled(self.plan)
+        self._tables = table_words(self.layout)
+        self._address = self._tables.ctypes.data
+        self._width = self.layout.n_results
+        base = self.layout.tables.base
+        self._arena_bytes = arena_bytes(self.plan, len(self.layout.tables.features), len(base), self.layout.n_results)
+        self._arenas = threading.local()
+
+    def __call__(self, X: AnyArray, threads: int | None = None) -> tuple[Floats, int]:
+        """Results of rows, shape (n_rows, n_results), and what `shine.trees.core.emit_core` found in them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float64 or float32
+            Aligned, with strides that are multiples of the size of a number.
+        threads : int, optional
+            By default as many as there are processors, for rows enough.
+        """
+        rows, size, strides = len(X), X.itemsize, X.strides
+        out = np.empty((rows, self._width))
+        row_stride, column_stride = strides[0] // size, strides[1] // size
+        source, made, single = X.ctypes.data, out.ctypes.data, size == 4
+        chunks_in_all = -(-rows // CHUNK_ROWS)
+        count = 1 if chunks_in_all <= 1 else min(threads or processors(), chunks_in_all)
+        if count == 1:
+            arena = self._arena()
+            return out, self._function(source, rows, row_stride, column_stride, made, arena, self._address, single)
+        chunks, found, ended = itertools.count(), [0], threading.Event()
+
+        def work(thread: int) -> None:
+            arena = self._arena()
+            while not ended.is_set():
+                start = next(chunks) * CHUNK_ROWS
+                if start >= rows:
+                    return
+                own = source + start * X.strides[0], min(CHUNK_ROWS, rows - start), row_stride, column_stride
+                to = made + start * out.strides[0]
+                found.append(self._function(*own, to, arena, self._address, single))
+
+        _workers(count).run(work, ended.set)
+        return out, int(np.bitwise_or.reduce(found))
+
+    @cached_property
+    def ir(self) -> str:
+        """LLVM IR before LLVM's own passes."""
+        return _text(self.plan)
+
+    def _arena(self) -> int:
+        """Address of scratch memory of this thread."""
+        try:
+            return int(self._arenas.address)
+        except AttributeError:
+            memory = np.empty(self._arena_bytes + _LINE, np.uint8)
+            self._arenas.memory, self._arenas.address = memory, -(-memory.ctypes.data // _LINE) * _LINE
+            return int(self._arenas.address)
+
+
+def plan_of(shape: Shape, vector_bytes: int) -> Plan:
+    """The plan of a shape on a processor with vectors of some size: a register of features."""
+    return Plan(shape, max(2, vector_bytes // (8 if REALS[shape.real] == DOUBLE else 4)))
+
+
+def table_words(layout: Layout) -> Any:
+    """What the function reads: the sizes, the divisor and the addresses of the tables, each in 8 bytes."""
+    tables = layout.tables
+    sizes = [len(tables.features), layout.numeric, len(tables.trees), len(tables.base)]
+    divisor = int(np.float64(layout.divisor).view(np.int64))
+    return np.array([*sizes, divisor, *(array.ctypes.data for array in tables.arrays.values())], np.int64)
+
+
+@cache
+def _workers(threads: int) -> Workers:
+    return Workers(threads)
+
+
+@cache
+def _compiled(plan: Plan) -> Callable[..., int]:
+    """The function ``(X, n_rows, row_stride, column_stride, y, arena, tables, is_single)``."""
+    code = cached(("trees", repr(plan), source_digest("trees")), lambda: host_object(_text(plan), "O2"))
+    kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 3, ctypes.c_bool]
+    function: Callable[..., int] = Engine.of_object(code, [_NAME]).function(_NAME, ctypes.c_int32, *kinds)
+    return function
+
+
+def _text(plan: Plan) -> str:
+    module = ir.Module(name="trees")
+    core = emit_core(module, plan)
+    labels = ("X", "n_rows", "row_stride", "column_stride", "y", "arena", "tables", "is_single")
+    function = declare(module, _NAME, I32, [POINTER, I64, I64, I64, *[POINTER] * 3, ir.IntType(8)], labels)
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    *given, tables, single = function.args
+    kinds = [*[I64] * len(COUNTS), DOUBLE, *[POINTER] * len(TABLES)]
+    read = [load(build, tables, number(place), I64, kind, 8) for place, kind in enumerate(kinds)]
+    build.ret(build.call(core, [*given, build.trunc(single, I1), *read]))
+    return str(module)

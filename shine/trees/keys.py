@@ -1,0 +1,222 @@
+"""Tables of sorted keys, looked up by native code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shine.trees.key_code import FIND, LEFT, RIGHT, find_one, level_order, lookup
+from shine.typing import AnyArray, Indices
+
+
+class KeyTable:
+    """A map from numbers to values, as a balanced search tree.
+
+    Parameters
+    ----------
+    keys : array-like of shape (n_keys,)
+        Different integers or floating-point numbers, in any order, none of them NaN.
+    values : array-like of shape (n_keys, ...), optional
+        A value for each key; by default its position in `keys`.
+
+    Attributes
+    ----------
+    keys : ndarray of shape (n_keys,)
+        In increasing order.
+    values : ndarray of shape (n_keys, ...)
+        In the order of `keys`.
+
+    Raises
+    ------
+    TypeError
+        If keys are not numbers.
+    ValueError
+        If keys have another shape, or there are equal ones, NaN, or another number of values.
+
+    Examples
+    --------
+    >>> table = KeyTable([30, 10, 20], ["c", "a", "b"])
+    >>> str(table[20]), table.find([10, 15, 30]).tolist()
+    ('b', [0, -1, 2])
+    """
+
+    def __init__(self, keys: Any, values: Any = None) -> None:
+        given = np.asarray(keys)
+        if given.ndim != 1:
+            raise ValueError(f"keys have {given.ndim} dimensions; give one")
+        if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
+            if given.size:
+                raise TypeError(f"keys are of type {given.dtype}; give integers or floating-point numbers")
+            given = given.astype(np.float64)
+        given = given.astype(np.result_type(given.dtype.newbyteorder("="), f"{given.dtype.kind}4"))
+        contents = np.arange(len(given)) if values is None else np.asarray(values)
+        if contents.ndim < 1 or len(contents) != len(given):
+            raise ValueError(f"there are {len(given)} keys, but values have the shape {contents.shape}")
+        if given.dtype.kind == "f" and np.isnan(given).any():
+            raise ValueError(f"key {int(np.flatnonzero(np.isnan(given))[0])} is NaN, which is equal to nothing")
+        order = np.argsort(given, kind="stable")
+        self.keys: AnyArray = given[order]
+        same = np.flatnonzero(self.keys[1:] == self.keys[:-1])
+        if len(same):
+            raise ValueError(f"key {self.keys[same[0]]} is there twice, at {order[same[0]]} and {order[same[0] + 1]}")
+        self.values: AnyArray = contents[order]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self.keys.flags.writeable = False
+        self._tree = level_order(self.keys)
+        self._depth = len(self.keys).bit_length()
+        self._table = self._tree.ctypes.data, self._depth, self.keys.ctypes.data, len(self.keys)
+        self._words = np.array(self._table, np.int64)
+        self._address = self._words.ctypes.data
+        self._one: Callable[..., int] | None = None
+        kind = self.keys.dtype
+        self._type: type[Any] = float if kind.kind == "f" else int
+        self._least: float = -np.inf if kind.kind == "f" else int(np.iinfo(kind).min)
+        self._most: float = np.inf if kind.kind == "f" else int(np.iinfo(kind).max)
+
+    def __getstate__(self) -> dict[str, AnyArray]:
+        return {"keys": self.keys, "values": self.values}
+
+    def __setstate__(self, state: dict[str, AnyArray]) -> None:
+        self.keys, self.values = state["keys"], state["values"]
+        self._prepare()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<KeyTable of {len(self)} keys of {self.keys.dtype}>"
+
+    def __contains__(self, key: Any) -> bool:
+        return self._place(key) >= 0
+
+    def __getitem__(self, key: Any) -> Any:
+        """The value of a key.
+
+        Raises
+        ------
+        KeyError
+            If there is no such key.
+        """
+        place = self._place(key)
+        if place < 0:
+            raise KeyError(key)
+        return self.values[place]
+
+    def find(self, queries: Any) -> Indices:
+        """Positions of queries in the sorted `keys`, -1 where there is no such key.
+
+        Parameters
+        ----------
+        queries : array-like
+            Of the keys' type, or of one that it holds.
+
+        Returns
+        -------
+        ndarray of int64, of the shape of `queries`
+
+        Raises
+        ------
+        TypeError
+            If the keys' type cannot hold the queries.
+        """
+        return self._run(FIND, queries)
+
+    def get(self, queries: Any, default: Any = None) -> AnyArray:
+        """Values of queries.
+
+        Parameters
+        ----------
+        queries : array-like
+            As for `find`.
+        default : optional
+            Value of queries that are not among the keys; by default, there must be none.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `queries`, then that of a value.
+
+        Raises
+        ------
+        KeyError
+            If a query is not among the keys, and there is no default.
+        TypeError
+            If the keys' type cannot hold the queries.
+        """
+        places = self.find(queries)
+        absent = places < 0
+        if default is None:
+            if absent.any():
+                raise KeyError(np.asarray(queries)[absent].reshape(-1)[0].item())
+            return self.values[places]
+        if not len(self):
+            return np.full((*places.shape, *self.values.shape[1:]), default)
+        # A position of -1 is the last value, which is replaced.
+        return np.where(absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1)), default, self.values[places])
+
+    def searchsorted(self, queries: Any, side: str = "left") -> Indices:
+        """Number of keys below each query, or of keys not above it, as `numpy.searchsorted` on the sorted `keys`.
+
+        Parameters
+        ----------
+        queries : array-like
+            As for `find`. NaN is above all keys.
+        side : {"left", "right"}
+
+        Returns
+        -------
+        ndarray of int64, of the shape of `queries`
+
+        Raises
+        ------
+        ValueError
+            If there is no such side.
+        TypeError
+            If the keys' type cannot hold the queries.
+        """
+        if side not in (LEFT, RIGHT):
+            raise ValueError(f"side must be 'left' or 'right', not {side!r}")
+        return self._run(side, queries)
+
+    def _is_held(self, key: float) -> bool:
+        """Whether the keys' type has a number of Python."""
+        return self._least <= key <= self._most
+
+    def _place(self, key: Any) -> int:
+        if type(key) is self._type and self._depth and self._is_held(key):
+            if self._one is None:
+                self._one = find_one(self.keys.dtype.name)
+            return self._one(self._address, key)
+        place = self._run(FIND, key)
+        if place.ndim:
+            raise TypeError("give one key; `find` and `get` take many")
+        return int(place)
+
+    def _run(self, what: str, queries: Any) -> Indices:
+        dtype = self.keys.dtype
+        given = queries if type(queries) is np.ndarray and queries.dtype == dtype else self._converted(queries)
+        given = np.ascontiguousarray(given).reshape(given.shape)
+        out = np.empty(given.shape, np.int64)
+        if not len(self):
+            out[...] = -1 if what == FIND else 0
+        else:
+            lookup(dtype.name, what)(*self._table, given.ctypes.data, given.size, out.ctypes.data)
+        return out
+
+    def _converted(self, queries: Any) -> AnyArray:
+        array, dtype = np.asarray(queries), self.keys.dtype
+        is_python = not hasattr(queries, "dtype") and array.dtype.kind in "iuf"
+        if is_python and (array.dtype.kind != "f" or dtype.kind == "f"):
+            # Numbers of Python have no size: they must fit.
+            converted = array.astype(dtype)
+            if dtype.kind == "f" or np.array_equal(converted, array):
+                return converted
+        if array.dtype.kind in "iuf" and np.can_cast(array.dtype, dtype, "safe"):
+            return array.astype(dtype)
+        if not array.size:
+            return array.astype(dtype)
+        raise TypeError(f"queries are of type {array.dtype}, which keys of {dtype} cannot hold; convert one of them")
