@@ -37,6 +37,19 @@ LAWS: dict[str, dict[str, tuple[float, float]]] = {
 }
 """The laws and their ranges. The first is that of the documentation."""
 
+FORCES: dict[str, Callable[[Any], Any]] = {
+    "spring": lambda r: 1 - 1 / r,
+    "1/r": lambda r: 1 / r**2,
+    "1/r**2": lambda r: 1 / r**3,
+}
+"""Forces between two particles, divided by their displacement, by their distance."""
+
+PARTICLES, MESSAGES, NEAREST, FARTHEST = 4, 2, 0.5, 3.0
+"""Particles of a scene in the plane, components of a message, and the distances that occur."""
+
+FORCE_NODES = 20
+"""Most nodes of a formula for a message: the shortest have 11 to 16."""
+
 TRAINING_ROWS = 2000
 SAME = 1e-12
 """Share of the variance that is rounding."""
@@ -119,13 +132,77 @@ def laws(seeds: int, steps: int, seconds: float, rows: int | None) -> None:
     print(f"all: {total} of {seeds * len(LAWS)}")
 
 
+def scenes(count: int, rng: np.random.Generator) -> Any:
+    """Displacements and distances of all pairs of some particles, of shape (count, particles, particles - 1, 3)."""
+    found: list[Any] = []
+    while len(found) < count:
+        places = rng.uniform(-1.5, 1.5, (PARTICLES, 2))
+        away = places[None] - places[:, None]
+        apart = away[~np.eye(PARTICLES, dtype=bool)].reshape(PARTICLES, PARTICLES - 1, 2)
+        distances = np.linalg.norm(apart, axis=-1)
+        if distances.min() > NEAREST and distances.max() < FARTHEST:
+            found.append(np.concatenate([apart, distances[..., None]], axis=-1))
+    return np.array(found)
+
+
+def messages_for(force: str, seed: int, steps: int) -> torch.nn.Module:
+    """The edge model of a graph network: displacement and distance -> message.
+
+    Accelerations are linear in the sums of messages.
+
+    Messages have as many components as the force (Cranmer et al. 2020, "Bottleneck"): they are linear combinations of
+    its components, rotated and scaled freely.
+    """
+    torch.manual_seed(seed)
+    pairs = scenes(TRAINING_ROWS, np.random.default_rng(seed))
+    inputs = torch.tensor(pairs, dtype=torch.float32)
+    targets = torch.tensor((pairs[..., :2] * FORCES[force](pairs[..., 2:])).sum(axis=2), dtype=torch.float32)
+    edges, nodes = layers(3, 64, 64, MESSAGES), torch.nn.Linear(MESSAGES, 2)
+
+    def loss_of(batch: Any) -> Any:
+        return ((nodes(edges(inputs[batch]).sum(dim=2)) - targets[batch]) ** 2).mean()
+
+    trained(torch.nn.ModuleList([edges, nodes]), loss_of, len(pairs), steps)
+    return edges
+
+
+def forces(seeds: int, steps: int, seconds: float, rows: int | None) -> None:
+    """Print what is found of each force in the messages."""
+    for force in FORCES:
+        found = 0
+        for seed in range(seeds):
+            edges = messages_for(force, seed, steps)
+            X = scenes(1000, np.random.default_rng(1000 + seed)).reshape(-1, 3)[:3000]
+            components = X[:, :2] * FORCES[force](X[:, 2:])
+            basis = np.column_stack([components, np.ones(len(X))])
+            distilled = shine.distil(
+                edges, X, features=["dx", "dy", "r"], largest=2, seed=seed, seconds=seconds, rows=rows
+            )
+            with torch.no_grad():
+                sent = edges(torch.tensor(X, dtype=torch.float32)).numpy().astype(float)
+            for each in distilled:
+                message = sent[:, int(each.output.rpartition("_")[2])]
+                # Messages are linear combinations of the components of the force.
+                truth = basis @ np.linalg.lstsq(basis, message, rcond=None)[0]
+                good = is_law(each.best, truth, X, ["dx", "dy", "r"], FORCE_NODES)
+                found += good
+                print(
+                    f"{force:8} seed {seed} {each.output:9} {each.share:.2f} of the variance, linear in the force: R2 "
+                    f"{1 - np.var(message - truth) / np.var(message):.5f}; formula to network R2 "
+                    f"{each.to_network.r2:.5f}, {'found' if good else 'MISSED'}: {each.best.formula()}",
+                    flush=True,
+                )
+        print(f"{force:8} {found} of {2 * seeds} messages", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["laws"])
+    parser.add_argument("what", choices=["laws", "forces"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rows", type=int)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    laws(given.seeds, given.steps, given.seconds, given.rows)
+    measure = {"laws": laws, "forces": forces}[given.what]
+    measure(given.seeds, given.steps, given.seconds, given.rows)

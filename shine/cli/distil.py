@@ -25,6 +25,7 @@ from shine.gp.settings import StopSettings
 from shine.lang.rounding import Precision
 from shine.runs import chosen_folder, default_folder, open_run, write_text
 from shine.search.defaults import DEFAULT_PRIMITIVES
+from shine.search.settings import FitnessSettings
 
 if TYPE_CHECKING:
     from shine.typing import Floats
@@ -151,6 +152,7 @@ def _write(folder: Path, taught: Lesson, seed: int) -> None:
     config = Config(
         data=DataSettings(path=(folder / SAMPLES).resolve(), target=taught.outputs[0], features=taught.features),
         primitives=DEFAULT_PRIMITIVES,
+        fitness=FitnessSettings(noise="absolute", evidence=taught.evidence),
         stop=StopSettings(generations=None, seconds=60.0),
         seed=seed,
     )

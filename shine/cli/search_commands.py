@@ -124,7 +124,7 @@ def resume_command(
 @click.option("--layer", metavar="NAME", help="A value inside of the network, in place of its outputs.")
 @click.option("--output", "outputs", multiple=True, metavar="N|NAME", help="Output to distil; by default all.")
 @click.option("--largest", type=click.IntRange(1), metavar="N", help="Distil the N outputs of the largest variance.")
-@click.option("--rows", type=click.IntRange(8), metavar="N", help="Rows that the search sees. [32 a feature]")
+@click.option("--rows", type=click.IntRange(8), metavar="N", help="Rows that the search sees. [512]")
 @click.option("--config", type=FILE, metavar="FILE", help="Feeds and fetches of a TensorFlow graph, a tf2xla Config.")
 @click.option("--checkpoint", type=FILE, metavar="FILE", help="Checkpoint with the values of a graph's variables.")
 @click.option("shapes", "--shape", multiple=True, metavar="NAME=SIZES", help="Shape of a network's input, as x=64,2.")

@@ -16,10 +16,14 @@ from shine.typing import Floats
 Ranges = Mapping[str, tuple[float, float]]
 """Least and greatest value of each feature."""
 
-ROWS_A_FEATURE = 32
-"""Points that the search sees, per feature. A network's error is smooth, so neighbouring points repeat it: however many
-there are, they are worth few independent rows, and more of them would count as evidence for formulas that describe the
-error. `experiments/distil_networks.py` measures what they are worth: 14 to 150 in two dimensions."""
+DESIGN = 512
+"""Points that the search sees."""
+
+LEAST_EVIDENCE, EVIDENCE_A_FEATURE = 32, 16
+"""Independent rows that they are worth: so many for each feature, and at least so many. The error of a network is
+smooth, so neighbouring points repeat it, however many there are. With 32 rows, a formula whose description is twenty
+nats longer has to leave less than a third of the squared error: it is chosen for what is larger than the error of the
+network. `experiments/distil_networks.py worth` measures what the points are worth."""
 
 
 def checked_ranges(ranges: Mapping[Any, Any]) -> dict[str, tuple[float, float]]:

@@ -118,6 +118,7 @@ def distil(
     output: int | str | Sequence[int | str] | None = None,
     largest: int | None = None,
     rows: int | None = None,
+    evidence: float | None = None,
     features: Sequence[str] | None = None,
     seed: int = 0,
     reading: Mapping[str, Any] | None = None,
@@ -145,8 +146,10 @@ def distil(
     largest : int, optional
         Distil so many outputs, those with the largest variance.
     rows : int, optional
-        Rows that the search sees, 32 for each feature by default. The error of a network is smooth: more rows are no
-        more evidence about the law, but count as such.
+        Rows that the search sees, 512 by default.
+    evidence : float, optional
+        Independent rows that they are worth (see `shine.search.settings.FitnessSettings`); by default 16 for each
+        feature, and at least 32: the error of a network is smooth, so that more rows say no more about the law.
     features : sequence of str, optional
         Names of the columns of `where`; by default those of a data frame, or ``x0, x1, ...``.
     seed : int
@@ -154,7 +157,8 @@ def distil(
     reading : mapping, optional
         Options of `shine.tensor.load` for a file: `shapes`, `config`, `checkpoint`, ...
     **settings
-        Options of `shine.evolve`: seconds, primitives, ... If the error of the network is known, ``stop_loss=1 - R2``
+        Options of `shine.evolve`: seconds, primitives, ... Here `noise` is "absolute" by default, as the errors of
+        networks are that are trained by squared errors. If the error of the network is known, ``stop_loss=1 - R2``
         takes the simplest formula that is as near to the network.
 
     Returns
@@ -188,10 +192,12 @@ def distil(
         seed=seed,
         reading=reading,
     )
+    worth = taught.evidence if evidence is None else evidence
     data = None if y is None else data_for(taught, where, y)
     found = []
     for place, name in enumerate(taught.outputs):
-        result = evolve(taught.X, taught.values[:, place], features=taught.features, seed=seed, **settings)
+        settings = {"noise": "absolute", **settings, "features": taught.features, "seed": seed}
+        result = evolve(taught.X, taught.values[:, place], evidence=worth, **settings)
         found.append(
             Distilled(name, result, taught.shares[place], taught.dropped, *judged(taught, place, result, data))
         )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shine.data.dataset import Dataset
 from shine.data.headings import check_features, frame_headings, names_of_headings
 from shine.data.numbers import numbers
-from shine.distillation.design import ROWS_A_FEATURE, checked_ranges, latin_hypercube
+from shine.distillation.design import DESIGN, EVIDENCE_A_FEATURE, LEAST_EVIDENCE, checked_ranges, latin_hypercube
 from shine.distillation.networks import Network, network_of
 from shine.errors import DataError
 from shine.lang.names import listed, shown, value_text
@@ -58,6 +58,11 @@ class Lesson:
     network: Network
     positions: tuple[int, ...]
 
+    @property
+    def evidence(self) -> float:
+        """Independent rows that the rows are worth."""
+        return float(max(EVIDENCE_A_FEATURE * len(self.features), LEAST_EVIDENCE))
+
     def of_network(self, X: Floats) -> Floats:
         """The outputs for other rows, shape (n_rows, n_outputs)."""
         return self.network.outputs(self.network.rounded(X))[1][:, list(self.positions)]
@@ -86,7 +91,7 @@ def lesson(
     """
     names, table, ranges = _place(where, features)
     network = network_of(model, names, layer, reading or {})
-    wanted = ROWS_A_FEATURE * len(names) if rows is None else _whole("rows", rows, LEAST_ROWS)
+    wanted = DESIGN if rows is None else _whole("rows", rows, LEAST_ROWS)
     rng = np.random.default_rng(seed)
     if ranges is not None:
         X, fresh = latin_hypercube(ranges, wanted, rng), latin_hypercube(ranges, FRESH, rng)

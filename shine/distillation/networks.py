@@ -208,7 +208,8 @@ def _layout(inputs: Sequence[Tensor], features: int) -> tuple[int | None, list[i
     else:
         raise DataError(f"{taken}; either all inputs have an axis for rows, or none")
     if sum(widths) != features:
-        raise DataError(f"{taken}: {sum(widths)} features, and {features} are given")
+        also = f", or {len(inputs)} of a batch" if batch is None and all(shapes) else ""
+        raise DataError(f"{taken}: {sum(widths)} features{also}, and {features} are given")
     return batch, widths
 
 

@@ -108,6 +108,8 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
+    if settings.fitness.evidence is not None:
+        dataset = replace(dataset, worth=settings.fitness.evidence)
     if settings.template is not None:
         return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool)
     original = dataset
