@@ -132,6 +132,39 @@ def laws(seeds: int, steps: int, seconds: float, rows: int | None) -> None:
     print(f"all: {total} of {seeds * len(LAWS)}")
 
 
+def independent_rows(X: Any, errors: Any) -> float:
+    """Independent rows that correlated errors are worth: n^2 over the sum of squared correlations of all pairs.
+
+    Correlations are means over pairs of rows at similar distances, less what chance adds to their squares.
+    """
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    count = len(Z)
+    first, second = np.triu_indices(count, 1)
+    distances = np.linalg.norm(Z[first] - Z[second], axis=1)
+    products = errors[first] * errors[second] / np.mean(errors**2)
+    total = 0.0
+    for same in np.array_split(np.argsort(distances), max(len(distances) // (2 * count), 1)):
+        chance = products[same].var() / len(same)
+        total += 2 * len(same) * max(products[same].mean() ** 2 - chance, 0.0)
+    return count**2 / (count + total)
+
+
+def worth(seeds: int, steps: int, seconds: float, rows: int | None) -> None:
+    """Print what samples of the networks' errors are worth."""
+    for law, ranges in LAWS.items():
+        for seed in range(seeds):
+            network = network_for(law, seed, steps)
+            X = latin_hypercube(ranges, rows or 512, np.random.default_rng(1000 + seed))
+            with torch.no_grad():
+                errors = network(torch.tensor(X, dtype=torch.float32)).numpy()[:, 0] - values(law, X)
+            noise = np.random.default_rng(seed).normal(size=len(X))
+            print(
+                f"{law:22} seed {seed}: {len(X)} errors of the network are worth {independent_rows(X, errors):.0f} "
+                f"rows; independent noise {independent_rows(X, noise):.0f}",
+                flush=True,
+            )
+
+
 def scenes(count: int, rng: np.random.Generator) -> Any:
     """Displacements and distances of all pairs of some particles, of shape (count, particles, particles - 1, 3)."""
     found: list[Any] = []
@@ -197,12 +230,12 @@ def forces(seeds: int, steps: int, seconds: float, rows: int | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["laws", "forces"])
+    parser.add_argument("what", choices=["laws", "forces", "worth"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rows", type=int)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    measure = {"laws": laws, "forces": forces}[given.what]
+    measure = {"laws": laws, "forces": forces, "worth": worth}[given.what]
     measure(given.seeds, given.steps, given.seconds, given.rows)

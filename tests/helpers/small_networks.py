@@ -16,7 +16,7 @@ Law = Callable[..., Any]
 
 
 def network(weights: list[np.ndarray], rows: int, dtype: str = "f64") -> Module:
-    """Linear layers with tanh between them; `weights` has matrices of shape (inputs + 1, outputs), the last row added."""
+    """Linear layers with tanh between them: matrices of shape (inputs + 1, outputs), whose last row is added."""
     b = FunctionBuilder("main")
     x = b.parameter("x", TensorType(dtype, (rows, len(weights[0]) - 1)))
     for place, matrix in enumerate(weights):
@@ -27,13 +27,12 @@ def network(weights: list[np.ndarray], rows: int, dtype: str = "f64") -> Module:
     return verify(Module("network", {"main": b.done(x)}))
 
 
-def fitted(
-    law: Law, low: float, high: float, *, hidden: int = 60, seed: int = 0, features: int = 2
-) -> list[np.ndarray]:
-    """Weights of a network of one layer: random ones, and the best ones of the output (Huang et al. 2006)."""
+def fitted(law: Law, low: float, high: float, seed: int = 0) -> list[np.ndarray]:
+    """Weights of a network for two features with a layer of 60: random ones, and the best ones behind it (Huang et al.
+    2006)."""
     rng = np.random.default_rng(seed)
-    X = rng.uniform(low, high, (1500, features))
-    inner = rng.normal(size=(features + 1, hidden)) * 0.9
+    X = rng.uniform(low, high, (1500, 2))
+    inner = rng.normal(size=(3, 60)) * 0.9
     layer = np.tanh(X @ inner[:-1] + inner[-1])
     targets = np.stack(np.atleast_2d(law(*X.T)), axis=1)
     outer = np.linalg.lstsq(np.column_stack([layer, np.ones(len(X))]), targets, rcond=1e-7)[0]

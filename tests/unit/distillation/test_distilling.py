@@ -12,9 +12,13 @@ from shine.distillation.lessons import lesson
 from shine.errors import DataError
 
 RANGES = {"a": (1, 5), "b": (1, 5)}
-QUICK = {"population": 50, "max_size": 5, "seeding": 0, "generations": 3, "primitives": ["add", "mul"], "seconds": None}
+QUICK = {
+    "population": 50, "max_size": 5, "seeding": 0, "constant_steps": 0, "generations": 3, "seconds": None,
+    "primitives": ["add", "mul"], "tier": "reference",
+}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_formula_of_a_function_with_its_fidelities():
     X = np.random.default_rng(0).uniform(1, 5, (40, 2))
     y = X[:, 0] * X[:, 1] + 0.1 * (-1.0) ** np.arange(40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from helpers.small_networks import network
 
 from shine.distillation.networks import compiled, network_of
@@ -27,7 +28,7 @@ def module(signature: str, body: str) -> str:
     return f"module @m\nfunc @main: {signature} {{\n{body}\n}}"
 
 
-@pytest.mark.parametrize("rows", [1, 5, 37, 64])
+@pytest.mark.parametrize("rows", mostly_slow([1, 5, 37, 64], fast=[5]))
 def test_a_batch_of_any_size_gives_every_row(rows: int):
     names, found = network_of(network(WEIGHTS, rows), ("a", "b"), None, {}).outputs(X)
     assert names == tuple(f"{names[0][:-2]}_{place}" for place in range(2))
