@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from shine.errors import GraphImportError
@@ -27,7 +28,10 @@ def exported(module: Any, features: int, batch: int) -> Any:
     training = [each for each in module.modules() if each.training]
     module.eval()
     try:
-        return torch.export.export(module, (example,))
+        with warnings.catch_warnings():
+            # Torch warns of its own code.
+            warnings.simplefilter("ignore")
+            return torch.export.export(module, (example,))
     except Exception as error:
         # Whatever the module raises for rows of so many features.
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:200]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,10 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
     if kind.__name__ != "ExportedProgram" or not kind.__module__.startswith("torch."):
         raise GraphImportError(f"a program of torch.export.export(model, inputs) is needed, and not {kind.__name__}")
     try:
-        core = program.run_decompositions()
+        with warnings.catch_warnings():
+            # Torch warns of its own code.
+            warnings.simplefilter("ignore")
+            core = program.run_decompositions()
     except Exception as error:
         # Whatever torch raises for programs that it cannot decompose.
         raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
