@@ -202,6 +202,46 @@ def trees() -> Any:
     return ax
 
 
+def distil() -> Any:
+    """The error of a network, which is smooth, and what the formula makes of the network."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    X = torch.rand(2000, 2) * 4 - 2
+    y = torch.exp(-(X[:, :1] ** 2)) * X[:, 1:]
+    tanh, linear = torch.nn.Tanh, torch.nn.Linear
+    network = torch.nn.Sequential(linear(2, 64), tanh(), linear(64, 64), tanh(), linear(64, 1))
+    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
+    rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 3000)
+    for _ in range(3000):
+        batch = torch.randint(0, 2000, (256,))
+        optimizer.zero_grad()
+        ((network(X[batch]) - y[batch]) ** 2).mean().backward()
+        optimizer.step()
+        rate.step()
+    model = shine.distil(network, {"x": (-2, 2), "y": (-2, 2)}, seconds=10)[0].best
+    figure = pyplot.figure(figsize=WIDE, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    side = np.linspace(-2, 2, 60)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    with torch.no_grad():
+        values = network(torch.tensor(grid, dtype=torch.float32)).numpy()[:, 0]
+        along = np.linspace(-2, 2, 15)
+        line = network(torch.tensor(np.column_stack([along, np.ones(15)]), dtype=torch.float32)).numpy()[:, 0]
+    errors = (values - np.exp(-(grid[:, 0] ** 2)) * grid[:, 1]).reshape(60, 60)
+    drawn = left.contourf(side, side, errors, levels=12, cmap="PuOr")
+    figure.colorbar(drawn, ax=left)
+    left.set(xlabel="x", ylabel="y", title="error of the network")
+    right.plot(along, line, "o", color="#56606b", markersize=4, label="network, y = 1")
+    dense = np.column_stack([side, np.ones(60)])
+    right.plot(side, model.predict(dense), color="#b04a00", label=model.formula())
+    right.set(xlabel="x", ylim=(0, 1.4))
+    right.spines[["top", "right"]].set_visible(False)
+    right.legend(frameon=False)
+    return left
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     each.__name__: each
     for each in (
@@ -216,6 +256,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
         templates,
         arrays,
         trees,
+        distil,
     )
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shine import moved
 
 if TYPE_CHECKING:
+    from shine.distillation.distilling import distil
     from shine.errors import (
         CompilationError,
         ConfigError,
@@ -67,6 +68,7 @@ __all__ = [
     "Template",
     "UnsupportedSyntaxError",
     "WorkerError",
+    "distil",
     "evolve",
     "grad",
     "jit",
@@ -89,6 +91,7 @@ _HOMES = {
     "SymbolicClassifier": "shine.estimators",
     "SymbolicRegressor": "shine.estimators",
     "SymbolicTransformer": "shine.estimators",
+    "distil": "shine.distillation.distilling",
     "evolve": "shine.search.run",
     "grad": "shine.kernels.gradient",
     "jit": "shine.kernels.jit",

@@ -74,6 +74,7 @@ NEEDED = {
     "report.md": "matplotlib",
     "templates.md": "pandas",
     "tensors.md": "google.protobuf ziglang",
+    "tutorial-distil.md": "torch",
     "tutorial.md": "pandas",
 }
 """Packages a page needs besides Shine's own dependencies."""

@@ -73,8 +73,10 @@ BELOW: dict[str, set[str]] = {
     "pandas": {"frames"},
     "polars": {"frames"},
     "callbacks": {"errors", "lang", "gp", "search"},
-    "shine": _SEARCH | {"inference", "search", "estimators"},
-    "cli": _FACES | {"runs", "bench", "aot", "callbacks", "tensor"},
+    # Networks are compiled, and searched like any other data.
+    "distillation": {"errors", "lang", "data", "tensor", "search"},
+    "shine": _SEARCH | {"inference", "search", "estimators", "distillation"},
+    "cli": _FACES | {"runs", "bench", "aot", "callbacks", "tensor", "distillation"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
@@ -103,7 +105,7 @@ ONLY_IN: dict[str, set[str]] = {
     | {"cli.prediction_files", "frames", "polars"},
     "polars": {"data.stream_sources", "frames.polars_frames", "polars", "templates.grouping"},
     "duckdb": {"data.stream_sources"},
-    "torch": {"export", "frontends.torchfx", "tensor.torch.reader"},
+    "torch": {"distillation.torch_modules", "export", "frontends.torchfx", "tensor.torch.reader"},
     "jax": {"export"},
     "onnx": {"export"},
     # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.

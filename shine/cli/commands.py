@@ -108,6 +108,7 @@ def info_command(clear_cache: bool, as_json: bool) -> None:
 for command in (
     search_commands.evolve_command,
     search_commands.resume_command,
+    search_commands.distil_command,
     run_commands.sweep_command,
     run_commands.runs_group,
     search_commands.config_group,

@@ -94,9 +94,16 @@ def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
         raise click.UsageError(f"{problem}; nor is it a graph of tensors: {error.message}") from None
 
 
-def _tensors(path: Path, options: GraphOptions) -> TensorFunction:
-    from shine.tensor.loading import load
+def reading_of(path: Path, options: GraphOptions) -> dict[str, Any]:
+    """Keywords of `shine.tensor.load` for a file and its options.
 
+    Raises
+    ------
+    click.UsageError
+        If an option is for another format, or options exclude each other.
+    GraphImportError
+        If the file cannot be read.
+    """
     given: dict[str, Any] = {
         "--output": list(options.outputs),
         "--config": options.config,
@@ -104,15 +111,21 @@ def _tensors(path: Path, options: GraphOptions) -> TensorFunction:
         "--shape": _shapes(options.shapes),
     }
     given = {name: value for name, value in given.items() if value}
+    kind = _format(path)
+    for name in given:
+        if name not in WORDS.get(kind, {}):
+            known = [NAMES[other] for other in WORDS if name in WORDS[other]]
+            raise click.UsageError(f"{name} is for graphs of {' and '.join(known)}, and {path} is none")
+    if "--config" in given and len(given.keys() & {"--output", "--shape"}):
+        raise click.UsageError("--config: names outputs and shapes; leave out --output and --shape")
+    return {"format": kind, **{WORDS[kind][name]: value for name, value in given.items()}}
+
+
+def _tensors(path: Path, options: GraphOptions) -> TensorFunction:
+    from shine.tensor.loading import load
+
     try:
-        kind = _format(path)
-        for name in given:
-            if name not in WORDS.get(kind, {}):
-                known = [NAMES[other] for other in WORDS if name in WORDS[other]]
-                raise click.UsageError(f"{name} is for graphs of {' and '.join(known)}, and {path} is none")
-        if "--config" in given and len(given.keys() & {"--output", "--shape"}):
-            raise click.UsageError("--config: names outputs and shapes; leave out --output and --shape")
-        return load(path, format=kind, **{WORDS[kind][name]: value for name, value in given.items()})
+        return load(path, **reading_of(path, options))
     except (GraphImportError, FormError) as error:
         where = "" if str(error).startswith(str(path)) else f"{path}: "
         raise click.UsageError(f"{where}{error}") from None

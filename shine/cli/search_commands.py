@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -114,6 +114,61 @@ def resume_command(
     overrides += tuple(parallel_overrides(workers, dask, slurm))
     page = _live_page(live, show)
     return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), page, logs)
+
+
+@click.command("distil")
+@click.argument("model", type=FILE)
+@click.option("--inputs", metavar="RANGES", help="Where to sample, as x=-2:2,y=-1:1; or columns of --data, as x,y.")
+@click.option("--data", type=FILE, metavar="FILE", help="Measured rows: the formula is compared with them, too.")
+@click.option("--target", "targets", multiple=True, metavar="NAME", help="Column that an output predicts.")
+@click.option("--layer", metavar="NAME", help="A value inside of the network, in place of its outputs.")
+@click.option("--output", "outputs", multiple=True, metavar="N|NAME", help="Output to distil; by default all.")
+@click.option("--largest", type=click.IntRange(1), metavar="N", help="Distil the N outputs of the largest variance.")
+@click.option("--rows", type=click.IntRange(8), metavar="N", help="Rows that the search sees. [512]")
+@click.option("--config", type=FILE, metavar="FILE", help="Feeds and fetches of a TensorFlow graph, a tf2xla Config.")
+@click.option("--checkpoint", type=FILE, metavar="FILE", help="Checkpoint with the values of a graph's variables.")
+@click.option("shapes", "--shape", multiple=True, metavar="NAME=SIZES", help="Shape of a network's input, as x=64,2.")
+@click.option("--seed", type=SEED, default=0, metavar="N", help="Seed of the samples and the search. [0]")
+@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<MODEL>[-2, ...].")
+@set_option
+@parallel_options
+@precision_option
+@quiet_option
+@click.pass_context
+def distil_command(
+    context: click.Context,
+    /,
+    config: Path | None,
+    checkpoint: Path | None,
+    shapes: tuple[str, ...],
+    overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Search for the formulas that a trained network, MODEL, has learned.
+
+    MODEL is a file of ONNX or TensorFlow, or a tensor program as text. It is compiled and sampled. The folder gets the
+    samples, a run for each output, and fidelity.json.
+
+    \b
+    Example:
+      shine distil model.onnx --inputs x=-2:2,y=-1:1 --set stop.seconds=10
+      shine distil model.onnx --data measured.csv --target force
+      shine distil edges.onnx --inputs dx=-2:2,dy=-2:2 --layer messages --largest 2
+    """
+    from shine.cli.distil import distil_network
+    from shine.cli.graphs import GraphOptions
+
+    return distil_network(
+        **options,
+        reading=GraphOptions((), config, checkpoint, None, shapes),
+        overrides=[*overrides, *parallel_overrides(workers, dask, slurm)],
+        printed=_printed(quiet, False),
+        interruption=_interruption(context),
+    )
 
 
 @click.group("config")

@@ -52,6 +52,8 @@ class Dataset:
         Texts that the values of a column number, by its name.
     whole : Whole, optional
         All rows, if these are a sample of rows that are not in memory.
+    worth : float, optional
+        Most independent rows that these count as (see `effective_rows`).
     """
 
     columns: Floats
@@ -64,6 +66,7 @@ class Dataset:
     beside: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Whole | None = None
+    worth: float | None = None
 
     @classmethod
     def from_arrays(
@@ -183,6 +186,7 @@ class Dataset:
             self.headings,
             {name: column[at] for name, column in self.beside.items()},
             self.labels,
+            worth=self.worth,
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -225,8 +229,13 @@ class Dataset:
     def effective_rows(self) -> float:
         """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows.
 
-        Rows count by their sample weights: precise and noisy rows alike are rows.
+        Rows count by their sample weights: precise and noisy rows alike are rows. There are at most `worth`.
         """
+        found = self._weighted_rows
+        return found if self.worth is None else min(found, self.worth)
+
+    @property
+    def _weighted_rows(self) -> float:
         if self.deviations is not None:
             weights = self.sample_weights
             return float(stable_sum(weights)) ** 2 / float(stable_sum(weights * weights))

@@ -108,6 +108,8 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
+    if settings.fitness.evidence is not None:
+        dataset = replace(dataset, worth=settings.fitness.evidence)
     if settings.template is not None:
         return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool)
     original = dataset
@@ -245,6 +247,7 @@ def evolve(
     beside: Beside | None = None,
     validation: str | None = None,
     validation_fraction: float = 0.25,
+    evidence: float | None = None,
     linear_scaling: bool = True,
     dtype: str = "float64",
     tier: str = "auto",
@@ -302,6 +305,9 @@ def evolve(
         shortest description of all rows decides.
     validation_fraction : float
         Least share of the rows to keep back.
+    evidence : float, optional
+        Independent rows that the data are worth, if their rows repeat one another: samples of a smooth function, of a
+        network, of a slow process. It is the number of rows for all statistics; by default, all are independent.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
@@ -363,6 +369,7 @@ def evolve(
         noise=noise,
         validation=validation,
         validation_fraction=validation_fraction,
+        evidence=evidence,
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,

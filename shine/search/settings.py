@@ -34,6 +34,10 @@ class FitnessSettings:
     rows decides."""
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.25
     """Least share of the rows to keep back."""
+    evidence: Annotated[float, Ge(8)] | None = None
+    """Independent rows that the data are worth, if their rows repeat one another: samples of a smooth function, of a
+    network, or of a slow process. It is the number of rows for all statistics: which formula is chosen, how many
+    constants it may have, how sure these are. By default, all rows are independent."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Literal["float64", "float32"] = "float64"

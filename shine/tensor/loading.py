@@ -57,7 +57,8 @@ def load(
         LLVM pipeline.
     **reading
         Options of the format. TensorFlow: `config`, a tf2xla ``Config``, or `feeds` and `fetches`; `checkpoint` (see
-        `shine.tensor.graphdef.load_module`). ONNX: `shapes` (see `shine.tensor.onnx.load_onnx`).
+        `shine.tensor.graphdef.load_module`). ONNX: `shapes`, `fetches` (see `shine.tensor.onnx.load_onnx`). PyTorch:
+        `fetches` (see `shine.tensor.torch.from_exported`).
 
     Returns
     -------

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from shine.errors import GraphImportError
+from shine.lang.names import listed, shown
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Instruction, Value
@@ -44,6 +46,20 @@ def with_results(
         taken[new[value.name]] = names[new[value.name]] = label
         values.append(value)
     return _renamed(without_dead(b.done(*values)), new), names
+
+
+def fetched(wanted: Sequence[str], values: Mapping[str, Value]) -> list[tuple[str, Value]]:
+    """Values inside of a graph by their names, with these names.
+
+    Raises
+    ------
+    GraphImportError
+        If there is none of a name.
+    """
+    for name in wanted:
+        if name not in values:
+            raise GraphImportError(f"there is no value {shown(name)} to fetch; there are {listed(values)}")
+    return [(name, values[name]) for name in wanted]
 
 
 def _renamed(function: Function, names: dict[str, str]) -> Function:

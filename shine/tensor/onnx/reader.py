@@ -15,7 +15,7 @@ from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify
 from shine.tensor.imported.building import Building, Operand
-from shine.tensor.imported.naming import free_name, sanitized, with_results
+from shine.tensor.imported.naming import fetched, free_name, sanitized, with_results
 from shine.tensor.onnx.files import read_model
 from shine.tensor.onnx.node import Node, attributes_of
 from shine.tensor.onnx.rules import RULES
@@ -33,7 +33,12 @@ _OWN = ("", "ai.onnx")
 Scope = dict[str, "Operand | Value"]
 
 
-def load_onnx(source: str | os.PathLike[str] | bytes, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Module:
+def load_onnx(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    fetches: Sequence[str] | None = None,
+) -> Module:
     """Read an ONNX model.
 
     Parameters
@@ -42,6 +47,8 @@ def load_onnx(source: str | os.PathLike[str] | bytes, *, shapes: Mapping[str, Se
         The path of a file, or its content. Data in other files are found beside the path.
     shapes : mapping of str to sequence of int, optional
         Shapes of inputs by name, for those that have sizes with names, or none.
+    fetches : sequence of str, optional
+        Values of the graph that are the results, by name, in place of its outputs.
 
     Returns
     -------
@@ -56,7 +63,7 @@ def load_onnx(source: str | os.PathLike[str] | bytes, *, shapes: Mapping[str, Se
     where = "the model" if isinstance(source, bytes) else os.fspath(source)
     try:
         model, folder = read_model(source)
-        return _Reader(model, folder, dict(shapes or {})).module()
+        return _Reader(model, folder, dict(shapes or {})).module(fetches)
     except (GraphImportError, FormError) as error:
         raise GraphImportError(f"{where}: {error}") from None
     except (TypeError, AttributeError) as error:
@@ -80,7 +87,7 @@ class _Reader:
         function = self.functions[name]
         return function.parameter_types, function.result_types
 
-    def module(self) -> Module:
+    def module(self, fetches: Sequence[str] | None) -> Module:
         graph = self.model.graph
         b = Building("main", self.signature, _no_variables)
         constants = {tensor.name for tensor in graph.initializer}
@@ -99,6 +106,8 @@ class _Reader:
         if not results:
             raise GraphImportError("its graph has no outputs")
         named = [(value.name, result.value) for value, result in zip(graph.output, results, strict=True)]
+        if fetches is not None:
+            named = fetched(fetches, _computed(scope))
         main, labels = with_results(b.builder, named, self.labels)
         return verify(
             Module(sanitized(graph.name, "model"), {**self.functions, "main": main}, {**self.labels, **labels})
@@ -303,6 +312,12 @@ def _version(imports: Any) -> int:
                 raise GraphImportError(f"it uses operator set {entry.version}; {OLDEST} and later are read")
             return int(entry.version)
     return OLDEST
+
+
+def _computed(scope: Scope) -> dict[str, Value]:
+    """Values that depend on the inputs, by name."""
+    operands = {name: _operand(found) for name, found in scope.items()}
+    return {name: operand.value for name, operand in operands.items() if operand.known is None}
 
 
 def _operand(found: Operand | Value) -> Operand:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import FormError, GraphImportError
-from shine.tensor.form.module import Module
+from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import NAMES
 from shine.tensor.form.verifier import verify
 from shine.tensor.imported.building import Building, Operand
-from shine.tensor.imported.naming import free_name, with_results
+from shine.tensor.imported.naming import fetched, free_name, with_results
 from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
 from shine.tensor.torch.layers import LAYERS
@@ -30,13 +31,16 @@ _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
 DTYPES = {str(dtype) for dtype in NAMES}
 
 
-def from_exported(program: ExportedProgram) -> Module:
+def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = None) -> Module:
     """Read a program of `torch.export`.
 
     Parameters
     ----------
     program : ExportedProgram
         With static shapes, as ``torch.export.export(model.eval(), inputs)`` makes it.
+    fetches : sequence of str, optional
+        Values of the program that are the results, in place of its own: names of nodes (``tanh_1``), or of torch's
+        modules (``net.2``) for what they return.
 
     Returns
     -------
@@ -52,12 +56,15 @@ def from_exported(program: ExportedProgram) -> Module:
     if kind.__name__ != "ExportedProgram" or not kind.__module__.startswith("torch."):
         raise GraphImportError(f"a program of torch.export.export(model, inputs) is needed, and not {kind.__name__}")
     try:
-        core = program.run_decompositions()
+        with warnings.catch_warnings():
+            # Torch warns of its own code.
+            warnings.simplefilter("ignore")
+            core = program.run_decompositions()
     except Exception as error:
         # Whatever torch raises for programs that it cannot decompose.
         raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
     try:
-        return _Reader(core).module()
+        return _Reader(core).module(fetches)
     except FormError as error:
         raise GraphImportError(str(error)) from None
 
@@ -71,7 +78,7 @@ class _Reader:
         self.values: dict[str, Any] = {}
         self.labels: dict[str, str] = {}
 
-    def module(self) -> Module:
+    def module(self, fetches: Sequence[str] | None) -> Module:
         changed = [s for s in self.program.graph_signature.output_specs if s.kind.name != "USER_OUTPUT"]
         if changed:
             raise GraphImportError(f"it changes {changed[0].target!r}; export the model for inference: model.eval()")
@@ -96,8 +103,24 @@ class _Reader:
                 ) from None
         names = [s.arg.name for s in self.program.graph_signature.output_specs]
         named = [(name, result.value) for name, result in zip(names, results, strict=True)]
+        if fetches is not None:
+            named = fetched(fetches, self._inner())
         main, labels = with_results(self.b.builder, named, self.labels)
         return verify(Module("torch", {"main": main}, {**self.labels, **labels}))
+
+    def _inner(self) -> dict[str, Value]:
+        """Values by the names of nodes, and by those of the modules that return them."""
+        nodes = {node.name: self.values.get(node.name) for node in self.program.graph.nodes}
+        found = {
+            name: value.value for name, value in nodes.items() if isinstance(value, Operand) and value.known is None
+        }
+        modules: dict[str, Value] = {}
+        for node in self.program.graph.nodes:
+            if node.op == "call_function" and node.name in found:
+                # The last node of a module is what it returns.
+                paths = [path for path, _ in node.meta.get("nn_module_stack", {}).values()]
+                modules.update((path, found[node.name]) for path in paths if path)
+        return {**modules, **found}
 
     def _input(self, node: Any, spec: Any) -> Any:
         if spec.kind.name == "USER_INPUT":

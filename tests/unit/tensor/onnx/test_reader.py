@@ -13,6 +13,7 @@ from helpers.damaged_models import ModelCorpus, judged
 from shine.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.onnx import load_onnx
+from shine.tensor.onnx.batches import batch_shapes
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
@@ -224,3 +225,21 @@ def test_every_fixture_is_read_and_damaged_ones_give_one_error_only():
     assert {judged(content)[0] for content in corpus.contents} == {"read"}
     verdicts = Counter(judged(corpus.file(3, number))[0] for number in range(600))
     assert verdicts["wrong"] == 0 and verdicts["read"] > 50 and verdicts["refused"] > 50
+
+
+INNER = """
+g (float[n, 2] x) => (float[n, 2] y) {
+    hidden = Tanh(x)
+    y = Neg(hidden)
+}
+"""
+
+
+def test_values_inside_are_fetched_and_open_batches_get_rows():
+    x = np.array([[0.5, -1.0], [2.0, 0.0]], np.float32)
+    model = content(INNER)
+    assert batch_shapes(model, 2) == {"x": (2, 2)}
+    module = load_onnx(model, shapes=batch_shapes(model, 2), fetches=["hidden"])
+    assert np.allclose(interpret(module, "main", [x])[0], np.tanh(x), atol=1e-6)
+    with pytest.raises(GraphImportError, match="there is no value 'z' to fetch; there are x, hidden, y"):
+        load_onnx(model, shapes={"x": (2, 2)}, fetches=["z"])

@@ -219,3 +219,15 @@ def test_sizes_must_be_static():
     program = torch.export.export(torch.nn.Linear(4, 2), (drawn(3, 4),), dynamic_shapes=({0: batch},))
     with pytest.raises(GraphImportError, match="is not static; export the model with the shapes"):
         from_exported(program)
+
+
+def test_values_inside_are_fetched_by_the_names_of_nodes_and_modules():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    inputs = torch.randn(4, 2)
+    program = torch.export.export(model, (inputs,))
+    for name, inner in (("tanh", model[:2]), ("1", model[:2]), ("0", model[:1])):
+        module = from_exported(program, fetches=[name])
+        assert np.allclose(interpret(module, "main", [inputs.numpy()])[0], inner(inputs).detach().numpy(), atol=1e-6)
+    with pytest.raises(GraphImportError, match=r"there is no value 'hidden' to fetch; there are .*tanh"):
+        from_exported(program, fetches=["hidden"])

@@ -1,0 +1,1 @@
+"""Trained networks as teachers: samples of what a network computes, and the formulas that a search finds for them."""
