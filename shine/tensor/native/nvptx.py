@@ -11,12 +11,11 @@ from shine.aot.headers import commented
 from shine.aot.nvptx import gpu_target
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, stack, store
 from shine.codegen.native.row_by_row import place_in_grid
-from shine.tensor.loops.arena import ALIGNMENT
+from shine.tensor.loops.arena import ALIGNMENT, aligned
 from shine.tensor.loops.lanes import BYTE, STORED
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import call, described
 from shine.tensor.native.interface import Interface
-from shine.tensor.passes.memory import aligned
 
 PROMISES = """\
 Elements are in row-major order. Nothing is allocated, and all numbers are computed by the thread that needs them."""
