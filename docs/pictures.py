@@ -148,7 +148,7 @@ def quantile() -> Any:
 
 
 def arrays() -> Any:
-    """Rastrigin's function of two variables, and the individuals of three generations of the page on array functions."""
+    """Rastrigin's function of two variables, and the individuals of three generations of a genetic algorithm."""
     from deap import algorithms, base, creator, tools
 
     import shine.deap
@@ -167,7 +167,7 @@ def arrays() -> Any:
     along = np.linspace(-5.12, 5.12, 161)
     grid = np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
     heights = shine.jit(text)(grid).reshape(161, 161)
-    figure, parts = pyplot.subplots(1, 3, figsize=(9, 3.1), layout="constrained", sharey=True)
+    _, parts = pyplot.subplots(1, 3, figsize=(9, 3.1), layout="constrained", sharey=True)
     for ax, generation, following in zip(parts, (0, 5, 40), (5, 35, 0), strict=True):
         ax.imshow(heights, extent=(-5.12, 5.12, -5.12, 5.12), origin="lower", cmap="Greys_r")
         ax.plot(*zip(*individuals, strict=True), "o", color="#b04a00", markersize=4)
