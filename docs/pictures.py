@@ -148,7 +148,7 @@ def quantile() -> Any:
 
 
 def arrays() -> Any:
-    """Rastrigin's function of two variables, and individuals of three generations, of the page on array functions."""
+    """Rastrigin's function of two variables, and the individuals of three generations of a genetic algorithm."""
     from deap import algorithms, base, creator, tools
 
     import shine.deap

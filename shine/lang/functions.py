@@ -81,6 +81,7 @@ class FunctionVerifier:
         self.returns: list[tuple[str | None, ast.expr]] = []
 
     def verify(self, name: str, body: list[ast.stmt]) -> Tree:
+        """The tree of a body. Errors as of `verify_function`."""
         end = _run(self._block(body, Path({parameter: parameter for parameter in self.parameters})))
         if end.reachable:
             reject("the function can end without 'return'; every path must return one value", body[-1])

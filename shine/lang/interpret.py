@@ -158,6 +158,7 @@ class Interpreter(Interpretation):
         self.active = np.ones(rows, dtype=bool)
 
     def run(self, tree: Tree, columns: Sequence[AnyArray]) -> AnyArray:
+        """Value of a tree for every row, for the values of its parameters."""
         caller = self.values, self.functions
         self.values, self.functions = dict(zip(tree.parameters, columns, strict=True)), tree.functions
         for name, value in tree.assignments:

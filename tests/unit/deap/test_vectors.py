@@ -142,6 +142,7 @@ def test_values_that_are_not_finite_are_the_worst():
     assert several.evaluate_all([Genes([0.0], Two), Genes([2.0], Two)]) == [(math.inf, -math.inf), (0.5, 2.0)]
 
 
+@pytest.mark.slow
 def test_several_values_are_one_fitness():
     objective = CompiledObjective(benchmarks.kursawe)
     individuals = [Genes(each, Two) for each in genes(9, 3)]
@@ -150,6 +151,7 @@ def test_several_values_are_one_fitness():
         objective.map(objective, [Genes([1.0, 2.0])])
 
 
+@pytest.mark.slow
 def test_constants_are_numbers_and_vectors_of_all_individuals():
     text = "a*sum((v - c)**2 for v, c in zip(x, center))"
     objective = CompiledObjective(text, constants={"center": [1.0, 2.0], "a": 10})
@@ -166,6 +168,7 @@ def test_constants_are_numbers_and_vectors_of_all_individuals():
         CompiledObjective(text, constants={"a": 1.0, "center": 3})
 
 
+@pytest.mark.slow
 def test_float32_is_computed_in_float32():
     x = [0.1, 0.2, 0.3]
     want = np.float32(0)
@@ -185,6 +188,7 @@ def test_map_is_the_builtin_for_all_else():
     assert list(objective.map(toolbox.evaluate, [Genes([2.0]), Genes([-2.0])])) == [(4.0,), (100.0,)]
 
 
+@pytest.mark.slow
 def test_another_function_than_the_registered_one_is_refused():
     toolbox = base.Toolbox()
     toolbox.register("evaluate", benchmarks.sphere)
@@ -211,6 +215,7 @@ def test_options_that_do_not_fit_are_refused(source, options, error, message):
         CompiledObjective(source, **options)
 
 
+@pytest.mark.slow
 def test_objectives_are_pickled_and_shared_by_threads():
     objective, raw = CompiledObjective(benchmarks.rastrigin), genes(200, 10)
     want = objective.evaluate_all(raw)

@@ -46,7 +46,7 @@ def check_benchmark(name, sizes, dtype="float64"):
         assert np.allclose(got, np.array(evaluate_arrays(kernel.formula, [X], dtype)), rtol=1e-3, atol=1e-4 * scale)
 
 
-@pytest.mark.parametrize("name", ["rastrigin", pytest.param("kursawe", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["rosenbrock"])
 def test_a_benchmark_of_deap_has_its_values(name):
     check_benchmark(name, [(1, 2), (9, 3)])
 
@@ -78,13 +78,13 @@ def check_random(seed, functions, exact):
         assert same_bits(np.array(kernel(*first)), got[0]), text
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_formulas_have_pythons_bits(seed):
     check_random(seed, ["abs", "-"], exact=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 300))
+@pytest.mark.parametrize("seed", range(2, 300))
 def test_many_random_formulas_have_pythons_bits(seed):
     check_random(seed, ["abs", "-"], exact=True)
 
@@ -125,6 +125,7 @@ def test_special_numbers_follow_ieee():
     assert np.isnan(product[0]) and product[1] == -math.inf and math.copysign(1, product[2]) == 1
 
 
+@pytest.mark.slow
 def test_numbers_and_vectors_are_shared_or_of_each_individual():
     kernel = shine.jit("a*sum(v*w for v, w in zip(x, c))")
     X, c, a = np.arange(6.0).reshape(3, 2), [1.0, 10.0], [1.0, 2.0, 3.0]
@@ -163,6 +164,7 @@ def test_integers_are_no_type_of_array_formulas():
         shine.jit("sum(x)", dtype="int64")
 
 
+@pytest.mark.slow
 def test_kernels_are_pickled_and_called_by_threads():
     kernel = pickle.loads(pickle.dumps(shine.jit("sum(v*v for v in x)")))
     X = np.arange(4000.0).reshape(1000, 4)

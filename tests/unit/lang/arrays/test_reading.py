@@ -114,6 +114,7 @@ def test_what_is_not_part_of_the_language_is_rejected_with_its_place(text):
         shine.jit(text)
 
 
+@pytest.mark.slow
 def test_functions_bring_their_outer_numbers_and_functions():
     x = [0.5, 2.0, 3.0]
     assert shine.jit(mean_of)(x) == sum(x) / 3
@@ -121,6 +122,7 @@ def test_functions_bring_their_outer_numbers_and_functions():
     assert shine.jit(lambda v: sum(v) * SCALE)(x) == 16.5
 
 
+@pytest.mark.slow
 def test_functions_may_return_tuples_on_several_paths():
     assert shine.jit(branches)([[2.0], [-3.0]])[0].tolist() == [2.0, 3.0]
     assert shine.jit(branches)([[2.0], [-3.0]])[1].tolist() == [1.0, 2.0]
