@@ -193,7 +193,7 @@ def _slice(node: Node) -> Operand:
         size = x.shape[axis]
         if step < 0:
             # Counted from the end, -1 is the last element; an end before the first is below -size.
-            first = min(start if start >= 0 else start + size, size - 1)
+            first = min(max(start if start >= 0 else start + size, 0), size - 1)
             last = max(end if end >= 0 else end + size, -1)
             place = np.arange(first, last, step) if first >= 0 else np.arange(0)
             x = node.b.gather(x, node.b.constant(place.astype(np.int64)), axis=checked_axis(axis, x.rank))
@@ -314,6 +314,31 @@ def _image(x: Operand) -> tuple[int, ...]:
     return x.shape
 
 
+def _nearest(node: Node, old: int, new: int) -> np.ndarray:
+    """Which of the old elements of an axis each new one is. The graph says how places correspond and are rounded."""
+    is_old = node.operator == "Upsample"
+    mode = "asymmetric" if is_old else node.get("coordinate_transformation_mode", "half_pixel")
+    rounding = "floor" if is_old else node.get("nearest_mode", "round_prefer_floor")
+    place = np.arange(new, dtype=np.float64)
+    if mode == "asymmetric":
+        place = place * old / new
+    elif mode == "align_corners":
+        place = place * (old - 1) / max(new - 1, 1)
+    elif mode in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
+        place = (place + 0.5) * old / new - 0.5 if new > 1 or mode != "pytorch_half_pixel" else place * 0
+    else:
+        raise GraphImportError(f"its coordinate_transformation_mode is {mode!r}, which is not supported")
+    ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    }
+    if rounding not in ways:
+        raise GraphImportError(f"its nearest_mode is {rounding!r}; there are {', '.join(ways)}")
+    return np.clip(ways[rounding](place), 0, old - 1).astype(np.int64)
+
+
 def _resize(node: Node) -> Operand:
     """The nearest neighbour, by whole factors."""
     x = node.input(0)
@@ -329,6 +354,12 @@ def _resize(node: Node) -> Operand:
         raise GraphImportError("its sizes or scales must be constants, one for each axis")
     if len(shape) != x.rank or any(old == 0 or new % old for new, old in zip(shape, x.shape, strict=True)):
         raise GraphImportError(f"it enlarges {list(x.shape)} to {list(shape)}; only whole factors are supported")
+    for axis, (new, old) in enumerate(zip(shape, x.shape, strict=True)):
+        source = _nearest(node, old, new)
+        if (source == np.arange(new) * old // new).all():
+            continue
+        # Not each element as often as the others.
+        x = node.b.gather(x, node.b.constant(source), axis=axis)
     return Operand(resize_nearest(node.builder, x.value, shape))
 
 
