@@ -66,6 +66,8 @@ def compile(
     >>> print(*compile(text, "twice", target="aarch64-linux-gnu", cpp_class="Twice"))
     twice.o twice.h twice.hpp
     """
+    if isinstance(source, TensorFunction) and reading:
+        raise TypeError(f"a function is read already; leave out {', '.join(reading)}")
     function = source if isinstance(source, TensorFunction) else load(source, **reading)
     code = function.code(name, target=target, cpu=cpu, features=features, cpp_class=cpp_class, level=opt_level)
     return emitted(code, [emit] if isinstance(emit, str) else emit)

@@ -160,8 +160,8 @@ def _is_text(source: Any) -> bool:
 
 
 def _known(format: str) -> str:
-    if format not in READERS:
-        raise ValueError(f"unknown format {shown(format)}; use one of {', '.join(READERS)}")
+    if not isinstance(format, str) or format not in READERS:
+        raise ValueError(f"unknown format {value_text(format)}; use one of {', '.join(READERS)}")
     return format
 
 

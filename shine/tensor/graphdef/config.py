@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from shine.frontends.graphdef.constants import dtype_name, shape_from_message
 from shine.frontends.graphdef.files import Source, read_message
 from shine.frontends.graphdef.order import parse_reference, shown
 from shine.frontends.graphdef.shapes import Shape
+from shine.lang.names import value_text
 from shine.tensor.graphdef.dtypes import ELEMENTS
 
 MAX_INDEX = 999_999
@@ -152,11 +153,18 @@ def named(feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None, fetc
     for given, what in ((feeds, "feeds"), (fetches, "fetches")):
         if isinstance(given, str):
             raise TypeError(f"{what} is a sequence of names, not one string")
+        if given is not None and not (isinstance(given, Iterable) and all(isinstance(name, str) for name in given)):
+            raise TypeError(f"{what} is a sequence of names, and not {value_text(given)}")
         if given is not None and len(set(given)) < len(given):
             raise GraphImportError(f"{what}: a name is listed twice")
     made = None
     if feeds is not None:
         shapes = feeds if isinstance(feeds, Mapping) else dict.fromkeys(feeds)
+        for name, shape in shapes.items():
+            if shape is not None and not isinstance(shape, Iterable):
+                raise TypeError(
+                    f"feeds: the shape of {shown(name)} is a sequence of sizes, and not {value_text(shape)}"
+                )
         made = tuple(
             Feed(*_reference(name, "feed"), shape=None if shape is None else tuple(shape))
             for name, shape in shapes.items()

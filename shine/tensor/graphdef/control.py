@@ -44,8 +44,9 @@ def while_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Out
     """While: a function of the state, as long as another one is true. Arguments that the body passes on stay outside
     the state if they are variables or small constants."""
     condition, body = evaluation.function(node, "cond"), evaluation.function(node, "body")
-    if len(body.function.references) != len(inputs):
-        raise GraphImportError(f"its body has {len(body.function.references)} results for {len(inputs)} arguments")
+    for count, what in ((len(body.function.arguments), "arguments"), (len(body.function.references), "results")):
+        if count != len(inputs):
+            raise GraphImportError(f"its body has {count} {what}, and the loop {len(inputs)} values")
     fixed = _passed_on(body.function)
     passed = [_is_passed(each) or place not in fixed for place, each in enumerate(inputs)]
     changed = [place for place, each in enumerate(inputs) if isinstance(each, Variable) and place not in fixed]

@@ -56,12 +56,18 @@ def argument(tensor: Tensor, value: Any) -> AnyArray:
         If it has another shape.
     """
     wanted = tensor.type.numpy
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError(f"argument {shown(tensor.label)} has masked elements; fill them")
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"argument {shown(tensor.label)} is no array of numbers: its rows differ in length") from None
+    except Exception as error:  # whatever the class of a foreign array raises
+        raise TypeError(f"argument {shown(tensor.label)} cannot become an array: {error}") from None
     if array.dtype != wanted:
-        if hasattr(value, "dtype") or array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "biufc":
+            raise TypeError(f"argument {shown(tensor.label)} is no array of numbers that {wanted} can be")
+        if hasattr(value, "dtype") or array.dtype.kind == "c":
             raise TypeError(
                 f"argument {shown(tensor.label)} has elements of type {array.dtype}, not {wanted}; "
                 f"convert it with astype({wanted.name!r})"

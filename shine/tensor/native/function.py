@@ -10,7 +10,7 @@ from shine.aot.targets import NATIVE, Target, target_of
 from shine.errors import CompilationError, FormError
 from shine.export.c.names import identifier
 from shine.lang.lazy import cached_property
-from shine.lang.names import listed, shown
+from shine.lang.names import listed, shown, value_text
 from shine.llvm.passes import pipeline_level
 from shine.tensor.adjoint.declarations import gradient, with_gradients
 from shine.tensor.form.module import Function, Module
@@ -155,7 +155,7 @@ class TensorFunction:
         self,
         wrt: Sequence[int | str] | int | str | None = None,
         *,
-        keeping: Sequence[int | str] = (),
+        keeping: Sequence[int | str] | int | str = (),
         seedable: bool | None = None,
         memory: int | None = None,
     ) -> TensorFunction:
@@ -165,7 +165,7 @@ class TensorFunction:
         ----------
         wrt : sequence of int or str, or one of them, optional
             Arguments with respect to which, by position or name; by default all of floating-point numbers.
-        keeping : sequence of int or str
+        keeping : sequence of int or str, or one of them
             Results that it returns as well, after the gradients.
         seedable : bool, optional
             Whether it takes the derivative by each result, after the arguments; by default, unless there is one result
@@ -187,8 +187,10 @@ class TensorFunction:
         name = f"{self.function}_grad"
         while name in self._complete.functions:
             name += "_"
-        chosen = None if wrt is None else _places(self.parameters, [wrt] if isinstance(wrt, int | str) else wrt)
-        kept = _places(self.results, keeping)
+        chosen = None if wrt is None else _places(self.parameters, wrt, "wrt")
+        kept = _places(self.results, keeping, "keeping")
+        if memory is not None and not isinstance(memory, int):
+            raise TypeError(f"memory is a whole number of bytes, and not {value_text(memory)}")
         module = gradient(self.module, self.function, chosen, keeping=kept, seedable=seedable, name=name, memory=memory)
         described = f"gradient of {self.description}"
         return TensorFunction(module, name, name=f"{self.name}_grad", description=described, opt_level=self.opt_level)
@@ -249,10 +251,13 @@ def _chosen(module: Module, name: str | None) -> str:
     return name
 
 
-def _places(tensors: Sequence[Tensor], wanted: Sequence[int | str]) -> list[int]:
+def _places(tensors: Sequence[Tensor], wanted: Sequence[int | str] | int | str, what: str) -> list[int]:
     """Positions of tensors; numbers are left for others to check."""
     found = []
-    for each in wanted:
+    given = [wanted] if isinstance(wanted, int | str) else wanted
+    if not isinstance(given, Sequence) or not all(isinstance(each, int | str) for each in given):
+        raise TypeError(f"{what} has positions and names, and not {value_text(wanted)}")
+    for each in given:
         if isinstance(each, str):
             place = next((i for i, tensor in enumerate(tensors) if each in (tensor.name, tensor.label)), None)
             if place is None:

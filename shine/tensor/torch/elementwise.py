@@ -15,6 +15,10 @@ from shine.tensor.torch.call import Call
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
 
 
+_OF_TRUTH = {"add": "or", "mul": "and", "max": "or", "min": "and"}
+"""What arithmetic of truth is; torch refuses the rest."""
+
+
 def _unary(operation: str) -> Rule:
     """An operation whose result has the elements that it computes with."""
     return lambda call: call.b.emit(operation, [call.b.cast_to(call.first, call.dtype)])
@@ -24,16 +28,28 @@ def _rounding(operation: str) -> Rule:
     """Whole numbers are rounded already."""
 
     def rule(call: Call) -> Operand:
-        x = call.first
-        return x if x.value.type.dtype not in FLOATS else call.b.emit(operation, [x])[0]
+        x, decimals = call.first, call.get("decimals", 0)
+        if x.value.type.dtype not in FLOATS:
+            if decimals < 0:
+                raise GraphImportError(f"it rounds integers to {decimals} decimals; only floats are supported")
+            return x
+        if not decimals:
+            return call.b.emit(operation, [x])[0]
+        # As torch does it: the power is a whole number, and so exact.
+        power = call.b.like(x, 10.0 ** abs(decimals))
+        there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+        rounded = call.b.emit(operation, call.b.emit(there, [x, power]))
+        return call.b.emit(back, [*rounded, power])[0]
 
     return rule
 
 
 def _binary(operation: str) -> Rule:
-    """`alpha` multiplies the second operand."""
+    """`alpha` multiplies the second operand. The sum of truth is "or", its product "and"."""
 
     def rule(call: Call) -> Operand:
+        if call.dtype == "bool":
+            return call.b.emit(_OF_TRUTH[operation], [_truth(call, "self"), _truth(call, "other")])[0]
         x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
         alpha = call.get("alpha", 1)
         if alpha != 1:
@@ -44,7 +60,10 @@ def _binary(operation: str) -> Rule:
 
 
 def _reversed_sub(call: Call) -> Operand:
-    found: Operand = call.b.sub(call.operand("other", call.dtype), call.operand("self", call.dtype))
+    subtracted, alpha = call.operand("self", call.dtype), call.get("alpha", 1)
+    if alpha != 1:
+        subtracted = call.b.mul(subtracted, call.b.constant(alpha, call.dtype))
+    found: Operand = call.b.sub(call.operand("other", call.dtype), subtracted)
     return found
 
 
@@ -98,7 +117,9 @@ def _compared(operation: str) -> Rule:
 
 def _common(x: object, y: object) -> np.dtype:
     if isinstance(x, Operand) and isinstance(y, Operand):
-        return np.promote_types(x.dtype, y.dtype)
+        floats = [each for each in (x, y) if each.value.type.dtype in FLOATS]
+        # torch converts integers to the type of floats, however many bits they have.
+        return np.dtype(floats[0].dtype) if len(floats) == 1 else np.promote_types(x.dtype, y.dtype)
     tensor, number = (x, y) if isinstance(x, Operand) else (y, x)
     if not isinstance(tensor, Operand):
         raise GraphImportError("it compares two numbers")

@@ -33,6 +33,9 @@ def _added(first: str, second: str) -> Rule:
         product = b.dot(call.operand(first), call.operand(second))
         for name in ("alpha", "beta"):
             factor = call.get(name, 1)
+            if not factor and name == "beta":
+                # torch leaves it out, also where it is NaN.
+                return b.broadcast(product, shape=call.shape)
             if factor != 1 and name == "alpha":
                 product = b.mul(product, b.constant(factor, call.dtype))
             elif factor != 1:
@@ -137,6 +140,9 @@ def _any(operation: str) -> Rule:
     def rule(call: Call) -> Operand:
         b = call.b
         truth = b.cast_to(b.cast_to(call.first, "bool"), "uint8")
+        if not math.prod(truth.shape):
+            # All of none is true, any of none is false.
+            return b.constant(np.full(call.shape, operation == "reduce_min", call.dtype))
         found = b.emit(operation, [truth], axes=call.axes(), keep=bool(call.get("keepdim", False)))[0]
         return b.cast_to(found, call.dtype)
 
@@ -159,12 +165,16 @@ def _logsumexp(call: Call) -> Operand:
 
 def _sorted(call: Call) -> list[Operand]:
     down = bool(call.get("descending", False))
+    if not call.first.rank:
+        return [call.first, call.b.constant(0, "int64")]
     return list(call.b.emit("sort", [call.first], axis=call.axis(default=-1), descending=down))
 
 
 def _top_k(call: Call) -> list[Operand]:
     b, x = call.b, call.first
     axis = call.axis(default=-1)
+    if not x.rank:
+        return [x, b.constant(0, "int64")]
     found = b.emit("sort", [x], axis=axis, descending=bool(call.get("largest", True)))
     return [b.slice(part, start=(0,) * x.rank, stop=call.shape) for part in found]
 

@@ -49,3 +49,8 @@ def test_files_are_written_all_or_none(tmp_path: Path) -> None:
 def test_what_cannot_be_made_is_refused(options) -> None:
     with pytest.raises(ValueError, match=r"exe|int|a b|O9"):
         shine.tensor.compile(DOUBLE, **options)
+
+
+def test_options_of_reading_are_not_for_what_is_read_already() -> None:
+    with pytest.raises(TypeError, match="a function is read already; leave out config"):
+        shine.tensor.compile(shine.tensor.load(DOUBLE), config="feeds.pbtxt")

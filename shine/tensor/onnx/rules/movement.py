@@ -192,7 +192,7 @@ def _slice(node: Node) -> Operand:
         size = x.shape[axis]
         if step < 0:
             # Counted from the end, -1 is the last element; an end before the first is below -size.
-            first = min(start if start >= 0 else start + size, size - 1)
+            first = min(max(start if start >= 0 else start + size, 0), size - 1)
             last = max(end if end >= 0 else end + size, -1)
             place = np.arange(first, last, step) if first >= 0 else np.arange(0)
             x = node.b.gather(x, node.b.constant(place.astype(np.int64)), axis=checked_axis(axis, x.rank))

@@ -147,6 +147,12 @@ def test_either_a_config_or_names():
         load_module(TEXT.encode(), ["x"], config=b"")
 
 
+@pytest.mark.parametrize("options", [{"feeds": 5}, {"feeds": [5]}, {"feeds": {"x": 5}}, {"fetches": [5]}])
+def test_names_and_shapes_are_what_they_should_be(options):
+    with pytest.raises(TypeError, match="is a sequence of"):
+        load_module(TEXT.encode(), **options)
+
+
 def test_variables_can_be_arguments():
     text = X + node("v", "VariableV2", dtype="float32") + node("s", "AddV2", "x", "v", T="float32")
     config = (
@@ -198,6 +204,18 @@ def test_loops_keep_constants_and_variables_out_of_their_state():
     (loop,) = [each for each in module.function("main").body if each.operation == "while"]
     condition = module.function(loop.attributes["condition"])
     assert len(loop.operands) == len(condition.parameters) < 6
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(1, "1 arguments"), (3, "3 arguments")])
+def test_the_body_of_a_loop_takes_what_the_loop_has(arguments, message):
+    """TensorFlow never writes such a body, but damage does."""
+    listed = "".join(f'input_arg {{ name: "a{i}" type: DT_FLOAT }} ' for i in range(arguments))
+    results = "".join(f'output_arg {{ name: "r{i}" type: DT_FLOAT }} ' for i in (0, 1))
+    returned = "".join(f'ret {{ key: "r{i}" value: "a0" }} ' for i in (0, 1))
+    library = f'library {{ function {{ signature {{ name: "f" {listed}{results} }} {returned} }} }}'
+    loop = node("w", "While", "x", "x", cond='func { name: "f" }', body='func { name: "f" }')
+    with pytest.raises(GraphImportError, match=f"node 'w' .*its body has {message}, and the loop 2 values"):
+        load(X + loop + library)
 
 
 def test_shapes_are_computed_while_the_graph_is_read():

@@ -91,6 +91,13 @@ def test_what_has_no_gradient_is_refused(layer):
         layer.gradient("z")
     with pytest.raises(FormError, match="has the parameters 0 to 2"):
         layer.gradient(7)
+    for options in ({"wrt": 1.5}, {"wrt": [1.5]}, {"keeping": 1.5}, {"memory": "8"}):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            layer.gradient(**options)
+
+
+def test_one_result_to_keep_needs_no_list(layer):
+    assert layer.gradient("w", keeping=0).signature == layer.gradient("w", keeping=[0]).signature
 
 
 def test_its_texts_say_what_it_is(layer):

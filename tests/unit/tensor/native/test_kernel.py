@@ -60,6 +60,13 @@ def test_arguments_have_names_and_labels(product):
     assert call(product, X, **{"scope/y:0": Y}).tolist() == PRODUCT
 
 
+class Reluctant:
+    """An array of another library that NumPy may not read, such as a tensor of torch that requires a gradient."""
+
+    def __array__(self, *_args: object, **_options: object) -> np.ndarray:
+        raise RuntimeError("detach it")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named", "error", "message"),
     [
@@ -77,7 +84,12 @@ def test_arguments_have_names_and_labels(product):
             "argument 'x_hold' has elements of type float64, not float32; convert it with astype('float32')",
         ),
         ((X.astype(">f4"), Y), {}, TypeError, "has elements of type >f4, not float32"),
-        (("text", Y), {}, TypeError, "argument 'x_hold' has elements of type <U4, not float32"),
+        (("text", Y), {}, TypeError, "argument 'x_hold' is no array of numbers that float32 can be"),
+        ((None, Y), {}, TypeError, "argument 'x_hold' is no array of numbers that float32 can be"),
+        (([[10**400] * 3] * 2, Y), {}, TypeError, "argument 'x_hold' is no array of numbers that float32 can be"),
+        (([[1j] * 3] * 2, Y), {}, TypeError, "argument 'x_hold' has elements of type complex128, not float32"),
+        ((np.ma.array(X, mask=X > 3), Y), {}, TypeError, "argument 'x_hold' has masked elements; fill them"),
+        ((Reluctant(), Y), {}, TypeError, "argument 'x_hold' cannot become an array: detach it"),
     ],
 )
 def test_wrong_arguments_are_refused(product, arguments, named, error, message):

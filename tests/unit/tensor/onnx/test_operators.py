@@ -81,6 +81,7 @@ CASES: dict[str, Case] = {
     "Split": ([X, ints(1, 3)], {"axis": 2, "outputs": 2}),
     "Split evenly": ([X], {"axis": 2, "outputs": 2, "num_outputs": 2}),
     "Slice": ([X, ints(0, 3), ints(9, -9), ints(1, -1), ints(2, -2)], {}),
+    "Slice from before the first": ([X, ints(-9, -9), ints(-99, -99), ints(0, 1), ints(-1, -2)], {}),
     "Slice simply": ([X, ints(0, 1), ints(1, -1)], {}),
     "Pad": ([X, ints(0, 1, 2, 1, 0, 0), np.float32(5)], {}),
     "Pad less": ([X, ints(0, -1, 2, 0, 0, -1)], {}),
@@ -97,6 +98,12 @@ CASES: dict[str, Case] = {
     "SpaceToDepth": ([drawn(1, 2, 4, 6)], {"blocksize": 2}),
     "Resize": ([IMAGE, None, np.array([1, 1, 2, 3], "f4")], {"mode": "nearest", "nearest_mode": "floor",
                                                              "coordinate_transformation_mode": "asymmetric"}),
+    **{
+        f"Resize {mode} {rounding}": ([IMAGE, None, np.array([1, 1, 2, 3], "f4")], {
+            "mode": "nearest", "nearest_mode": rounding, "coordinate_transformation_mode": mode})
+        for mode in ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners", "half_pixel_symmetric")
+        for rounding in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+    },
     "Constant": ([], {"value_floats": [1.5, 2.5]}),
     "ConstantOfShape": ([ints(2, 3)], {}),
     "Range": ([i64(3), i64(12), i64(4)], {}),
