@@ -84,14 +84,15 @@ def _is_inner(r: Rewriting, instruction: Instruction) -> bool:
 
 
 def _chain(r: Rewriting, instruction: Instruction, most: int) -> tuple[list[Value], int]:
-    """The factors of a product of products, and the multiplications of the present order."""
+    """At most so many factors of a product of products, and the multiplications of the present order."""
     factors: list[Value] = []
     left, right = instruction.operands
     spent = cost(left.type, right.type)
     for side, operand in enumerate((left, right)):
         inner = r.maker(operand, "dot")
-        if inner is not None and r.uses_now(operand) == 1 and len(factors) < most and _joins(instruction, side, inner):
-            more, work = _chain(r, inner, most - len(factors))
+        room = most - 1 if side == 0 else most - len(factors)
+        if inner is not None and r.uses_now(operand) == 1 and room > 1 and _joins(instruction, side, inner):
+            more, work = _chain(r, inner, room)
             factors += more
             spent += work
         else:

@@ -91,3 +91,14 @@ def test_a_vector_and_a_stack_are_no_chain():
         %q = dot %p: <9 x 4 x 6 x f32>, %x: <6 x f32>
         %q: <9 x 4 x f32>"""
     assert after(order_products, text)[1].startswith("%q = dot %p")
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_long_chain_is_ordered_in_parts(is_left):
+    b = FunctionBuilder("main")
+    matrix = b.parameter("x", TensorType("f32", (2, 2)))
+    product = matrix
+    for _ in range(1200):
+        product = b.dot(product, matrix) if is_left else b.dot(matrix, product)
+    module = Module("m", {"main": b.done(product)})
+    assert len(order_products(module).function("main").body) == 1200
