@@ -30,7 +30,11 @@ def _where(condition: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
 def _power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     """A power. Squares and cubes are products, even for exponents in columns: x**2 is x*x, and x**3 is x*x*x."""
     square = base * base
-    return _where(exponent == 2, square, _where(exponent == 3, square * base, np.power(base, exponent)))
+    # Where one exponent of 1/2 is for all bases, NumPy takes roots, and those of -inf and -0.0 are other numbers.
+    shape = np.broadcast_shapes(np.shape(base), np.shape(exponent))
+    exponents = np.array(np.broadcast_to(exponent, shape), ndmin=1)
+    power = np.power(np.broadcast_to(base, exponents.shape), exponents).reshape(shape)
+    return _where(exponent == 2, square, _where(exponent == 3, square * base, power))
 
 
 REFERENCE: dict[str, Callable[..., AnyArray]] = {

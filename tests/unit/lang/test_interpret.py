@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.errors import LoweringError
-from shine.lang.interpret import evaluate
+from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 
@@ -80,3 +80,14 @@ def test_protected_forms_return_their_substitute():
     assert evaluate(parse("protected_div(a, 0)"), [[3.0]]) == 1
     assert evaluate(parse("protected_log(a)"), [[0.0]]) == 0
     assert evaluate(parse("protected_sqrt(a)"), [[-4.0]]) == 2
+
+
+@pytest.mark.parametrize("exponents", [np.array(0.5), np.array([0.5]), np.full(2, 0.5), np.broadcast_to(0.5, 2)])
+def test_a_power_of_one_half_is_no_root_wherever_its_exponent_is_kept(exponents):
+    values = REFERENCE["pow"](np.array([-np.inf, -0.0]), exponents)
+    assert values.tolist() == [np.inf, 0.0]
+    assert not np.signbit(values).any()
+
+
+def test_a_number_has_powers_for_columns():
+    assert REFERENCE["pow"](np.array(4.0), np.array([0.5, 2.0, 3.0])).tolist() == [2.0, 16.0, 64.0]
