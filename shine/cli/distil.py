@@ -14,6 +14,7 @@ import numpy as np
 from shine.cli.evolve import evolve_config
 from shine.cli.graphs import GraphOptions, reading_of
 from shine.cli.interruption import Interruption
+from shine.cli.output import json_text, print_json
 from shine.config import Config, dump_config
 from shine.config.models import DataSettings
 from shine.data.loading import load
@@ -95,19 +96,30 @@ def distil_network(
         if printed == "front":
             click.echo(f"{name}:")
         settings = [*overrides, f"data.target={json.dumps(name)}"]
-        code = evolve_config(folder / SEARCH, None, folder / name, settings, printed, precision, interruption)
+        told_by_search = "nothing" if printed == "json" else printed
+        code = evolve_config(folder / SEARCH, None, folder / name, settings, told_by_search, precision, interruption)
         if code:
             return code
-        found = judged(taught, place, open_run(folder / name).result, None if known is None else (known[1], known[2]))
+        result = open_run(folder / name).result
+        found = judged(taught, place, result, None if known is None else (known[1], known[2]))
         names = ("to_network", "to_data", "network_to_data")
         fidelities[name] = {
+            "formula": result.best.expression,
             "share": taught.shares[place],
             **{key: asdict(each) for key, each in zip(names, found, strict=True) if each is not None},
         }
         if printed == "front":
             click.echo(told(*found, taught.dropped))
-    described = {"model": str(model.resolve()), "layer": layer, "dropped": taught.dropped, "outputs": fidelities}
-    write_text(folder / FIDELITY, json.dumps(described, indent=2) + "\n")
+    described = {
+        "model": str(model.resolve()),
+        "folder": str(folder),
+        "layer": layer,
+        "dropped": taught.dropped,
+        "outputs": fidelities,
+    }
+    write_text(folder / FIDELITY, json_text(described))
+    if printed == "json":
+        print_json(described)
     return 0
 
 

@@ -188,7 +188,7 @@ def _told(
     record = result_record(result, config.target_name, config.primitive_texts)
     if printed == "json":
         print_json((record if failed else read_result(folder)).model_dump(mode="json"))
-    else:
+    elif printed != "nothing":
         _print_result(result, f"{kept} in {folder}", printed, precision)
     if result.stopped_by == "interrupted":
         return interruption.code

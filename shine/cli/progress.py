@@ -131,7 +131,7 @@ def display_for(printed: str, first: str) -> Iterator[Display]:
 
     Parameters
     ----------
-    printed : {"front", "formula", "json"}
+    printed : {"front", "formula", "json", "nothing"}
         The final output of the command; output for programs gets no lines beside it.
     first : str
         Text of the bar before the first stage.

@@ -134,6 +134,7 @@ def resume_command(
 @parallel_options
 @precision_option
 @quiet_option
+@json_option
 @click.pass_context
 def distil_command(
     context: click.Context,
@@ -146,6 +147,7 @@ def distil_command(
     dask: str | None,
     slurm: dict[str, str] | None,
     quiet: bool,
+    as_json: bool,
     **options: Any,
 ) -> int:
     """Search for the formulas that a trained network, MODEL, has learned.
@@ -166,7 +168,7 @@ def distil_command(
         **options,
         reading=GraphOptions((), config, checkpoint, None, shapes),
         overrides=[*overrides, *parallel_overrides(workers, dask, slurm)],
-        printed=_printed(quiet, False),
+        printed=_printed(quiet, as_json),
         interruption=_interruption(context),
     )
 

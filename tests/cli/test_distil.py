@@ -37,6 +37,9 @@ def test_each_output_is_a_run_and_fidelities_are_kept(model: Path):
     assert kept["outputs"]["product"]["to_data"]["rows"] == 20 and kept["dropped"] == 0
     both = shine("distil", model, "--inputs", "a=1:2,b=1:2", "--out", "both", "--quiet", *QUICK)
     assert both.exit_code == 0 and len(both.stdout.splitlines()) == 2
+    printed = shine("distil", model, "--inputs", "a=1:2,b=1:2", "--out", "again", "--json", *QUICK).stdout
+    assert json.loads(printed) == json.loads(Path("again/fidelity.json").read_text())
+    assert json.loads(printed)["outputs"]["product"]["formula"] in both.stdout
     assert Path("both/samples.csv").read_text().startswith("a,b,product,total\n")
     assert [each["name"] for each in json.loads(shine("runs", "--in", "both", "--json").stdout)] != []
     assert shine("predict", "both/total", "rows.csv").exit_code == 0
