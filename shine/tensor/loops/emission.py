@@ -13,13 +13,18 @@ from shine.codegen.blocks import I64, POINTER, declare
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS
 from shine.tensor.form.types import TensorType
-from shine.tensor.loops.groups import emit_group, scratch_bytes
+from shine.tensor.loops.division import Part, Sharing
+from shine.tensor.loops.driver import driver_ir
+from shine.tensor.loops.entries import Steps, entry, step
+from shine.tensor.loops.groups import emit_group, emit_paddings, needs_padding, scratch_bytes
 from shine.tensor.loops.kernel import moved
 from shine.tensor.loops.lanes import BYTE, load
 from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement, is_uniform
 from shine.tensor.loops.plan import Group, Nest, copied, plan_of, reads
+from shine.tensor.loops.sharing import SHARED_CALL, sharing_of, work_of
+from shine.tensor.loops.sharing import scratch_bytes as part_bytes
 from shine.tensor.passes.memory import ALIGNMENT, Plan, Step, aligned, plan_memory
 
 
@@ -36,6 +41,10 @@ class Interface:
         Memory that a call needs, aligned to 64 bytes.
     report : tuple of str
         What each group of nests does, in order.
+    steps : tuple of int
+        Blocks of each step that threads share; none if it does not pay.
+    scratch_bytes : int
+        Memory of its own that each thread needs.
     """
 
     name: str
@@ -43,6 +52,8 @@ class Interface:
     results: tuple[TensorType, ...]
     arena_bytes: int
     report: tuple[str, ...]
+    steps: tuple[int, ...] = ()
+    scratch_bytes: int = 0
 
 
 def emit(
@@ -51,6 +62,7 @@ def emit(
     function: str = "main",
     name: str | None = None,
     has_parts: bool = False,
+    is_shared: bool = False,
 ) -> tuple[str, Interface]:
     """LLVM IR of a function of a module.
 
@@ -66,6 +78,8 @@ def emit(
         Its name in the code; that of the module's function by default.
     has_parts : bool
         Whether there is a function ``NAME.part.I``, of the same type, for each of its groups of nests.
+    is_shared : bool
+        Whether there is a function ``NAME.share`` for several threads (`driver_ir`) instead, if that pays.
 
     Returns
     -------
@@ -77,12 +91,17 @@ def emit(
     code = _Code(module, machine or machine_of())
     declared, name = module.function(function), name or function
     inner, arena = code.function(function)
-    code.entry(name, declared, inner)
+    types = declared.parameter_types, declared.result_types
+    shared = code.shared(declared, name) if is_shared else None
+    if shared is not None:
+        text = "\n".join([str(code.ir), *code.data, driver_ir(name, list(shared.blocks.items()))])
+        return text, Interface(name, *types, arena, tuple(shared.said), tuple(shared.blocks.values()), shared.scratch)
+    entry(code.ir, name, declared, inner)
     parts = code.parts(declared) if has_parts else []
     for number, part in enumerate(parts):
-        code.entry(f"{name}.part.{number}", declared, part)
+        entry(code.ir, f"{name}.part.{number}", declared, part)
     text = "\n".join([str(code.ir), *code.data])
-    return text, Interface(name, declared.parameter_types, declared.result_types, arena, tuple(code.report[function]))
+    return text, Interface(name, *types, arena, tuple(code.report[function]))
 
 
 @dataclass(eq=False)
@@ -119,17 +138,35 @@ class _Code:
             self._constants[key] = room
         return self._constants[key]
 
-    def entry(self, name: str, declared: Function, inner: ir.Function) -> None:
-        """Emit the function of C."""
-        outer = declare(self.ir, name, ir.VoidType(), [POINTER] * 3, ("arguments", "results", "arena"))
-        builder = ir.IRBuilder(outer.append_basic_block("entry"))
-        pointers = []
-        for table, count in ((outer.args[0], len(declared.parameters)), (outer.args[1], len(declared.results))):
-            for place in range(count):
-                address = builder.gep(table, [ir.Constant(I64, place)], source_etype=POINTER)
-                pointers.append(builder.load(address, typ=POINTER))
-        builder.call(inner, [*pointers, outer.args[2]])
-        builder.ret_void()
+    def shared(self, function: Function, name: str) -> Steps | None:
+        """Functions of the steps that threads share; None if it does not pay."""
+        placed, groups = self._planned(function)
+        found = [sharing_of(self.machine, placed, group) for group in groups]
+        work = sum(work_of(placed, group) for group, sharing in zip(groups, found, strict=True) if sharing)
+        if not any(found) or work < SHARED_CALL:
+            return None
+        said = list(self.report[function.name])
+        steps, alone = Steps(said), list[ir.Function]()
+
+        def close() -> None:
+            if alone:
+                step(self.ir, steps, f"{name}.step.{len(steps.blocks)}", function, tuple(alone))
+                alone.clear()
+
+        # Copies of results are behind the groups.
+        for place, sharing in enumerate([*found, *[None] * (len(said) - len(groups))]):
+            if sharing is None:
+                alone.append(self._sequence(function, placed, groups, place))
+                continue
+            if needs_padding(self.machine, groups[place]):
+                alone.append(self._sequence(function, placed, groups, place, is_padding=True))
+            close()
+            inner = self._sequence(function, placed, groups, place, sharing)
+            step(self.ir, steps, f"{name}.step.{len(steps.blocks)}", function, (inner,), sharing)
+            steps.scratch = max(steps.scratch, aligned(part_bytes(self.machine, placed, groups[place])))
+            said[place] = self.report[function.name][-1]
+        close()
+        return steps
 
     def parts(self, function: Function) -> list[ir.Function]:
         """A function for each group of nests of a function, and each copy of a result."""
@@ -152,17 +189,27 @@ class _Code:
         return plan_memory(replace(function, body=_data(function)), list(self._steps(placed, groups)), placed.base)
 
     def _sequence(
-        self, function: Function, placed: Placement, groups: Sequence[Group], only: int | None = None
+        self,
+        function: Function,
+        placed: Placement,
+        groups: Sequence[Group],
+        only: int | None = None,
+        sharing: Sharing | None = None,
+        is_padding: bool = False,
     ) -> ir.Function:
-        """The function that runs all groups, or one of them."""
+        """The function that runs all groups, or one of them, or a part of one, or what comes before its parts."""
         memory, data = self._memory(function, placed, groups), _data(function)
         labels = [f"a{i}" for i in range(len(function.parameters))] + [f"r{i}" for i in range(len(function.results))]
-        suffix = "" if only is None else f".part.{only}"
-        kinds = [POINTER] * (len(labels) + 1)
-        made = declare(self.ir, f"shine.{function.name}{suffix}", ir.VoidType(), kinds, (*labels, "arena"))
+        suffix = "" if only is None else f".part.{only}" + ".padding" * is_padding
+        kinds = [POINTER] * (len(labels) + 1) + ([POINTER, I64, I64] if sharing else [])
+        labels += ["arena", *(("scratch", "begin", "end") if sharing else ())]
+        made = declare(self.ir, f"shine.{function.name}{suffix}", ir.VoidType(), kinds, labels)
         made.linkage = "internal"
         builder = ir.IRBuilder(made.append_basic_block("entry"))
-        results, arena = made.args[len(function.parameters) : -1], made.args[-1]
+        results, (arena, *own) = (
+            made.args[len(function.parameters) :][: len(function.results)],
+            made.args[len(function.parameters) + len(function.results) :],
+        )
         pointers: dict[Value, ir.Value] = {}
         for value, place in memory.places.items():
             if place.kind == "constant":
@@ -184,7 +231,8 @@ class _Code:
                 self._emit_call(builder, placed, group.nests[0], pointers, room)
                 said.append(_called(group.nests[0]))
             else:
-                said.append(self._emit_group(builder, placed, group, pointers, room))
+                part = Part(sharing, (own[1], own[2]), own[0]) if sharing else None
+                said.append(self._emit_group(builder, placed, group, pointers, room, part, is_padding))
         builder.ret_void()
         return made
 
@@ -209,7 +257,14 @@ class _Code:
         return 2 * state + ALIGNMENT + max(self.function(name)[1] for name in names)
 
     def _emit_group(
-        self, builder: ir.IRBuilder, placed: Placement, group: Group, pointers: Mapping[Value, ir.Value], room: ir.Value
+        self,
+        builder: ir.IRBuilder,
+        placed: Placement,
+        group: Group,
+        pointers: Mapping[Value, ir.Value],
+        room: ir.Value,
+        part: Part | None = None,
+        is_padding: bool = False,
     ) -> str:
         """A function for a group of nests, or the one of an equal group, and the call; what it does, in words."""
         needed: dict[Value, None] = {}
@@ -219,10 +274,13 @@ class _Code:
         values = list(needed)
         name = f"shine.group.{self._groups}"
         labels = [*(f"p{place}" for place in range(len(values))), "scratch"]
-        made = declare(self.ir, name, ir.VoidType(), [POINTER] * len(labels), labels)
+        own = [] if part is None else [part.scratch, *part.span]
+        kinds = [POINTER] * len(labels) + [value.type for value in own]
+        labels += ["own", "begin", "end"][: len(own)]
+        made = declare(self.ir, name, ir.VoidType(), kinds, labels)
         made.linkage = "internal"
         made.attributes.add("noinline")
-        for argument in made.args:
+        for argument in made.args[: len(kinds) - 2 if own else None]:
             argument.add_attribute("noalias")
         inner = dict(zip(values, made.args, strict=False))
         for alias in placed.aliases:
@@ -230,7 +288,12 @@ class _Code:
                 inner[alias] = inner[placed.base(alias)]
         site = Site(ir.IRBuilder(made.append_basic_block("entry")), self.machine, placed, inner)
         before = set(self.ir.globals)
-        said = emit_group(site, group, made.args[-1])
+        if is_padding:
+            said = ""
+            emit_paddings(site, group, made.args[len(values)])
+        else:
+            inside = None if part is None else Part(part.sharing, (made.args[-2], made.args[-1]), made.args[-3])
+            said = emit_group(site, group, made.args[len(values)], inside)
         site.builder.ret_void()
         body = str(made).replace(name, "")
         self._groups += 1
@@ -239,7 +302,7 @@ class _Code:
             made = self._bodies[body]
         else:
             self._bodies[body] = made
-        builder.call(made, [*(pointers[value] for value in values), room])
+        builder.call(made, [*(pointers[value] for value in values), room, *own])
         return said
 
     def _emit_call(

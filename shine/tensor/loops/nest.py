@@ -89,7 +89,7 @@ def shape_of(machine: Machine, placed: Placement, nest: Nest, outer: int) -> Sha
         alike = all(line.get(f"axis{axis}", 0) == line.get(f"axis{inner}", 0) * nest.shape[inner] for line in accessed)
         if (axis in nest.axes) == (inner in nest.axes) and alike:
             extents[inner], extents[axis] = extents[inner] * extents[axis], 1
-    operations = _operations(placed, nest)
+    operations = operations_of(placed, nest)
     itemsize = max([DTYPES[value.type.dtype].itemsize for value in _touched(placed, nest)], default=8)
     last = extents[lane] if extents else 1
     width = min(machine.lanes(itemsize), 1 << max(last - 1, 0).bit_length())
@@ -109,7 +109,7 @@ def _lines(placed: Placement, nest: Nest) -> list[Mapping[Any, int]]:
     return [linear(at, row_major(leaf.type.shape)).terms for leaf, at in found]
 
 
-def _operations(placed: Placement, nest: Nest) -> set[Instruction]:
+def operations_of(placed: Placement, nest: Nest) -> set[Instruction]:
     """Instructions that a nest computes at each place."""
     todo = [(store.value, store.is_computed) for store in nest.stores]
     todo += [(reduction.operands[0], False) for reduction in nest.reductions]
@@ -125,7 +125,7 @@ def _operations(placed: Placement, nest: Nest) -> set[Instruction]:
 
 def _touched(placed: Placement, nest: Nest) -> set[Value]:
     """Values whose elements are in registers."""
-    found = {result for instruction in _operations(placed, nest) for result in instruction.results}
+    found = {result for instruction in operations_of(placed, nest) for result in instruction.results}
     found |= {leaf for leaf, _ in reads(placed, nest) if leaf.type.elements > 1}
     return {value for value in found if value.type.dtype != "bool"} | nest.written
 

@@ -14,6 +14,7 @@ from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import ALIGNMENT
 from shine.tensor.native.objects import DONE, SUFFIX, is_readable, objects_ir
+from shine.tensor.native.team import Team
 from shine.typing import AnyArray
 
 
@@ -26,6 +27,8 @@ class Kernel:
     ----------
     code : TensorCode
         For this processor.
+    threads : int
+        Threads that share a call, if the code has steps for them.
 
     Attributes
     ----------
@@ -33,13 +36,17 @@ class Kernel:
     interface : Interface
     """
 
-    def __init__(self, code: TensorCode) -> None:
+    def __init__(self, code: TensorCode, threads: int = 1) -> None:
         self.code = code
         interface = self.interface = code.interface
-        quick = is_readable()
+        self._team = Team(code, threads) if code.steps else None
+        quick = is_readable() and self._team is None
         engine = Engine(code.ir + objects_ir(interface) if quick else code.ir, code.level)
         pointers = [ctypes.c_void_p] * 3
-        self._function = engine.function(interface.name, None, *pointers)
+        if self._team is None:
+            self._function: Any = engine.function(interface.name, None, *pointers)
+        else:
+            self._function = self._team.function(engine)
         self._of_objects = (
             engine.function(interface.name + SUFFIX, ctypes.c_int32, *pointers) if quick else self._refuse
         )

@@ -13,7 +13,7 @@ from shine.tensor.native.interface import interface_of
 from shine.tensor.passes.pipeline import optimized
 
 
-def lowering(module: Module, function: str, name: str) -> Lowering:
+def lowering(module: Module, function: str, name: str, is_shared: bool = False) -> Lowering:
     """How a function of a module becomes LLVM IR.
 
     Parameters
@@ -23,6 +23,8 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
     function : str
     name : str
         Name of the function in C.
+    is_shared : bool
+        Whether threads of this process share the work, if that pays.
     """
 
     @cache
@@ -30,9 +32,9 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
         return optimized(module, [function])
 
     def lower(target: Target) -> Lowered:
-        text, found = emit(small(), machine_for(target), function, name)
+        text, found = emit(small(), machine_for(target), function, name, is_shared=is_shared)
         interface = interface_of(name, module.function(function), module.labels, found.arena_bytes)
-        return Lowered(text, interface, found.report)
+        return Lowered(text, interface, found.report, found.steps, found.scratch_bytes)
 
     return lower
 
