@@ -1,7 +1,8 @@
 """Kernels of tensor programs beside OpenBLAS, ONNX Runtime and JAX: `python experiments/tensor_kernels.py`.
 
 All run on one thread and take turns, unless `--threads N` asks for the time on the clock of products and convolutions
-that N threads share, beside one thread and OpenBLAS with N. A figure is the median of five measurements of processor time; a ratio above 1
+that N threads share, beside one thread and OpenBLAS with N.
+A figure is the median of five measurements of processor time; a ratio above 1
 means that Shine is faster. Products are called from machine code, many times in a loop: OpenBLAS is the one inside
 NumPy. Networks are called from Python: Shine through `ctypes`, the others as their users call them. `peak` is the share
 of the multiply-adds that two vector units could do at the frequency that a chain of additions shows. `naive` are the
@@ -24,9 +25,10 @@ from statistics import median
 from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-# NumPy reads it when it is imported, before options are.
-if "--threads" not in sys.argv:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# NumPy reads it when it is imported, before options are read.
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv[:-1] else "1"
+)
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -325,8 +327,8 @@ def shared(threads: int) -> None:
         assert np.array_equal(one(a, b), several(a, b))
         alone, mine, theirs = measured([partial(one, a, b), partial(several, a, b), partial(np.matmul, a, b)])
         print(
-            f"{n:5} cubed  1 thread {alone * 1e6:9.1f} us  {threads} threads {mine * 1e6:9.1f} us ({alone / mine:4.2f})  "
-            f"OpenBLAS {theirs * 1e6:9.1f} us ({theirs / mine:4.2f})",
+            f"{n:5} cubed  1 thread {alone * 1e6:9.1f} us  {threads} threads {mine * 1e6:9.1f} us "
+            f"({alone / mine:4.2f})  OpenBLAS {theirs * 1e6:9.1f} us ({theirs / mine:4.2f})",
             flush=True,
         )
     kernel = rng.standard_normal((3, 3, 64, 64)).astype(np.float32) / 24

@@ -72,7 +72,7 @@ SIZES = [
 @pytest.mark.parametrize("is_transposed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_products(all_shared, m, k, n, is_transposed):
     def product(b, x, y):
-        return b.max(b.dot(x, b.transpose(y, (1, 0)) if is_transposed else y), b.constant(np.float32(0)))
+        return b.max(b.dot(x, b.transpose(y, permutation=(1, 0)) if is_transposed else y), b.constant(np.float32(0)))
 
     rng = np.random.default_rng(m)
     right = (n, k) if is_transposed else (k, n)
