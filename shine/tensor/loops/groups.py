@@ -43,10 +43,10 @@ def needs_padding(machine: Machine, group: Group) -> bool:
 def emit_group(site: Site, group: Group, scratch: ir.Value, part: Part | None = None) -> str:
     """Emit the nests of a group inside their common loops, or a part of them; what they do, in words."""
     said = [_described(site, nest) for nest in group.nests]
-    if part is None:
-        emit_paddings(site, group, scratch)
     own = part.scratch if part else None
     rooms = {id(nest): rooms_of(site, nest, scratch, own) for nest in group.nests if nest.kind == "convolve"}
+    if part is None:
+        emit_paddings(site, group, scratch)
     some = part.span if part and part.sharing.over == "filters" else None
 
     def inside(outer: list[Index], values: list[ir.Value]) -> list[ir.Value]:
