@@ -1,6 +1,8 @@
 """Kernels of tensor programs beside OpenBLAS, ONNX Runtime and JAX: `python experiments/tensor_kernels.py`.
 
-All run on one thread and take turns. A figure is the median of five measurements of processor time; a ratio above 1
+All run on one thread and take turns, unless `--threads N` asks for the time on the clock of products and convolutions
+that N threads share, beside one thread and OpenBLAS with N.
+A figure is the median of five measurements of processor time; a ratio above 1
 means that Shine is faster. Products are called from machine code, many times in a loop: OpenBLAS is the one inside
 NumPy. Networks are called from Python as their users call them; `native` is the time of Shine's code without Python,
 and `bound` a call of ONNX Runtime whose arrays were bound before. `peak` is the share
@@ -15,15 +17,19 @@ import argparse
 import ctypes
 import glob
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# NumPy reads it when it is imported, before options are read.
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv[:-1] else "1"
+)
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -349,6 +355,49 @@ def layers() -> None:
             )
 
 
+def shared(threads: int) -> None:
+    """Calls from Python on the clock: one thread, some of them, and OpenBLAS with as many."""
+    rng = np.random.default_rng(0)
+
+    def measured(calls: Sequence[Call]) -> list[float]:
+        times: list[list[float]] = [[] for _ in calls]
+        for _ in range(31):
+            for call, found in zip(calls, times, strict=True):
+                start = time.perf_counter()
+                call()
+                found.append(time.perf_counter() - start)
+        return [median(found) for found in times]
+
+    for n in (256, 512, 1024):
+        a, b = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))
+        module = module_of(lambda f, x, y: f.dot(x, y), *[TensorType("f32", (n, n))] * 2)
+        one, several = (TensorFunction(module, threads=count) for count in (1, threads))
+        assert np.array_equal(one(a, b), several(a, b))
+        alone, mine, theirs = measured([partial(one, a, b), partial(several, a, b), partial(np.matmul, a, b)])
+        print(
+            f"{n:5} cubed  1 thread {alone * 1e6:9.1f} us  {threads} threads {mine * 1e6:9.1f} us "
+            f"({alone / mine:4.2f})  OpenBLAS {theirs * 1e6:9.1f} us ({theirs / mine:4.2f})",
+            flush=True,
+        )
+    kernel = rng.standard_normal((3, 3, 64, 64)).astype(np.float32) / 24
+    for batch in (1, 16):
+        x = rng.standard_normal((batch, 56, 56, 64)).astype(np.float32)
+
+        def layer(f: FunctionBuilder, image: Value) -> Value:
+            return f.convolve(image, f.constant(kernel), low=(1, 1), high=(1, 1))
+
+        one, several = (
+            TensorFunction(module_of(layer, TensorType("f32", x.shape)), threads=count) for count in (1, threads)
+        )
+        assert np.array_equal(one(x), several(x))
+        alone, mine = measured([partial(one, x), partial(several, x)])
+        print(
+            f"convolution of {batch:2} images 56 x 56 x 64 by 3 x 3  1 thread {alone * 1e6:9.1f} us  "
+            f"{threads} threads {mine * 1e6:9.1f} us ({alone / mine:4.2f})",
+            flush=True,
+        )
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "products": lambda: products(SIZES),
     "convolutions": convolutions,
@@ -361,9 +410,14 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, help="one part; all by default")
-    chosen = parser.parse_args().only
+    parser.add_argument("--threads", type=int, help="compare this many threads with one, instead of the rest")
+    options = parser.parse_args()
+    chosen = options.only
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(f"load of the machine: {load:.1f} on {os.cpu_count()} cores")
+    if options.threads is not None:
+        shared(options.threads)
+        return
     for name, part in PARTS.items():
         if chosen in (None, name):
             part()

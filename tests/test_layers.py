@@ -64,7 +64,7 @@ BELOW: dict[str, set[str]] = {
     # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     # Names that tensors may have in C.
-    "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot"},
+    "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot", "evaluators"},
     # Rows of threads; facts about processors.
     "trees": {"errors", "lang", "codegen", "llvm", "evaluators", "aot", "tensor"},
     "deap": _EVALUATION | {"kernels"},

@@ -40,6 +40,7 @@ def load(
     *,
     format: str | None = None,
     opt_level: str | int = "O2",
+    threads: int | None = 1,
     **reading: Any,
 ) -> TensorFunction:
     """A tensor program as a function of arrays.
@@ -55,6 +56,8 @@ def load(
         What bytes or a file with another ending are.
     opt_level : {"O0", "O1", "O2", "O3"} or int
         LLVM pipeline.
+    threads : int or None
+        Threads that share the large loops of a call; all processors if None. Results do not depend on it.
     **reading
         Options of the format. TensorFlow: `config`, a tf2xla ``Config``, or `feeds` and `fetches`; `checkpoint` (see
         `shine.tensor.graphdef.load_module`). ONNX: `shapes`, `fetches` (see `shine.tensor.onnx.load_onnx`). PyTorch:
@@ -86,15 +89,14 @@ def load(
     """
     if isinstance(source, Module):
         _check_options("a module", (), reading)
-        return TensorFunction(source, function, opt_level=opt_level)
+        return TensorFunction(source, function, opt_level=opt_level, threads=threads)
     path = None if _is_text(source) or not isinstance(source, str | os.PathLike) else Path(source)
     kind = format_of(source if path is None else path) if format is None else _known(format)
     read = getattr(import_module(READERS[kind][0]), READERS[kind][1])
     _check_options(f"the format {kind}", tuple(signature(read).parameters)[1:], reading)
     module = read(source if path is None else path, **reading)
-    if path is None:
-        return TensorFunction(module, function, opt_level=opt_level)
-    return TensorFunction(module, function, name=identifier(path.stem), description=path.name, opt_level=opt_level)
+    name, description = ("", "") if path is None else (identifier(path.stem), path.name)
+    return TensorFunction(module, function, name=name, description=description, opt_level=opt_level, threads=threads)
 
 
 def format_of(source: Any) -> str:

@@ -23,7 +23,7 @@ from shine.tensor.loops.kernel import STRAIGHT, Arithmetic, Sums, Walk, accumula
 from shine.tensor.loops.lanes import constant, load, store
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.nest import Shape, Site, loops, put, vectors
-from shine.tensor.loops.product import steps
+from shine.tensor.loops.product import Span, steps
 from shine.tensor.loops.tiles import Tiles, tiles_of
 
 FEW_PIXELS = 16
@@ -137,15 +137,24 @@ class Rooms:
     panel: ir.Value
 
 
-def emit_padding(site: Site, nest: Nest, scratch: ir.Value) -> Rooms:
+def rooms_of(site: Site, nest: Nest, scratch: ir.Value, panel: ir.Value | None = None) -> Rooms:
+    """Where a convolution reads and packs; `panel` is memory for packed filters, else behind the padded images."""
+    maker = nest.maker
+    assert maker is not None
+    done = convolution_of(site.machine, maker)
+    if panel is None:
+        panel = moved(site.builder, scratch, done.padded_bytes, "u8")
+    return Rooms(scratch if done.padded_bytes else site.pointers[maker.operands[0]], panel)
+
+
+def emit_padding(site: Site, nest: Nest, scratch: ir.Value) -> None:
     """Emit the padded copy if there must be one."""
     maker = nest.maker
     assert maker is not None
     done = convolution_of(site.machine, maker)
     image = site.pointers[maker.operands[0]]
-    panel = moved(site.builder, scratch, done.padded_bytes, "u8")
     if not done.padded_bytes:
-        return Rooms(image, panel)
+        return
     builder, dtype = site.builder, done.dtype
     width = site.machine.lanes(DTYPES[dtype].itemsize)
     channels, wide = done.channels, done.padded[1]
@@ -177,11 +186,13 @@ def emit_padding(site: Site, nest: Nest, scratch: ir.Value) -> Rooms:
 
     loops(builder, [done.batch], zeros)
     loops(builder, [done.batch, done.size[0]], copy)
-    return Rooms(scratch, panel)
 
 
-def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index]) -> None:
-    """Emit the loops of a nest whose maker is a `convolve`, inside those over images and, if given, rows."""
+def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index], some: Span | None = None) -> None:
+    """Emit the loops of a nest whose maker is a `convolve`, inside those over images and, if given, rows.
+
+    `some` are steps over packed filters, if not all are computed.
+    """
     maker = nest.maker
     assert maker is not None
     done = convolution_of(site.machine, maker)
@@ -218,7 +229,7 @@ def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index
         return values
 
     if done.is_streamed and not outer:
-        steps(builder, filters, step, panel)
+        steps(builder, filters, step, panel, some)
     else:
         loops(builder, extents, line, indices=outer)
 

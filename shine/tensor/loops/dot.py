@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
 from shine.codegen.blocks import I64, counted
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.types import DTYPES
+from shine.tensor.loops.division import MOST_BLOCKS, Part, shared_loops
 from shine.tensor.loops.fusion import Nest
 from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
 from shine.tensor.loops.kernel import Arithmetic, moved
@@ -127,12 +128,22 @@ def _operand(machine: Machine, placed: Placement, value: Value, rank: int, is_le
     return Operand(found, (0,) * (rank - len(stack)) + tuple(stack), strides[-2], strides[-1])
 
 
-def emit_dot(site: Site, nest: Nest, scratch: ir.Value) -> None:
-    """Emit the loops of a nest whose maker is a `dot`."""
+def shared_columns(dot: Dot) -> int:
+    """Columns of a packed block if columns are divided."""
+    assert dot.tiles is not None
+    panel = dot.tiles.vectors * dot.tiles.width
+    return min(dot.tiles.columns, max(1, -(-dot.n // panel) // MOST_BLOCKS) * panel)
+
+
+def emit_dot(site: Site, nest: Nest, scratch: ir.Value, part: Part | None = None) -> None:
+    """Emit the loops of a nest whose maker is a `dot`, or a part of them."""
     maker = nest.maker
     assert maker is not None
     dot = dot_of(site.machine, site.placed, maker)
     a, b = maker.operands
+    tiles, over = dot.tiles, part.sharing.over if part else ""
+    if tiles is not None and tiles.columns and over == "columns":
+        tiles = replace(tiles, columns=shared_columns(dot))
 
     def one(batch: list[Index], _: list[ir.Value]) -> list[ir.Value]:
         def epilogue(row: Index, column: Index, found: ir.Value, count: int) -> None:
@@ -151,13 +162,19 @@ def emit_dot(site: Site, nest: Nest, scratch: ir.Value) -> None:
         place = linear(batch, row_major((*dot.batch, dot.m * dot.n))[:-1])
         partial = moved(site.builder, site.pointers[nest.stores[0].target], place.value(site.builder), dot.dtype)
         product = Product(arithmetic, dot.m, dot.k, dot.n, left, right, epilogue, partial, scratch)
-        if dot.tiles is None:
+        if part is not None:
+            rows, columns = (part.span if over == each else None for each in ("rows", "columns"))
+            product = replace(product, rows=rows, columns=columns, scratch=part.scratch)
+        if tiles is None:
             _emit_along(site.builder, product, site.machine)
         else:
-            emit_product(site.builder, product, dot.tiles)
+            emit_product(site.builder, product, tiles)
         return []
 
-    loops(site.builder, dot.batch, one)
+    if part is not None and over == "matrices":
+        shared_loops(site.builder, dot.batch, part.span, one)
+    else:
+        loops(site.builder, dot.batch, one)
 
 
 def _matrix(site: Site, operand: Operand, batch: Sequence[Index], dtype: str) -> Matrix:
@@ -185,11 +202,11 @@ def _emit_along(builder: ir.IRBuilder, product: Product, machine: Machine) -> No
             product.epilogue(*((at, Index()) if product.n == 1 else (fixed, at)), total, 1)
 
     if product.n == 1:
-        steps(builder, product.m, AT_ONCE, lambda first, many: several(Index(), first, many))
+        steps(builder, product.m, AT_ONCE, lambda first, many: several(Index(), first, many), product.rows)
         return
 
     def row(at: list[Index], values: list[ir.Value]) -> list[ir.Value]:
-        steps(builder, product.n, AT_ONCE, lambda first, many: several(at[0], first, many))
+        steps(builder, product.n, AT_ONCE, lambda first, many: several(at[0], first, many), product.columns)
         return values
 
     loops(builder, [product.m], row)

@@ -13,9 +13,12 @@ from shine.codegen.blocks import I64, POINTER, declare
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS
 from shine.tensor.form.types import TensorType
-from shine.tensor.loops.arena import ALIGNMENT
+from shine.tensor.loops.arena import ALIGNMENT, aligned
+from shine.tensor.loops.division import Part, Sharing
+from shine.tensor.loops.driver import driver_ir
+from shine.tensor.loops.entries import Steps, entry, step
 from shine.tensor.loops.fusion import Group, Nest, copied, reads
-from shine.tensor.loops.groups import emit_group
+from shine.tensor.loops.groups import emit_group, emit_paddings, needs_padding
 from shine.tensor.loops.kernel import moved
 from shine.tensor.loops.lanes import BYTE, load
 from shine.tensor.loops.machine import Machine, machine_of
@@ -23,6 +26,7 @@ from shine.tensor.loops.memory import Plan, loop_scratch, plan_module
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement
 from shine.tensor.loops.rows import in_rows, row_length
+from shine.tensor.loops.sharing import SHARED_CALL, scratch_bytes, sharing_of, work_of
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,10 @@ class Interface:
         Memory that a call needs, aligned to 64 bytes.
     report : tuple of str
         What each group of nests does, in order.
+    steps : tuple of int
+        Blocks of each step that threads share; none if it does not pay.
+    scratch_bytes : int
+        Memory of its own that each thread needs.
     """
 
     name: str
@@ -45,6 +53,8 @@ class Interface:
     results: tuple[TensorType, ...]
     arena_bytes: int
     report: tuple[str, ...]
+    steps: tuple[int, ...] = ()
+    scratch_bytes: int = 0
 
 
 def emit(
@@ -53,6 +63,7 @@ def emit(
     function: str = "main",
     name: str | None = None,
     has_parts: bool = False,
+    is_shared: bool = False,
 ) -> tuple[str, Interface]:
     """LLVM IR of a function of a module.
 
@@ -68,6 +79,8 @@ def emit(
         Its name in the code; that of the module's function by default.
     has_parts : bool
         Whether there is a function ``NAME.part.I``, of the same type, for each of its groups of nests.
+    is_shared : bool
+        Whether there is a function ``NAME.share`` for several threads (`driver_ir`) instead, if that pays.
 
     Returns
     -------
@@ -80,13 +93,18 @@ def emit(
     declared, name = module.function(function), name or function
     plans = plan_module(module, machine)
     code = _Code(module, machine, plans)
-    code.entry(name, declared, code.function(function))
+    inner, arena = code.function(function), plans[function].memory.arena_bytes
+    types = declared.parameter_types, declared.result_types
+    shared = code.shared(declared, name) if is_shared else None
+    if shared is not None:
+        text = "\n".join([str(code.ir), *code.data, driver_ir(name, list(shared.blocks.items()))])
+        return text, Interface(name, *types, arena, tuple(shared.said), tuple(shared.blocks.values()), shared.scratch)
+    entry(code.ir, name, declared, inner)
     parts = code.parts(declared) if has_parts else []
     for number, part in enumerate(parts):
-        code.entry(f"{name}.part.{number}", declared, part)
+        entry(code.ir, f"{name}.part.{number}", declared, part)
     text = "\n".join([str(code.ir), *code.data])
-    arena, report = plans[function].memory.arena_bytes, tuple(code.report[function])
-    return text, Interface(name, declared.parameter_types, declared.result_types, arena, report)
+    return text, Interface(name, *types, arena, tuple(code.report[function]))
 
 
 @dataclass(eq=False)
@@ -123,17 +141,35 @@ class _Code:
             self._constants[key] = room
         return self._constants[key]
 
-    def entry(self, name: str, declared: Function, inner: ir.Function) -> None:
-        """Emit the function of C."""
-        outer = declare(self.ir, name, ir.VoidType(), [POINTER] * 3, ("arguments", "results", "arena"))
-        builder = ir.IRBuilder(outer.append_basic_block("entry"))
-        pointers = []
-        for table, count in ((outer.args[0], len(declared.parameters)), (outer.args[1], len(declared.results))):
-            for place in range(count):
-                address = builder.gep(table, [ir.Constant(I64, place)], source_etype=POINTER)
-                pointers.append(builder.load(address, typ=POINTER))
-        builder.call(inner, [*pointers, outer.args[2]])
-        builder.ret_void()
+    def shared(self, function: Function, name: str) -> Steps | None:
+        """Functions of the steps that threads share; None if it does not pay."""
+        placed, groups = self.plans[function.name].placed, self.plans[function.name].groups
+        found = [sharing_of(self.machine, placed, group) for group in groups]
+        work = sum(work_of(placed, group) for group, sharing in zip(groups, found, strict=True) if sharing)
+        if not any(found) or work < SHARED_CALL:
+            return None
+        said = list(self.report[function.name])
+        steps, alone = Steps(said), list[ir.Function]()
+
+        def close() -> None:
+            if alone:
+                step(self.ir, steps, f"{name}.step.{len(steps.blocks)}", function, tuple(alone))
+                alone.clear()
+
+        # Copies of results are behind the groups.
+        for place, sharing in enumerate([*found, *[None] * (len(said) - len(groups))]):
+            if sharing is None:
+                alone.append(self._sequence(function, place))
+                continue
+            if needs_padding(self.machine, groups[place]):
+                alone.append(self._sequence(function, place, is_padding=True))
+            close()
+            inner = self._sequence(function, place, sharing)
+            step(self.ir, steps, f"{name}.step.{len(steps.blocks)}", function, (inner,), sharing)
+            steps.scratch = max(steps.scratch, aligned(scratch_bytes(self.machine, placed, groups[place])))
+            said[place] = self.report[function.name][-1]
+        close()
+        return steps
 
     def parts(self, function: Function) -> list[ir.Function]:
         """A function for each group of nests of a function, and each copy of a result."""
@@ -142,17 +178,23 @@ class _Code:
         self.report[function.name] = report
         return found
 
-    def _sequence(self, function: Function, only: int | None = None) -> ir.Function:
-        """The function that runs all groups, or one of them."""
+    def _sequence(
+        self, function: Function, only: int | None = None, sharing: Sharing | None = None, is_padding: bool = False
+    ) -> ir.Function:
+        """The function that runs all groups, or one of them, or a part of one, or what comes before its parts."""
         plan = self.plans[function.name]
         placed, memory = plan.placed, plan.memory
         labels = [f"a{i}" for i in range(len(function.parameters))] + [f"r{i}" for i in range(len(function.results))]
-        suffix = "" if only is None else f".part.{only}"
-        kinds = [POINTER] * (len(labels) + 1)
-        made = declare(self.ir, f"shine.{function.name}{suffix}", ir.VoidType(), kinds, (*labels, "arena"))
+        suffix = "" if only is None else f".part.{only}" + ".padding" * is_padding
+        kinds = [POINTER] * (len(labels) + 1) + ([POINTER, I64, I64] if sharing else [])
+        labels += ["arena", *(("scratch", "begin", "end") if sharing else ())]
+        made = declare(self.ir, f"shine.{function.name}{suffix}", ir.VoidType(), kinds, labels)
         made.linkage = "internal"
         builder = ir.IRBuilder(made.append_basic_block("entry"))
-        results, arena = made.args[len(function.parameters) : -1], made.args[-1]
+        results, (arena, *own) = (
+            made.args[len(function.parameters) :][: len(function.results)],
+            made.args[len(function.parameters) + len(function.results) :],
+        )
         pointers: dict[Value, ir.Value] = {}
         for value, place in memory.places.items():
             if place.kind == "data":
@@ -174,12 +216,20 @@ class _Code:
                 self._emit_call(builder, placed, group.nests[0], pointers, room)
                 said.append(_called(group.nests[0]))
             else:
-                said.append(self._emit_group(builder, placed, group, pointers, room))
+                part = Part(sharing, (own[1], own[2]), own[0]) if sharing else None
+                said.append(self._emit_group(builder, placed, group, pointers, room, part, is_padding))
         builder.ret_void()
         return made
 
     def _emit_group(
-        self, builder: ir.IRBuilder, placed: Placement, group: Group, pointers: Mapping[Value, ir.Value], room: ir.Value
+        self,
+        builder: ir.IRBuilder,
+        placed: Placement,
+        group: Group,
+        pointers: Mapping[Value, ir.Value],
+        room: ir.Value,
+        part: Part | None = None,
+        is_padding: bool = False,
     ) -> str:
         """A function for a group of nests, or the one of an equal group, and the call; what it does, in words."""
         needed: dict[Value, None] = {}
@@ -189,10 +239,13 @@ class _Code:
         values = list(needed)
         name = f"shine.group.{self._groups}"
         labels = [*(f"p{place}" for place in range(len(values))), "scratch"]
-        made = declare(self.ir, name, ir.VoidType(), [POINTER] * len(labels), labels)
+        own = [] if part is None else [part.scratch, *part.span]
+        kinds = [POINTER] * len(labels) + [value.type for value in own]
+        labels += ["own", "begin", "end"][: len(own)]
+        made = declare(self.ir, name, ir.VoidType(), kinds, labels)
         made.linkage = "internal"
         made.attributes.add("noinline")
-        for argument in made.args:
+        for argument in made.args[: len(kinds) - 2 if own else None]:
             argument.add_attribute("noalias")
         inner = dict(zip(values, made.args, strict=False))
         for alias in placed.aliases:
@@ -200,7 +253,12 @@ class _Code:
                 inner[alias] = inner[placed.base(alias)]
         site = Site(ir.IRBuilder(made.append_basic_block("entry")), self.machine, placed, inner)
         before = set(self.ir.globals)
-        said = emit_group(site, group, made.args[-1])
+        if is_padding:
+            said = ""
+            emit_paddings(site, group, made.args[len(values)])
+        else:
+            inside = None if part is None else Part(part.sharing, (made.args[-2], made.args[-1]), made.args[-3])
+            said = emit_group(site, group, made.args[len(values)], inside)
         site.builder.ret_void()
         body = str(made).replace(name, "")
         self._groups += 1
@@ -209,7 +267,7 @@ class _Code:
             made = self._bodies[body]
         else:
             self._bodies[body] = made
-        builder.call(made, [*(pointers[value] for value in values), room])
+        builder.call(made, [*(pointers[value] for value in values), room, *own])
         return said
 
     def _emit_call(

@@ -293,7 +293,7 @@ def _grouped(placed: Placement, nests: list[Nest]) -> list[Group]:
 
 def _common(placed: Placement, group: Group, nest: Nest) -> int:
     """How many outer loops a nest can share with a group that it reads from."""
-    limits = [_outermost(member) for member in (*group.nests, nest)]
+    limits = [outermost(member) for member in (*group.nests, nest)]
     outer = min(limits)
     for member in group.nests:
         while outer and member.shape[:outer] != nest.shape[:outer]:
@@ -310,7 +310,7 @@ def _common(placed: Placement, group: Group, nest: Nest) -> int:
     return outer if accesses else 0
 
 
-def _outermost(nest: Nest) -> int:
+def outermost(nest: Nest) -> int:
     """Axes that can be outer loops: neither reduced nor the last; of a convolution, images and rows."""
     if nest.kind == "convolve":
         return len(nest.shape) - 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.tensor.loops.convolution import convolution_of, emit_convolution, emit_padding
+from shine.tensor.loops.convolution import convolution_of, emit_convolution, emit_padding, rooms_of
+from shine.tensor.loops.division import Part, shared_loops
 from shine.tensor.loops.dot import dot_of, emit_dot
 from shine.tensor.loops.fusion import Group, Nest
 from shine.tensor.loops.index import Index
@@ -26,17 +27,34 @@ def scratch_bytes(machine: Machine, placed: Placement, nest: Nest) -> int:
     return sort_scratch_bytes(maker) if SPECIAL[nest.kind] is emit_sort else 0
 
 
-def emit_group(site: Site, group: Group, scratch: ir.Value) -> str:
-    """Emit the nests of a group inside their common loops; what they do, in words."""
+def emit_paddings(site: Site, group: Group, scratch: ir.Value) -> None:
+    """Emit the copies that must be whole before a group is divided."""
+    for nest in group.nests:
+        if nest.kind == "convolve":
+            emit_padding(site, nest, scratch)
+
+
+def needs_padding(machine: Machine, group: Group) -> bool:
+    """Whether `emit_paddings` emits anything."""
+    makers = [nest.maker for nest in group.nests if nest.kind == "convolve"]
+    return any(maker is not None and convolution_of(machine, maker).padded_bytes for maker in makers)
+
+
+def emit_group(site: Site, group: Group, scratch: ir.Value, part: Part | None = None) -> str:
+    """Emit the nests of a group inside their common loops, or a part of them; what they do, in words."""
     said = [_described(site, nest) for nest in group.nests]
-    rooms = {id(nest): emit_padding(site, nest, scratch) for nest in group.nests if nest.kind == "convolve"}
+    own = part.scratch if part else None
+    rooms = {id(nest): rooms_of(site, nest, scratch, own) for nest in group.nests if nest.kind == "convolve"}
+    if part is None:
+        emit_paddings(site, group, scratch)
+    some = part.span if part and part.sharing.over == "filters" else None
 
     def inside(outer: list[Index], values: list[ir.Value]) -> list[ir.Value]:
         for nest in group.nests:
             if nest.kind == "dot":
-                emit_dot(site, nest, scratch)
+                emit_dot(site, nest, scratch, part)
             elif nest.kind == "convolve":
-                emit_convolution(site, nest, rooms[id(nest)], outer)
+                emit_convolution(site, nest, rooms[id(nest)], outer, some)
             elif nest.kind in SPECIAL:
                 assert nest.maker is not None
                 SPECIAL[nest.kind](site, nest.maker, scratch)
@@ -44,9 +62,12 @@ def emit_group(site: Site, group: Group, scratch: ir.Value) -> str:
                 emit_nest(site, nest, outer)
         return values
 
-    loops(site.builder, group.nests[0].shape[: group.outer], inside)
+    if part is not None and part.sharing.outer:
+        shared_loops(site.builder, group.nests[0].shape[: part.sharing.outer], part.span, inside)
+    else:
+        loops(site.builder, group.nests[0].shape[: group.outer], inside)
     shared = f"in {group.outer} common loops: " if group.outer else ""
-    return shared + "; ".join(said)
+    return shared + "; ".join(said) + (f", {part.sharing}" if part else "")
 
 
 def _described(site: Site, nest: Nest) -> str:

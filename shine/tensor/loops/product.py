@@ -33,6 +33,9 @@ class Matrix:
     column: int
 
 
+Span = tuple[ir.Value, ir.Value]
+"""The first step and the end of those that one thread makes."""
+
 Epilogue = Callable[[Index, Index, ir.Value, int], None]
 """Row, first column, a vector of finished sums, how many lanes are in use: what to do with them."""
 
@@ -51,6 +54,8 @@ class Product:
         Row-major m x n memory for unfinished sums, which `epilogue` may overwrite.
     scratch : ir.Value or None
         Memory for a packed block, `scratch_bytes` of it.
+    rows, columns : Span or None
+        Steps of the loop over rows, or over columns, if only some are made.
     """
 
     arithmetic: Arithmetic
@@ -62,6 +67,8 @@ class Product:
     epilogue: Epilogue
     partial: ir.Value | None = None
     scratch: ir.Value | None = None
+    rows: Span | None = None
+    columns: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,14 @@ def emit_product(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
         _direct(builder, product, tiles)
 
 
-def steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, int], None]) -> None:
-    """Emit `body(start, size)` for each step, and for what is left."""
+def steps(
+    builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, int], None], span: Span | None = None
+) -> None:
+    """Emit `body(start, size)` for each step, and for what is left; or for some of these only, the span."""
     whole = extent // step
+    if span is not None:
+        _some_steps(builder, extent, step, body, span)
+        return
     if whole == 1:
         body(Index(), step)
     elif whole:
@@ -117,6 +129,20 @@ def steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, 
             body(variable(loop.index), step)
     if extent % step:
         body(Index(whole * step), extent % step)
+
+
+def _some_steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, int], None], span: Span) -> None:
+    begin, end = span
+    whole = ir.Constant(I64, extent // step)
+    has_rest = builder.icmp_signed(">", end, whole)
+    if extent >= step:
+        size = ir.Constant(I64, step)
+        stop = builder.select(has_rest, whole, end)
+        with counted(builder, builder.mul(begin, size), builder.mul(stop, size), step) as loop:
+            body(variable(loop.index), step)
+    if extent % step:
+        with builder.if_then(has_rest):
+            body(Index(extent // step * step), extent % step)
 
 
 def _counts(columns: int, width: int) -> tuple[int, ...]:
@@ -155,9 +181,9 @@ def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
             )
             _finish(product, Block(row, column, high, counts, width), sums)
 
-        steps(builder, product.m, tiles.rows, rows)
+        steps(builder, product.m, tiles.rows, rows, product.rows)
 
-    steps(builder, product.n, tiles.vectors * width, columns)
+    steps(builder, product.n, tiles.vectors * width, columns, product.columns)
 
 
 def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
@@ -192,10 +218,10 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
             else:
                 _put(builder, product, made, sums)
 
-        steps(builder, product.n, step, columns)
+        steps(builder, product.n, step, columns, product.columns)
 
     last = (product.k - 1) // tiles.terms * tiles.terms
-    steps(builder, product.n, step, clear)
+    steps(builder, product.n, step, clear, product.columns)
     steps(builder, last, tiles.terms, lambda start, deep: terms(start, deep, False))
     terms(Index(last), product.k - last, True)
 
@@ -252,13 +278,13 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
                         with otherwise:
                             _put(builder, product, made, sums)
 
-                steps(builder, product.m, tiles.rows, rows)
+                steps(builder, product.m, tiles.rows, rows, product.rows)
 
             steps(builder, wide, panel, columns)
 
         steps(builder, product.k, tiles.depth, terms)
 
-    steps(builder, product.n, tiles.columns, block)
+    steps(builder, product.n, tiles.columns, block, product.columns)
 
 
 def _condition(builder: ir.IRBuilder, operator: str, index: Index, value: int) -> ir.Value | bool:

@@ -23,11 +23,17 @@ class Lowered:
     interface : Interface
     report : tuple of str
         What each group of loops does.
+    steps : tuple of int
+        Blocks of the steps that threads share; none if one thread runs the function.
+    scratch_bytes : int
+        Memory of its own that each of these threads needs.
     """
 
     text: str
     interface: Interface
     report: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    scratch_bytes: int = 0
 
 
 Lowering = Callable[[Target], Lowered]
@@ -68,6 +74,16 @@ class TensorCode(Code):
     def interface(self) -> Interface:
         """Names and types of the function."""
         return self._lowered.interface
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Blocks of the steps that threads share; none if one thread runs the function."""
+        return self._lowered.steps
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory of its own that each of the threads needs."""
+        return self._lowered.scratch_bytes
 
     @property
     def report(self) -> str:

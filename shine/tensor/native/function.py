@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 from shine.aot.interface import check_name
 from shine.aot.targets import NATIVE, Target, target_of
 from shine.errors import CompilationError, FormError
+from shine.evaluators.workers import processors
 from shine.export.c.names import identifier
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed, shown, value_text
@@ -42,6 +45,9 @@ class TensorFunction:
         Where it comes from, for comments in files; the module's name by default.
     opt_level : {"O0", "O1", "O2", "O3"} or int
         LLVM pipeline.
+    threads : int or None
+        Threads that share the large loops of a call; all processors if None. Results do not depend on it. Files have
+        code for one thread.
 
     Attributes
     ----------
@@ -54,6 +60,8 @@ class TensorFunction:
     ------
     FormError
         If the module is not valid, or has no such function.
+    ValueError
+        If `threads` is no whole number from 1 on, or None.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class TensorFunction:
         name: str = "",
         description: str = "",
         opt_level: str | int = "O2",
+        threads: int | None = 1,
     ) -> None:
         self.module = module
         self._complete = with_gradients(module)
@@ -71,10 +80,11 @@ class TensorFunction:
         self.name = name or identifier(module.name)
         self.description = description or module.name
         self.opt_level = pipeline_level(opt_level)
+        self.threads = _checked_threads(threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code cannot be copied to another process; it is compiled there.
-        return _restored, (self.text, self.function, self.name, self.description, self.opt_level)
+        return _restored, (self.text, self.function, self.name, self.description, self.opt_level, self.threads)
 
     def __repr__(self) -> str:
         return f"<TensorFunction {self.name}{self.signature}>"
@@ -106,7 +116,11 @@ class TensorFunction:
 
     @cached_property
     def _kernel(self) -> Kernel:
-        return Kernel(self.code(cpu=NATIVE))
+        threads = processors() if self.threads is None else self.threads
+        code = self.code(cpu=NATIVE)
+        if threads > 1:
+            code = replace(code, lower=lowering(self._complete, self.function, code.name, is_shared=True))
+        return Kernel(code, threads)
 
     @cached_property
     def _run(self) -> Callable[[tuple[Any, ...], Mapping[str, Any], Any], Any]:
@@ -193,7 +207,14 @@ class TensorFunction:
             raise TypeError(f"memory is a whole number of bytes, and not {value_text(memory)}")
         module = gradient(self.module, self.function, chosen, keeping=kept, seedable=seedable, name=name, memory=memory)
         described = f"gradient of {self.description}"
-        return TensorFunction(module, name, name=f"{self.name}_grad", description=described, opt_level=self.opt_level)
+        return TensorFunction(
+            module,
+            name,
+            name=f"{self.name}_grad",
+            description=described,
+            opt_level=self.opt_level,
+            threads=self.threads,
+        )
 
     def code(
         self,
@@ -268,5 +289,15 @@ def _places(tensors: Sequence[Tensor], wanted: Sequence[int | str] | int | str, 
     return found
 
 
-def _restored(text: str, function: str, name: str, description: str, opt_level: int) -> TensorFunction:
-    return TensorFunction(module_of(text), function, name=name, description=description, opt_level=opt_level)
+def _checked_threads(threads: int | None) -> int | None:
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1):
+        raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
+    return None if threads is None else int(threads)
+
+
+def _restored(
+    text: str, function: str, name: str, description: str, opt_level: int, threads: int | None
+) -> TensorFunction:
+    return TensorFunction(
+        module_of(text), function, name=name, description=description, opt_level=opt_level, threads=threads
+    )

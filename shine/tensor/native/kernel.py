@@ -16,6 +16,7 @@ from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.object_layout import is_readable
 from shine.tensor.native.objects import SUFFIX, objects_ir
+from shine.tensor.native.team import Team
 from shine.typing import AnyArray
 
 _SEVERAL = (tuple, list)
@@ -30,6 +31,8 @@ class Kernel:
     ----------
     code : TensorCode
         For this processor.
+    threads : int
+        Threads that share a call, if the code has steps for them.
 
     Attributes
     ----------
@@ -37,12 +40,16 @@ class Kernel:
     interface : Interface
     """
 
-    def __init__(self, code: TensorCode) -> None:
+    def __init__(self, code: TensorCode, threads: int = 1) -> None:
         self.code = code
         interface = self.interface = code.interface
-        quick = is_readable()
+        self._team = Team(code, threads) if code.steps else None
+        quick = is_readable() and self._team is None
         engine = Engine(code.ir + objects_ir(interface) if quick else code.ir, code.level)
-        self._function = engine.function(interface.name, None, *[ctypes.c_void_p] * 3)
+        if self._team is None:
+            self._function: Any = engine.function(interface.name, None, *[ctypes.c_void_p] * 3)
+        else:
+            self._function = self._team.function(engine)
         self._of_objects = builtin(engine, interface.name + SUFFIX) if quick else self._refuse
         self._is_single = len(interface.results) == 1
         self._scalars = any(not tensor.type.shape for tensor in interface.results)

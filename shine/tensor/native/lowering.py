@@ -14,7 +14,7 @@ from shine.tensor.native.nvptx import kernel_ir
 from shine.tensor.passes.pipeline import optimized
 
 
-def lowering(module: Module, function: str, name: str) -> Lowering:
+def lowering(module: Module, function: str, name: str, is_shared: bool = False) -> Lowering:
     """How a function of a module becomes LLVM IR.
 
     Parameters
@@ -24,6 +24,8 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
     function : str
     name : str
         Name of the function in C.
+    is_shared : bool
+        Whether threads of this process share the work, if that pays.
 
     Code for a GPU has a kernel, too.
     """
@@ -33,11 +35,11 @@ def lowering(module: Module, function: str, name: str) -> Lowering:
         return optimized(module, [function])
 
     def lower(target: Target) -> Lowered:
-        text, found = emit(small(), machine_for(target), function, name)
+        text, found = emit(small(), machine_for(target), function, name, is_shared=is_shared)
         interface = interface_of(name, module.function(function), module.labels, found.arena_bytes)
         if target.format == "ptx":
             text += kernel_ir(interface)
-        return Lowered(text, interface, found.report)
+        return Lowered(text, interface, found.report, found.steps, found.scratch_bytes)
 
     return lower
 

@@ -1,0 +1,104 @@
+"""How threads share the work of a group of nests: over what it is divided, if that pays.
+
+No element depends on the division: each is computed by the same operations in the same order, by whoever computes it.
+So results have the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from shine.codegen.operations import ELEMENTARY
+from shine.tensor.loops.convolution import Convolution, convolution_of
+from shine.tensor.loops.division import Sharing
+from shine.tensor.loops.dot import AT_ONCE, Dot, dot_of, shared_columns
+from shine.tensor.loops.fusion import PRODUCTS, Group, Nest, computed, outermost
+from shine.tensor.loops.machine import Machine
+from shine.tensor.loops.placement import Placement
+
+SHARED_GROUP = 1 << 19
+"""Operations on elements from which a group is divided: some microseconds, as threads wait for one another after it."""
+
+SHARED_CALL = 1 << 23
+"""Operations in such groups from which a call is worth more threads than one: to wake another takes some 50 us."""
+
+ENOUGH = 8
+"""Parts from which no other division is looked for."""
+
+LINE = 64
+"""Elements of a line below which the axis around it is not divided."""
+
+_ELEMENTARY_COST = 20
+
+
+def sharing_of(machine: Machine, placed: Placement, group: Group) -> Sharing | None:
+    """How a group is divided; None if it is too small, or adds up one number, or moves elements in order."""
+    if any(nest.kind not in {"loops", *PRODUCTS} for nest in group.nests) or work_of(placed, group) < SHARED_GROUP:
+        return None
+    first = group.nests[0]
+    if first.kind == "dot" and first.maker is not None:
+        found = _of_dot(dot_of(machine, placed, first.maker))
+    elif first.kind == "convolve" and first.maker is not None and not group.outer:
+        done = convolution_of(machine, first.maker)
+        found = _of_filters(done) if done.is_streamed else _of_loops(first, len(first.shape) - 2, 1)
+    else:
+        found = _of_loops(first, group.outer, 1) if group.outer else _of_loops(first, _divisible(first), LINE)
+    return found if found.units > 1 else None
+
+
+def work_of(placed: Placement, group: Group) -> int:
+    """Operations on elements, about."""
+    total = 0
+    for nest in group.nests:
+        each = 1 + sum(_ELEMENTARY_COST if made.operation in ELEMENTARY else 1 for made in computed(placed, nest))
+        if nest.maker is not None:
+            left, right = (operand.type for operand in nest.maker.operands)
+            each += left.shape[-1] if nest.kind == "dot" else right.elements // max(right.shape[-1], 1)
+        total += prod(nest.shape) * each
+    return total
+
+
+def scratch_bytes(machine: Machine, placed: Placement, group: Group) -> int:
+    """Bytes that each thread needs for itself."""
+    nest = group.nests[0]
+    if nest.kind == "dot" and nest.maker is not None:
+        return dot_of(machine, placed, nest.maker).scratch_bytes
+    if nest.kind == "convolve" and nest.maker is not None:
+        done = convolution_of(machine, nest.maker)
+        return done.scratch_bytes - done.padded_bytes
+    return 0
+
+
+def _divisible(nest: Nest) -> int:
+    """Outer loops whose turns write apart."""
+    if not nest.shape or any(not store.is_computed for store in nest.stores):
+        return 0
+    return outermost(nest)
+
+
+def _of_loops(nest: Nest, outer: int, line: int) -> Sharing:
+    while outer and prod(nest.shape[outer:]) < line:
+        outer -= 1
+    extents = nest.shape[:outer]
+    return Sharing(f"the outer loops {' x '.join(map(str, extents))}", prod(extents) if outer else 0, outer)
+
+
+def _of_filters(done: Convolution) -> Sharing:
+    return Sharing("filters", -(-done.filters // (done.tiles.vectors * done.tiles.width)))
+
+
+def _of_dot(dot: Dot) -> Sharing:
+    matrices = Sharing("matrices", prod(dot.batch))
+    if matrices.units >= ENOUGH:
+        return matrices
+    if dot.tiles is None:
+        high = wide = AT_ONCE
+        high, wide = (dot.m, wide) if dot.n > 1 else (high, 1)
+    else:
+        high, wide = dot.tiles.rows, dot.tiles.vectors * dot.tiles.width
+        if dot.tiles.columns:
+            wide = shared_columns(dot)
+    rows, columns = Sharing("rows", -(-dot.m // high)), Sharing("columns", -(-dot.n // wide))
+    if columns.units >= ENOUGH:
+        return columns
+    return max(columns, rows, matrices, key=lambda sharing: sharing.units)
