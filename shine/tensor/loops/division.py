@@ -27,16 +27,19 @@ class Sharing:
         The smallest parts.
     outer : int
         For outer loops, how many of them.
+    most : int
+        Most blocks.
     """
 
     over: str
     units: int
     outer: int = 0
+    most: int = MOST_BLOCKS
 
     @property
     def blocks(self) -> int:
         """Parts that threads take."""
-        return min(self.units, MOST_BLOCKS)
+        return min(self.units, self.most)
 
     def __str__(self) -> str:
         return f"shared by threads in {self.blocks} blocks of {self.over}"

@@ -10,17 +10,18 @@ from math import prod
 
 from shine.codegen.operations import ELEMENTARY
 from shine.tensor.loops.convolution import Convolution, convolution_of
-from shine.tensor.loops.division import Sharing
+from shine.tensor.loops.division import MOST_BLOCKS, Sharing
 from shine.tensor.loops.dot import AT_ONCE, Dot, dot_of, shared_columns
 from shine.tensor.loops.fusion import PRODUCTS, Group, Nest, computed, outermost
 from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.placement import Placement
 
-SHARED_GROUP = 1 << 19
-"""Operations on elements from which a group is divided: some microseconds, as threads wait for one another after it."""
+SHARED_GROUP = 1 << 20
+"""Work from which a group is divided: some 20 us, as threads wait for one another after it."""
 
-SHARED_CALL = 1 << 23
-"""Operations in such groups from which a call is worth more threads than one: to wake another takes some 50 us."""
+SHARED_CALL = 1 << 25
+"""Work in such groups from which a call is worth more threads than one: some 600 us. To start another one and to wait
+for its end takes 200 us."""
 
 ENOUGH = 8
 """Parts from which no other division is looked for."""
@@ -28,7 +29,13 @@ ENOUGH = 8
 LINE = 64
 """Elements of a line below which the axis around it is not divided."""
 
-_ELEMENTARY_COST = 20
+STREAM = 512
+"""Columns of a streamed product that a block has at least: shorter pieces of rows are not fetched ahead."""
+
+_ELEMENT_COST = 16
+"""Multiply-adds of a product in the time in which an element is read and written."""
+
+_ELEMENTARY_COST = 4
 
 
 def sharing_of(machine: Machine, placed: Placement, group: Group) -> Sharing | None:
@@ -43,14 +50,16 @@ def sharing_of(machine: Machine, placed: Placement, group: Group) -> Sharing | N
         found = _of_filters(done) if done.is_streamed else _of_loops(first, len(first.shape) - 2, 1)
     else:
         found = _of_loops(first, group.outer, 1) if group.outer else _of_loops(first, _divisible(first), LINE)
-    return found if found.units > 1 else None
+    return found if found.blocks > 1 else None
 
 
 def work_of(placed: Placement, group: Group) -> int:
-    """Operations on elements, about."""
+    """Time, about, in multiply-adds of a product."""
     total = 0
     for nest in group.nests:
-        each = 1 + sum(_ELEMENTARY_COST if made.operation in ELEMENTARY else 1 for made in computed(placed, nest))
+        each = _ELEMENT_COST + sum(
+            _ELEMENTARY_COST if made.operation in ELEMENTARY else 1 for made in computed(placed, nest)
+        )
         if nest.maker is not None:
             left, right = (operand.type for operand in nest.maker.operands)
             each += left.shape[-1] if nest.kind == "dot" else right.elements // max(right.shape[-1], 1)
@@ -91,6 +100,10 @@ def _of_dot(dot: Dot) -> Sharing:
     matrices = Sharing("matrices", prod(dot.batch))
     if matrices.units >= ENOUGH:
         return matrices
+    if dot.tiles is not None and dot.tiles.terms:
+        step = dot.tiles.vectors * dot.tiles.width
+        streamed = Sharing("columns", -(-dot.n // step), most=min(MOST_BLOCKS, dot.n // STREAM))
+        return max(streamed, matrices, key=lambda sharing: sharing.blocks)
     if dot.tiles is None:
         high = wide = AT_ONCE
         high, wide = (dot.m, wide) if dot.n > 1 else (high, 1)

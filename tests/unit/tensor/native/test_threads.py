@@ -26,6 +26,7 @@ def all_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small work is divided, too."""
     monkeypatch.setattr("shine.tensor.loops.sharing.SHARED_GROUP", 1)
     monkeypatch.setattr("shine.tensor.loops.sharing.LINE", 1)
+    monkeypatch.setattr("shine.tensor.loops.sharing.STREAM", 64)
     monkeypatch.setattr("shine.tensor.loops.emission.SHARED_CALL", 1)
 
 
@@ -61,6 +62,7 @@ SIZES = [
     pytest.param(1, 1, 2, id="tiny"),
     pytest.param(2, 3, 257, id="few rows"),
     pytest.param(1, 300, 211, id="one row", marks=pytest.mark.slow),
+    pytest.param(1, 517, 1203, id="streamed", marks=pytest.mark.slow),
     pytest.param(211, 300, 1, id="one column", marks=pytest.mark.slow),
     pytest.param(97, 101, 103, id="primes", marks=pytest.mark.slow),
     pytest.param(64, 700, 515, id="packed", marks=pytest.mark.slow),
@@ -107,6 +109,7 @@ def test_convolutions(all_shared, image, kernel, around):
     check(module(layer, image), (x,))
 
 
+@pytest.mark.slow
 def test_softmax_of_rows_is_divided_and_whole_sums_are_not(all_shared):
     x = np.random.default_rng(3).standard_normal((37, 70)).astype(np.float32)
     check(module(lambda b, x: softmax(b, b.exp(x)), x.shape), (x,))
@@ -116,7 +119,7 @@ def test_softmax_of_rows_is_divided_and_whole_sums_are_not(all_shared):
 def big() -> tuple[Module, np.ndarray, np.ndarray]:
     """A product that is divided without being asked to."""
     rng = np.random.default_rng(4)
-    a, b = (rng.standard_normal((256, 256)).astype(np.float32) for _ in range(2))
+    a, b = (rng.standard_normal((400, 400)).astype(np.float32) for _ in range(2))
     return module(lambda f, x, y: f.dot(x, y), a.shape, b.shape), a, b
 
 
