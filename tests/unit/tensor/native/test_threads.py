@@ -129,6 +129,7 @@ def test_small_work_is_not_divided_and_one_thread_is_the_default():
     assert "shared" not in TensorFunction(big()[0]).report
 
 
+@pytest.mark.slow
 def test_threads_may_call_at_once():
     made, a, b = big()
     function = TensorFunction(made, threads=3)
