@@ -216,9 +216,10 @@ def _layout(inputs: Sequence[Tensor], features: int) -> tuple[int | None, list[i
 def _order(inputs: Sequence[Tensor], widths: Sequence[int], features: Sequence[str]) -> list[list[int]]:
     """Columns that each input takes: by name if all inputs are named like features, else in order."""
     labels = [each.label for each in inputs]
-    if all(width == 1 for width in widths) and sorted(labels) == sorted(features):
+    single = all(width == 1 for width in widths)
+    if single and sorted(labels) == sorted(features):
         return [[list(features).index(label)] for label in labels]
-    if set(labels) & set(features):
+    if single and set(labels) & set(features):
         raise GraphImportError(
             f"the inputs of the network are {listed(labels)}, and the features {listed(features)}; name all features "
             "like the inputs, or none"

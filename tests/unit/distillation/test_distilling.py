@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.small_networks import fitted, network
 
 import shine
+from shine.data.dataset import Dataset
 from shine.distillation.fidelity import Fidelity
 from shine.distillation.lessons import lesson
 from shine.errors import DataError
+from shine.search.yardsticks import description_length
 
 RANGES = {"a": (1, 5), "b": (1, 5)}
 QUICK = {
@@ -104,12 +108,12 @@ def test_the_law_is_chosen_and_not_the_error_of_the_network(seed: int):
     assert np.abs(found.predict(X) - law).max() < 0.02 and found.best.complexity <= 10
 
 
-@pytest.mark.slow
-def test_evidence_is_what_decides_and_all_rows_would_follow_the_network():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (512, 1))
-    y = X[:, 0] ** 2 + 0.02 * np.sin(2 * X[:, 0]) + 0.01 * np.cos(3.1 * X[:, 0])
-    chosen = {
-        worth: shine.evolve(X, y, evidence=worth, generations=10, seconds=None).best.complexity for worth in (None, 32)
-    }
-    assert chosen[32] < chosen[None]
+def test_evidence_is_the_number_of_rows_for_all_statistics():
+    rows = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0))
+    few = replace(rows, worth=32.0)
+    assert (rows.effective_rows, few.effective_rows, few.take(range(10)).effective_rows) == (100, 32, 10)
+    lengths = [description_length(each, "mse").lengths(np.array([1e-3, 8e-4]), np.array([5, 15]), np.array([0, 2]))
+               for each in (rows, few)]  # fmt: skip
+    assert lengths[1][0] < lengths[1][1]
+    many = description_length(replace(rows, worth=None), "mse")
+    assert many.rows == 100 and description_length(few, "mse").rows == 32
