@@ -24,7 +24,7 @@ TENSORS = (".onnx", ".pt2", ".pt", ".pth")
 
 
 WORDS: dict[str, dict[str, str]] = {
-    "graphdef": {"--output": "fetches", "--config": "config", "--checkpoint": "checkpoint", "--shape": "feeds"},
+    "graphdef": {"--output": "fetches", "--config": "config", "--checkpoint": "checkpoint", "--shape": "shapes"},
     "onnx": {"--shape": "shapes"},
 }
 """Keywords of `shine.tensor.load` for options, in each format that has them."""

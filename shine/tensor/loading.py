@@ -59,9 +59,9 @@ def load(
     threads : int or None
         Threads that share the large loops of a call; all processors if None. Results do not depend on it.
     **reading
-        Options of the format. TensorFlow: `config`, a tf2xla ``Config``, or `feeds` and `fetches`; `checkpoint` (see
-        `shine.tensor.graphdef.load_module`). ONNX: `shapes`, `fetches` (see `shine.tensor.onnx.load_onnx`). PyTorch:
-        `fetches` (see `shine.tensor.torch.from_exported`).
+        Options of the format. TensorFlow: `config`, a tf2xla ``Config``, or `feeds` and `fetches`; `shapes`,
+        `checkpoint` (see `shine.tensor.graphdef.load_module`). ONNX: `shapes`, `fetches` (see
+        `shine.tensor.onnx.load_onnx`). PyTorch: `fetches` (see `shine.tensor.torch.from_exported`).
 
     Returns
     -------

@@ -229,6 +229,10 @@ def test_shapes_that_a_graph_leaves_open_are_given(here: Path) -> None:
     result = shine("compile", "graph.pbtxt", "--shape", "x=5,3", "--shape", "y=3,2", "--emit", "header")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "float z[5][2]" in Path("graph.h").read_text()
+    assert shine("compile", "graph.pbtxt", "--shape", "x=7,3", "--emit", "header").exit_code == 0
+    assert "float z[7][2]" in Path("graph.h").read_text()
+    unknown = shine("compile", "graph.pbtxt", "--shape", "w=1")
+    assert "there is no feed 'w' to give a shape; there are x, y" in unknown.stderr
 
 
 @pytest.mark.parametrize("file", ["graph.pbtxt", "graph.txt"])

@@ -160,18 +160,26 @@ def named(feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None, fetc
     made = None
     if feeds is not None:
         shapes = feeds if isinstance(feeds, Mapping) else dict.fromkeys(feeds)
-        for name, shape in shapes.items():
-            if shape is not None and not isinstance(shape, Iterable):
-                raise TypeError(
-                    f"feeds: the shape of {shown(name)} is a sequence of sizes, and not {value_text(shape)}"
-                )
         made = tuple(
-            Feed(*_reference(name, "feed"), shape=None if shape is None else tuple(shape))
+            Feed(*_reference(name, "feed"), shape=None if shape is None else sizes_of(name, shape))
             for name, shape in shapes.items()
         )
     if fetches is not None and not fetches:
         raise GraphImportError("fetches is empty; name at least one node")
     return Signature(made, None if fetches is None else tuple(Fetch(*_reference(each, "fetch")) for each in fetches))
+
+
+def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape that is given for a feed.
+
+    Raises
+    ------
+    TypeError
+        If it is no sequence.
+    """
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"feeds: the shape of {shown(name)} is a sequence of sizes, and not {value_text(shape)}")
+    return tuple(shape)
 
 
 def _reference(text: str, what: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +19,12 @@ from shine.frontends.graphdef.order import PLACEHOLDERS, Reference, Step, named_
 from shine.frontends.graphdef.outputs import Outputs, chosen, wanted_steps
 from shine.frontends.graphdef.rules import Elementwise
 from shine.frontends.graphdef.shapes import Shape, same, shape_text
+from shine.lang.names import listed, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
 from shine.tensor.graphdef.conditions import with_choices
-from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config
+from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config, sizes_of
 from shine.tensor.graphdef.control import CALLS
 from shine.tensor.graphdef.dtypes import ELEMENTS
 from shine.tensor.graphdef.evaluation import Evaluation
@@ -46,6 +48,7 @@ def load_module(
     feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None = None,
     fetches: Sequence[str] | None = None,
     *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     config: Source | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -61,6 +64,8 @@ def load_module(
         where the graph does not. By default the placeholders that the fetches need, in the graph's order.
     fetches : sequence of str, optional
         Results, in order. By default all nodes that no other node reads.
+    shapes : mapping of str to shape, optional
+        Shapes of some feeds, where the graph leaves them open; the others are fed all the same.
     config : str, path or bytes, optional
         Feeds and fetches as a tf2xla `Config`, as text or binary, in their place.
     checkpoint : str or path, optional
@@ -79,6 +84,8 @@ def load_module(
     ------
     GraphImportError
         If a file is damaged, or something in it is not supported. The message names the node.
+    TypeError
+        If options exclude each other, or are of another kind.
 
     Notes
     -----
@@ -87,22 +94,29 @@ def load_module(
     """
     if config is not None and (feeds is not None or fetches is not None):
         raise TypeError("give either config or feeds and fetches")
+    for what, given in (("config", config), ("checkpoint", checkpoint)):
+        if not (given is None or isinstance(given, str | os.PathLike) or (what == "config" and type(given) is bytes)):
+            raise TypeError(f"{what}={value_text(given)} is no path; give the path of a file")
     label = "graph" if isinstance(source, bytes) else Path(source).stem
     signature = named(feeds, fetches) if config is None else read_config(config)
     variables = None if checkpoint is None else Checkpoint(checkpoint)
     try:
-        return _module(read_message(source), signature, variables, sanitized(name or label, "graph"))
+        return _module(
+            read_message(source), signature, dict(shapes or {}), variables, sanitized(name or label, "graph")
+        )
     except (GraphImportError, FormError) as error:
         place = "" if isinstance(source, bytes) else f"{os.fspath(source)}: "
         raise GraphImportError(f"{place}{error}") from None
 
 
-def _module(message: Any, signature: Signature, checkpoint: Checkpoint | None, name: str) -> Module:
+def _module(
+    message: Any, signature: Signature, shapes: Mapping[str, Sequence[int]], checkpoint: Checkpoint | None, name: str
+) -> Module:
     nodes = named_nodes(message.node)
     if not nodes:
         raise GraphImportError("the graph has no nodes")
     nodes = with_choices(nodes)
-    feeds = _feeds(nodes, signature)
+    feeds = _shaped(_feeds(nodes, signature), shapes)
     for feed in feeds:
         if feed.node not in nodes:
             raise GraphImportError(f"feed {shown(feed.node)} is no node of the graph")
@@ -135,6 +149,20 @@ def _feeds(nodes: Mapping[str, Any], signature: Signature) -> tuple[Feed, ...]:
     _, steps = wanted_steps(nodes, None if signature.fetches is None else [each.text for each in signature.fetches])
     needed = {step.node.name for step in steps if step.node.op == _FEED}
     return tuple(Feed(name) for name in nodes if name in needed)
+
+
+def _shaped(feeds: Sequence[Feed], shapes: Mapping[str, Sequence[int]]) -> tuple[Feed, ...]:
+    """Feeds with the shapes that are given for some of them."""
+    known = [feed.label for feed in feeds]
+    for name in shapes:
+        if name not in known:
+            raise GraphImportError(
+                f"there is no feed {shown(name)} to give a shape; there are {listed(known) or 'none'}"
+            )
+    return tuple(
+        replace(feed, shape=sizes_of(feed.label, shapes[feed.label])) if feed.label in shapes else feed
+        for feed in feeds
+    )
 
 
 def _check_writes(nodes: Mapping[str, Any], results: Iterable[str]) -> None:

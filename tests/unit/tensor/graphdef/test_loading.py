@@ -147,10 +147,26 @@ def test_either_a_config_or_names():
         load_module(TEXT.encode(), ["x"], config=b"")
 
 
-@pytest.mark.parametrize("options", [{"feeds": 5}, {"feeds": [5]}, {"feeds": {"x": 5}}, {"fetches": [5]}])
+@pytest.mark.parametrize(
+    "options", [{"feeds": 5}, {"feeds": [5]}, {"feeds": {"x": 5}}, {"fetches": [5]}, {"shapes": {"x": 5}}]
+)
 def test_names_and_shapes_are_what_they_should_be(options):
     with pytest.raises(TypeError, match="is a sequence of"):
         load_module(TEXT.encode(), **options)
+
+
+@pytest.mark.parametrize("option", ["config", "checkpoint"])
+def test_files_are_named_by_paths(option):
+    with pytest.raises(TypeError, match=f"{option}=5 is no path"):
+        load_module(TEXT.encode(), **{option: 5})
+
+
+def test_some_feeds_are_given_their_shapes():
+    text = placeholder("z", -1) + X + node("d", "Sub", "x", "z", T="float32")
+    main = load_module(text.encode(), shapes={"z": (2,)}).function("main")
+    assert [str(each) for each in main.parameter_types] == ["<2 x f32>", "<2 x f32>"]
+    with pytest.raises(GraphImportError, match="there is no feed 'y' to give a shape; there are z, x"):
+        load_module(text.encode(), shapes={"y": (2,)})
 
 
 def test_variables_can_be_arguments():
