@@ -107,7 +107,7 @@ def test_endings_tell_the_format(ending: str) -> None:
         (None, {}, TypeError, "None is no tensor program"),
         (DOUBLE, {"format": "tflite"}, ValueError, "unknown format 'tflite'; use one of graphdef, onnx, torch, text"),
         (DOUBLE, {"config": "c"}, TypeError, "the format text has no option 'config'; it has none"),
-        ("model.pb", {"shapes": {}}, TypeError, "the format graphdef has no option 'shapes'; it has feeds, fetches"),
+        ("model.pb", {"sizes": {}}, TypeError, "the format graphdef has no option 'sizes'; it has feeds, fetches"),
         (shine.tensor.module_of(DOUBLE), {"feeds": []}, TypeError, "a module has no option 'feeds'; it has none"),
         ("module @!", {}, FormError, "line 1, column 8"),
     ],
