@@ -59,11 +59,11 @@ def array_formula(
         node: ast.AST = syntax_tree(source)
     elif inspect.isfunction(source):
         try:
-            node = copy.deepcopy(definition_of(source))
+            node = definition_of(source)
         except UnsupportedSyntaxError:
             return None
     elif isinstance(source, ast.AST):
-        node = copy.deepcopy(source)
+        node = source
     else:
         return None
     while isinstance(node, ast.Expression | ast.Expr | ast.Module):
@@ -72,7 +72,10 @@ def array_formula(
         node = {ast.Module: lambda each: each.body[0], ast.Expression: lambda each: each.body}.get(
             type(node), lambda each: each.value
         )(node)
-    node = Texts().visit(node)
+    # Copies and visitors recurse, and formulas without vectors may be deeper than that allows.
+    if not (is_array_syntax(node) or any(isinstance(part, ast.Attribute) for part in ast.walk(node))):
+        return None
+    node = Texts().visit(copy.deepcopy(node))
     if not is_array_syntax(node):
         return None
     try:

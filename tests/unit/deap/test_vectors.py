@@ -12,12 +12,12 @@ import threading
 import numpy as np
 import pytest
 from deap import algorithms, base, benchmarks, tools
+from helpers.objectives import call_all
 
 import shine.deap
 from shine.deap.lists import fill
 from shine.deap.vectors import CompiledObjective
 from shine.errors import UnsupportedSyntaxError
-from tests.helpers.objectives import call_all
 
 SPHERE = "sum(v*v for v in x)"
 

@@ -9,11 +9,11 @@ import threading
 import numpy as np
 import pytest
 from deap import benchmarks
+from helpers.array_formulas import Formulas, by_python
 
 import shine
 from shine.arrays import COMPILED
 from shine.lang.arrays.interpret import evaluate_arrays
-from tests.helpers.array_formulas import Formulas, by_python
 
 EXPRESSIBLE = [
     "sphere", "cigar", "plane", "rosenbrock", "h1", "ackley", "bohachevsky", "griewank", "rastrigin",
