@@ -34,7 +34,7 @@ def output_after(language: str) -> str:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_the_program_in_cpp(here: Path) -> None:
-    (line,) = re.findall(r"^shine (compile matmul.pbtxt .*)$", PAGE, re.MULTILINE)
+    (line,) = re.findall(r"^shine (compile matmul.pbtxt .*--cpp-class.*)$", PAGE, re.MULTILINE)
     assert shine(*line.split()).exit_code == 0
     (command,) = re.findall(r"^\$ (g\+\+ .*) && ./main$", PAGE, re.MULTILINE)
     subprocess.run(command.split(), check=True)
