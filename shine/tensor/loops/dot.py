@@ -143,7 +143,8 @@ def emit_dot(site: Site, nest: Nest, scratch: ir.Value, part: Part | None = None
     a, b = maker.operands
     tiles, over = dot.tiles, part.sharing.over if part else ""
     if tiles is not None and tiles.columns and over == "columns":
-        tiles = replace(tiles, columns=shared_columns(dot))
+        # A block of columns is too narrow to pay for a copy of the rows.
+        tiles = replace(tiles, columns=shared_columns(dot), high=0)
 
     def one(batch: list[Index], _: list[ir.Value]) -> list[ir.Value]:
         def epilogue(row: Index, column: Index, found: ir.Value, count: int) -> None:

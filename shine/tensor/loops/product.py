@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -100,8 +100,8 @@ def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_co
 
 
 def scratch_bytes(tiles: Tiles, dtype: str) -> int:
-    """Bytes of the packed block."""
-    return tiles.columns * tiles.depth * DTYPES[dtype].itemsize
+    """Bytes of the packed blocks."""
+    return (tiles.columns * tiles.depth + tiles.high * tiles.stride) * DTYPES[dtype].itemsize
 
 
 def emit_product(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
@@ -235,7 +235,7 @@ def _finish(product: Product, block: Block, sums: Sums) -> None:
 
 
 def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
-    """Blocks of columns, blocks of terms, panels of columns, rows: the panel stays in the first cache."""
+    """Blocks of columns, of terms, of rows; then panels of columns, which stay in the first cache, and rows."""
     dtype, width = product.arithmetic.dtype, tiles.width
     panel = tiles.vectors * width
     scratch = product.scratch
@@ -248,43 +248,90 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
             is_first = _condition(builder, "==", start, 0)
             is_last = _condition(builder, "==", start, product.k - deep)
 
-            def columns(column: Index, across: int) -> None:
-                counts = _counts(across, width)
-                origin = moved(builder, scratch, column.times(deep).value(builder), dtype)
-                right = Walk(origin, panel, tuple(range(0, across, width)))
+            def panels(matrix: Matrix, span: Span | None) -> None:
+                def columns(column: Index, across: int) -> None:
+                    counts = _counts(across, width)
+                    origin = moved(builder, scratch, column.times(deep).value(builder), dtype)
+                    right = Walk(origin, panel, tuple(range(0, across, width)))
 
-                def rows(row: Index, high: int) -> None:
-                    place = row.times(product.left.row).plus(start, product.left.column)
-                    left = Walk(
-                        moved(builder, product.left.pointer, place.value(builder), dtype),
-                        product.left.column,
-                        tuple(number * product.left.row for number in range(high)),
-                    )
-                    made = Block(row, first.plus(column), high, counts, width)
-                    sums = [zero] * (high * len(counts))
-                    if is_first is not True:
-                        sums = _resumed(builder, product, made, is_first)
-                    full = [width] * len(counts)
-                    sums = accumulate(builder, product.arithmetic, deep, left, right, sums, full, width, tiles.chains)
-                    if is_last is True:
-                        _finish(product, made, sums)
-                        return
-                    if is_last is False:
-                        _put(builder, product, made, sums)
-                        return
-                    with builder.if_else(is_last) as (then, otherwise):
-                        with then:
+                    def rows(row: Index, high: int) -> None:
+                        left = Walk(
+                            moved(builder, matrix.pointer, row.times(matrix.row).value(builder), dtype),
+                            matrix.column,
+                            tuple(number * matrix.row for number in range(high)),
+                        )
+                        made = Block(row, first.plus(column), high, counts, width)
+                        sums = [zero] * (high * len(counts))
+                        if is_first is not True:
+                            sums = _resumed(builder, product, made, is_first)
+                        full = [width] * len(counts)
+                        sums = accumulate(
+                            builder, product.arithmetic, deep, left, right, sums, full, width, tiles.chains
+                        )
+                        if is_last is True:
                             _finish(product, made, sums)
-                        with otherwise:
+                            return
+                        if is_last is False:
                             _put(builder, product, made, sums)
+                            return
+                        with builder.if_else(is_last) as (then, otherwise):
+                            with then:
+                                _finish(product, made, sums)
+                            with otherwise:
+                                _put(builder, product, made, sums)
 
-                steps(builder, product.m, tiles.rows, rows, product.rows)
+                    steps(builder, product.m, tiles.rows, rows, span)
 
-            steps(builder, wide, panel, columns)
+                steps(builder, wide, panel, columns)
+
+            place = start.times(product.left.column).value(builder)
+            matrix = replace(product.left, pointer=moved(builder, product.left.pointer, place, dtype))
+            if not tiles.high:
+                panels(matrix, product.rows)
+                return
+            begin, end = product.rows or (ir.Constant(I64, 0), ir.Constant(I64, -(-product.m // tiles.rows)))
+            with counted(builder, begin, end, tiles.high // tiles.rows) as loop:
+                stop = _least(builder, builder.add(loop.index, ir.Constant(I64, tiles.high // tiles.rows)), end)
+                panels(_pack_rows(builder, product, matrix, (loop.index, stop), deep, tiles), (loop.index, stop))
 
         steps(builder, product.k, tiles.depth, terms)
 
     steps(builder, product.n, tiles.columns, block, product.columns)
+
+
+def _least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _pack_rows(builder: ir.IRBuilder, product: Product, source: Matrix, span: Span, deep: int, tiles: Tiles) -> Matrix:
+    """Copy a block of the left operand behind that of the right one, and say where its rows would begin.
+
+    Rows of a large matrix are often a power of two apart, so that a cache can hold few of them at once.
+    """
+    dtype, width = product.arithmetic.dtype, tiles.width
+    assert product.scratch is not None
+    memory = moved(builder, product.scratch, tiles.columns * tiles.depth, dtype)
+    size = ir.Constant(I64, tiles.rows)
+    begin = builder.mul(span[0], size)
+    end = _least(builder, builder.mul(span[1], size), ir.Constant(I64, product.m))
+    back = builder.mul(begin, ir.Constant(I64, -tiles.stride))
+    made = Matrix(moved(builder, memory, back, dtype), tiles.stride, 1)
+    with counted(builder, begin, end) as loop:
+        row = variable(loop.index)
+        origin = moved(builder, source.pointer, row.times(source.row).value(builder), dtype)
+        target = moved(builder, made.pointer, row.times(made.row).value(builder), dtype)
+
+        def copy(term: Index, count: int) -> None:
+            start = moved(builder, origin, term.times(source.column).value(builder), dtype)
+            if source.column == 1:
+                value = load(builder, start, dtype, width, count)
+            else:
+                lanes = [moved(builder, start, lane * source.column, dtype) for lane in range(count)]
+                value = gathered(builder, lanes, dtype, width)
+            store(builder, value, moved(builder, target, term.value(builder), dtype), dtype, count)
+
+        steps(builder, deep, width, copy)
+    return made
 
 
 def _condition(builder: ir.IRBuilder, operator: str, index: Index, value: int) -> ir.Value | bool:

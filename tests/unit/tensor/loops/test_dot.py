@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from helpers.tensor_runs import assert_close, run
@@ -81,6 +83,27 @@ def test_blocks_of_the_caches_change_no_bit():
     sizes = [(1 << 10, 1 << 12, 1 << 14), (1 << 20, 1 << 24, 1 << 26)]
     found = [run(module, given, Machine(32, 16, True, caches))[0][0] for caches in sizes]
     np.testing.assert_array_equal(found[0].view(np.int32), found[1].view(np.int32))
+
+
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+def test_both_operands_of_a_large_product_are_packed(turned):
+    rng = np.random.default_rng(10)
+    for dtype, machine, (m, k, n) in (
+        ("f32", TINY, (99, 170, 75)),
+        ("f64", Machine(64, 32, True, TINY.caches), (130, 190, 65)),
+    ):
+        a, b = arrays(rng, {"f32": "float32", "f64": "float64"}[dtype], (m, k), (k, n))
+        given = [x.T.copy() if name in turned else x for name, x in (("a", a), ("b", b))]
+        (found,), interface = run(product(dtype, (m, k), (k, n), turned), given, machine)
+        exact = a.astype(float) @ b
+        unit = (k + 1) * np.finfo(a.dtype).eps
+        assert (abs(found - exact) <= unit * (abs(a).astype(float) @ abs(b))).all()
+        (tile,) = re.findall(r": (\d+) x 2 vectors of \d+, packed (\d+) x \d+ and (\d+) x (\d+)$", interface.report[0])
+        rows, depth, high, terms = map(int, tile)
+        assert depth == terms
+        assert depth < k
+        assert high % rows == 0
+        assert high < m
 
 
 def test_a_row_times_a_matrix_beyond_the_first_cache():
