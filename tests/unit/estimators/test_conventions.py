@@ -56,15 +56,8 @@ def values(estimator, columns=X):
     return estimator.transform(columns) if hasattr(estimator, "transform") else estimator.predict(columns)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        REGRESSOR,
-        pytest.param(CLASSIFIER, marks=pytest.mark.slow),
-        pytest.param(TRANSFORMER, marks=pytest.mark.slow),
-    ],
-    ids=named,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [REGRESSOR, CLASSIFIER, TRANSFORMER], ids=named)
 def test_no_check_of_scikit_learn_fails(estimator):
     short = clone(estimator).set_params(generations=1, population_size=20)
     results = check_estimator(short, on_fail=None, on_skip=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -18,11 +20,27 @@ RNG = np.random.default_rng(0)
 X = pandas.DataFrame(RNG.uniform(1, 2, (60, 2)), columns=["my area", "b"])
 Y = X["my area"] * X["b"]
 OPTIONS = {"population_size": 30, "generations": 1, "primitives": ["add", "mul"], "random_state": 0}
-ONE = SymbolicRegressor(**OPTIONS).fit(X, Y)
-TWO = SymbolicRegressor(**OPTIONS).fit(X, np.column_stack([Y, X["b"]]))
 CLASSES = np.array(["low", "mid", "high"])[np.digitize(X["b"], [1.3, 1.6])]
-THREE = SymbolicClassifier(**OPTIONS).fit(X, CLASSES)
-COMPONENTS = SymbolicTransformer(n_components=1, **OPTIONS).fit(X, Y)
+
+
+@cache
+def one() -> SymbolicRegressor:
+    return SymbolicRegressor(**OPTIONS).fit(X, Y)
+
+
+@cache
+def two() -> SymbolicRegressor:
+    return SymbolicRegressor(**OPTIONS).fit(X, np.column_stack([Y, X["b"]]))
+
+
+@cache
+def three() -> SymbolicClassifier:
+    return SymbolicClassifier(**OPTIONS).fit(X, CLASSES)
+
+
+@cache
+def components() -> SymbolicTransformer:
+    return SymbolicTransformer(n_components=1, **OPTIONS).fit(X, Y)
 
 
 def panels(count: int) -> list:
@@ -31,47 +49,47 @@ def panels(count: int) -> list:
 
 def test_a_regressor_draws_its_front_by_default():
     (axes,) = panels(1)
-    assert ONE.plot(ax=axes) is axes
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [model.loss for model in ONE.front_])
+    assert one().plot(ax=axes) is axes
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [model.loss for model in one().front_])
 
 
 def test_data_frames_are_taken_as_in_fit():
     (axes,) = panels(1)
-    ONE.plot("fit", X, Y, ax=axes)
-    np.testing.assert_array_equal(axes.lines[0].get_data(), [Y, ONE.predict(X)])
+    one().plot("fit", X, Y, ax=axes)
+    np.testing.assert_array_equal(axes.lines[0].get_data(), [Y, one().predict(X)])
     with pytest.raises(ValueError, match="feature names"):
-        ONE.plot("fit", X[["b", "my area"]], Y)
+        one().plot("fit", X[["b", "my area"]], Y)
 
 
 def test_each_target_has_its_drawing():
     axes = panels(2)
-    assert TWO.plot("fit", X, np.column_stack([Y, X["b"]]), ax=axes).tolist() == axes
+    assert two().plot("fit", X, np.column_stack([Y, X["b"]]), ax=axes).tolist() == axes
     assert [each.get_title() for each in axes] == ["output 0", "output 1"]
     np.testing.assert_array_equal(axes[1].lines[0].get_xdata(), X["b"])
 
 
 def test_each_class_is_drawn_with_its_probability():
     axes = panels(3)
-    THREE.plot("fit", X, CLASSES, ax=axes)
+    three().plot("fit", X, CLASSES, ax=axes)
     assert [each.get_title() for each in axes] == ["class high", "class low", "class mid"]
     assert all(0 <= value <= 1 for each in axes for value in each.lines[0].get_ydata())
 
 
 def test_the_dependence_of_a_classifier_is_one_of_odds():
     axes = panels(3)
-    THREE.plot("dependence", X, features=["b"], ax=axes)
+    three().plot("dependence", X, features=["b"], ax=axes)
     assert axes[0].get_ylabel() == "log-odds"
 
 
 def test_an_index_draws_another_formula():
     (axes,) = panels(1)
-    ONE.plot("fit", X, Y, index=0, ax=axes)
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), ONE.predict(X, index=0))
+    one().plot("fit", X, Y, index=0, ax=axes)
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), one().predict(X, index=0))
 
 
 @pytest.mark.parametrize(
     ("model", "kind", "allowed"),
-    [(THREE, "residuals", "'front', 'fit', 'dependence'"), (COMPONENTS, "fit", "'front', 'dependence'")],
+    [(three(), "residuals", "'front', 'fit', 'dependence'"), (components(), "fit", "'front', 'dependence'")],
 )
 def test_what_makes_no_sense_is_refused(model, kind, allowed):
     with pytest.raises(ValueError, match=f"kind is '{kind}'; it must be one of {allowed}"):
@@ -80,7 +98,7 @@ def test_what_makes_no_sense_is_refused(model, kind, allowed):
 
 def test_y_has_as_many_columns_as_there_are_targets():
     with pytest.raises(ValueError, match="y has 1 column; the estimator was fitted to 2 targets"):
-        TWO.plot("fit", X, Y)
+        two().plot("fit", X, Y)
 
 
 def test_nothing_is_drawn_before_the_fit():

@@ -54,14 +54,9 @@ def alike(found: Result, memory: Result) -> None:
             assert error == pytest.approx(other.standard_errors()[name], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"sigma": "s"},
-        pytest.param({}, marks=pytest.mark.slow),
-        pytest.param({"sample_weight": "w", "loss": "mae"}, marks=pytest.mark.slow),
-        pytest.param({"y": "counts", "loss": "poisson"}, marks=pytest.mark.slow),
-    ],
+    "options", [{"sigma": "s"}, {}, {"sample_weight": "w", "loss": "mae"}, {"y": "counts", "loss": "poisson"}]
 )
 def test_the_front_is_that_of_the_table_in_memory_if_the_sample_is_the_whole(path, options):
     options = {"y": "y", **SETTINGS, **options}

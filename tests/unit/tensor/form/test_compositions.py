@@ -108,6 +108,7 @@ def test_attention():
     causal = evaluated(lambda b, q, k, v: c.attention(b, q, k, v, causal=True, scale=0.3), q, k, v)
     np.testing.assert_allclose(causal, attended(q, k, v, before, 0.3), **close)
     mask = RNG.random((4, 5)) < 0.5
+    mask[:, 0] = True
     mask[2] = False
     expected = attended(q, k, v, lambda i, j: mask[i, j], 8**-0.5)
     np.testing.assert_allclose(evaluated(c.attention, q, k, v, mask), expected, **close)

@@ -85,6 +85,7 @@ def test_blocks_of_the_caches_change_no_bit():
     np.testing.assert_array_equal(found[0].view(np.int32), found[1].view(np.int32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 def test_both_operands_of_a_large_product_are_packed(turned):
     rng = np.random.default_rng(10)
