@@ -41,8 +41,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return ALL_SLOW in collection_path.read_text(encoding="utf-8") or None
 
 
-ENOUGH_CASES = 6
-"""Cases of a test that repeat its fact often enough; of many, a quarter."""
+ENOUGH_CASES = 4
+"""Cases of a test that repeat its fact often enough; of many, an eighth."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") is None:
             cases[item.nodeid.split("[")[0]].append(item)
     for found in cases.values():
-        most = max(ENOUGH_CASES, len(found) // 4)
+        most = max(ENOUGH_CASES, len(found) // 8)
         for number, item in enumerate(found):
             if (number + 1) * most // len(found) == number * most // len(found):
                 item.add_marker(pytest.mark.slow)

@@ -130,6 +130,7 @@ def test_one_row_has_a_formula():
     assert result.predict([[2.0]])[0] == 3.0
 
 
+@pytest.mark.slow
 def test_many_columns_are_told_apart():
     X = RNG.standard_normal((150, 3000))
     model = fitted(X, 3 * X[:, 1234] + 0.01 * NOISE[0], **TO_THE_END)

@@ -117,6 +117,7 @@ def _constant(value: float):
     return parse_formula(f"0*x + {value!r}", ["x"])
 
 
+@pytest.mark.slow
 def test_a_fit_of_the_law_by_least_squares_is_within_the_noise():
     law, rng = parse_formula("3.0 + 0.5*x", ["x"]), np.random.default_rng(0)
     for _ in range(50):

@@ -86,6 +86,7 @@ def test_the_kept_configuration_repeats_the_run(small: Path) -> None:
     assert Path("one/config.yaml").read_text() == Path("two/config.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_a_raised_limit_makes_a_run_go_on_to_where_it_would_have_ended(small: Path) -> None:
     assert shine("evolve", small, "--out", "whole", *ENDLESS, "--set", "stop.generations=9").exit_code == 0
     assert shine("evolve", small, "--out", "parts", *ENDLESS, "--set", "stop.generations=4").exit_code == 0

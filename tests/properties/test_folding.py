@@ -80,6 +80,7 @@ def test_simplified_constants_have_the_bits_of_their_evaluation():
         assert evaluated([simple])[0] == value, f"{tree} -> {simple}"
 
 
+@pytest.mark.slow
 def test_folding_by_numpy_would_give_other_bits():
     finite = np.isfinite(VALUES)
     simple = [simplify(tree, rounding=False, functions=REFERENCE) for tree in TREES]

@@ -212,6 +212,7 @@ def test_a_wrong_lowering_is_noticed(mistake, monkeypatch):
     assert any("reference" in line for line in Tiers(individuals(0), "float64").disagreements(data, []))
 
 
+@pytest.mark.slow
 def test_an_error_of_a_few_ulp_in_one_primitive_is_noticed(monkeypatch):
     rule = FLOAT_LOWERINGS["sin"]
     monkeypatch.setitem(

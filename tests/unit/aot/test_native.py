@@ -168,6 +168,7 @@ def test_pkg_config_finds_it(tmp_path: Path) -> None:
 
 
 @needs("cmake", "cc", "make")
+@pytest.mark.slow
 def test_cmake_finds_it(tmp_path: Path) -> None:
     build(FORMULA, tmp_path / "formula", "f", "cmake", params=NAMES)
     (tmp_path / "main.c").write_text('#include "f.h"\nint main(void) { return f(3.0, 0.0, 0.5) != 3.0; }\n')

@@ -28,6 +28,7 @@ def test_other_floats_are_no_number_of_threads(given):
         checked_threads(given)
 
 
+@pytest.mark.slow
 def test_estimators_take_whole_floats():
     floats = SymbolicRegressor(n_jobs=1.0, random_state=1.0, max_depth=5.0, **QUICK).fit(X, Y)
     integers = SymbolicRegressor(n_jobs=1, random_state=1, max_depth=5, **QUICK).fit(X, Y)

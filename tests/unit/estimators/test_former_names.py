@@ -32,6 +32,7 @@ def test_guesses_by_their_former_name_are_used_once_and_reach_clones():
         SymbolicRegressor(seeds=["x0"], guesses=["x1"]).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_grid_may_name_them():
     grid = GridSearchCV(SymbolicRegressor(**QUICK), {"seeds": [["x0"], ["x0*x1"]]}, cv=2)
     with pytest.warns(FutureWarning, match="seeds"):

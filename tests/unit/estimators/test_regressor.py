@@ -138,6 +138,7 @@ def test_the_front_can_be_predicted_with_and_chosen_from():
     assert quick(model_selection=lambda front: -1).fit(X, HARD).front_.best_index == len(losses) - 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_front_whatever_the_threads():
     one, two, other = (quick(random_state=seed, n_jobs=jobs).fit(X, HARD) for seed, jobs in ((3, 1), (3, -1), (4, 1)))
     assert repr(one) == repr(two) != repr(other)

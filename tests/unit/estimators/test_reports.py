@@ -39,6 +39,7 @@ def test_verbose_2_logs_a_line_in_every_generation(caplog):
     assert {record.levelno for record in caplog.records if record.name == "shine"} == {logging.INFO}
 
 
+@pytest.mark.slow
 def test_verbose_1_logs_a_line_whenever_the_loss_falls(caplog):
     losses = []
     fitted(verbose=1, callbacks=lambda progress: losses.append(progress.best_loss))

@@ -207,6 +207,7 @@ def test_onnx_has_the_headings_in_its_metadata():
 
 @settings(max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6))
+@pytest.mark.slow
 def test_any_heading_is_found(heading):
     tree, headings = formula(heading, "other one")
     assume(heading != "other one")

@@ -266,6 +266,7 @@ def test_a_search_starts_from_the_file_of_a_graph(tmp_path):
         assert result.best.loss < 1e-20
 
 
+@pytest.mark.slow
 def test_constants_of_a_graph_are_fitted():
     target = 0.8 * A * A + B
     free = evolve(X, target, guesses=[program("0.5*a*a + b", "a", "b")], **FAST, linear_scaling=False)
@@ -406,6 +407,7 @@ def test_graphs_keep_the_limits_of_the_search(tmp_path):
     assert "guesses.0: primitive 'add' is not in the primitive set; it has mul, sin" in primitive
 
 
+@pytest.mark.slow
 def test_a_run_needs_its_graph_only_once(tmp_path):
     path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
     whole = run_job(read_job(path), chosen_folder(tmp_path / "whole"))

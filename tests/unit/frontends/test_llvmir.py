@@ -117,6 +117,7 @@ def test_a_function_becomes_a_composite_primitive_with_the_names_of_its_argument
     assert primitive_from_llvm(LEG, "leg", name="side").name == "side"
 
 
+@pytest.mark.slow
 def test_a_function_is_read_from_text_bitcode_and_files(tmp_path):
     import llvmlite.binding as llvm
 

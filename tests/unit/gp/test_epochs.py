@@ -105,6 +105,7 @@ def test_a_higher_limit_makes_the_same_run_where_an_island_finds_a_solution(gene
     assert (rest.evaluations, rest.generations) == (whole.evaluations, whole.generations)
 
 
+@pytest.mark.slow
 def test_islands_of_other_settings_change_no_bit_either():
     own = (IslandSettings(), IslandSettings(selection="lexicase", lexicase_rows=3), IslandSettings(population=20))
     settings = replace(SETTINGS, island_settings=own)

@@ -66,6 +66,7 @@ def test_two_steps_of_one_island_agree_and_do_not_change_it(survival, selection)
     assert bits(island) == before
 
 
+@pytest.mark.slow
 def test_a_pickled_island_evolves_the_same_in_another_process():
     habitat = habitat_of()
     island = stepped(habitat, settled(habitat), 2)

@@ -58,6 +58,7 @@ def test_the_classic_graph_is_one_instruction():
 
 @settings(max_examples=30)
 @given(calls())
+@pytest.mark.slow
 def test_arrays_that_broadcast_compute_the_program(call):
     program, arguments = call
     kernel = Kernel(program, opt_level="O0")

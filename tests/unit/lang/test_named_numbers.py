@@ -32,6 +32,7 @@ def test_numbers_have_the_names_that_people_use(value, text):
     assert named_numbers()[nearest_named(value)].text == text
 
 
+@pytest.mark.slow
 def test_every_text_means_its_number():
     column = [np.zeros(1)]
     for value, named in named_numbers().items():

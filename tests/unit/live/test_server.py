@@ -232,6 +232,7 @@ def test_two_pages_get_all_messages_and_the_end(server, pages):
             assert messages == ['data: {"text": "xxxxxxxxxx"}', ":", 'data: {"text": "the end"}', ""]
 
 
+@pytest.mark.slow
 def test_a_page_that_reads_nothing_keeps_nobody_waiting(server, pages):
     pages.size = 1 << 26  # more than the system takes for a connection
     with closing(opened(server)) as slow:
@@ -256,6 +257,7 @@ def ours():
     return [thread for thread in threading.enumerate() if thread.name.startswith("shine-live")]
 
 
+@pytest.mark.slow
 def test_no_thread_and_no_connection_outlives_it(pages, monkeypatch):
     monkeypatch.setattr(module, "ENDING", 0.2)
     before = ours()

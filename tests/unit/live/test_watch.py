@@ -138,6 +138,7 @@ def test_a_formula_that_is_put_in_joins_and_is_on_the_front(controls, changes):
     assert changes.count(True) == 2  # it was put in, and it joined
 
 
+@pytest.mark.slow
 def test_a_formula_that_is_no_better_is_not_on_the_front(controls):
     watch, seen = Watch(controls), []
 

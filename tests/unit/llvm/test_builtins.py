@@ -27,6 +27,7 @@ some:
 """
 
 
+@pytest.mark.slow
 def test_it_takes_and_returns_objects_and_keeps_its_code_as_long_as_it_lives():
     engine = Engine(LAST)
     with pytest.raises(CompilationError, match="no function 'first'"):

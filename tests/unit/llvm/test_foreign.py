@@ -58,6 +58,7 @@ def test_messages_say_what_is_wrong(content, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_damaged_bitcode_is_an_error_or_still_a_function():
     # LLVM ends its process over some of them.
     rng = random.Random(1)

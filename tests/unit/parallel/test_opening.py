@@ -24,6 +24,7 @@ def test_processes_that_are_still_busy_end_with_an_interrupted_block():
         os.kill(process, 0)
 
 
+@pytest.mark.slow
 def test_other_users_of_joblib_have_processes_of_their_own():
     with opened(workers=2) as pool:
         assert pool is not None

@@ -136,6 +136,7 @@ def test_a_lighter_form_travels_in_place_of_a_value():
         assert list(Round(pool, plus, [10], shipment).results()) == [17]
 
 
+@pytest.mark.slow
 def test_functions_without_a_name_travel():
     with opened(workers=2) as pool, Shipment(lambda: 7) as shipment:
         assert list(Round(pool, lambda shared, task, stopped: shared() + task, [1], shipment).results()) == [8]

@@ -36,6 +36,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_runs_are_those_of_single_searches(config: Path):
     result = sweep(config, {"evolution.population": [20, 30]}, seeds=2)
     assert [each.name for each in find("runs", sort="name")] == [

@@ -31,6 +31,7 @@ def test_the_objective_is_the_loss_of_the_front():
     assert front.best.expression == "x0*x1"
 
 
+@pytest.mark.slow
 def test_an_order_is_found_that_squared_errors_do_not_see():
     y = np.exp(2 * Y)
     ranks = np.argsort(np.argsort(y))

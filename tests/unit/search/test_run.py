@@ -182,6 +182,7 @@ def test_a_constant_target_gives_a_constant_formula():
     assert (result.best.loss, result.best.r2) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_the_constant_remains_if_no_individual_has_a_finite_loss():
     huge = np.full((5, 1), 1e200)
     result = shine.evolve(huge, [1, 2, 3, 4, 5], primitives=["mul"], constant_share=0.0, generations=1, max_size=1)

@@ -174,6 +174,7 @@ def test_outputs_and_targets_must_fit():
         evolve(np.column_stack([A, T]), A[:, None], "f(a), f(t)", ["a", "t"])
 
 
+@pytest.mark.slow
 def test_an_estimator_takes_a_template():
     from sklearn.base import clone
 

@@ -88,6 +88,7 @@ def test_rows_that_are_kept_back_do_not_change_what_is_searched():
     assert "square(x0)" in [str(model.tree) for model in hidden][-1]
 
 
+@pytest.mark.slow
 def test_the_formula_that_fresh_rows_agree_with_is_chosen():
     texts = ["3.0", "2.0*x0", "2.0*x0 + sin(x1)", "2.0*x0 + sin(x1)/(x1 - 2.5)"]
     front = [Model(parse(text, ("x0", "x1")), 1.0 - at / 10, 0.0, {}) for at, text in enumerate(texts)]

@@ -56,6 +56,7 @@ def test_little_work_follows_an_exact_formula():
     assert effort.is_over
 
 
+@pytest.mark.slow
 def test_the_same_work_gives_the_same_guesses_whatever_the_clock_says():
     noisy = COLUMNS[0] * COLUMNS[1] + RNG.normal(size=200)
     ticks = iter(range(10**9))
@@ -64,6 +65,7 @@ def test_the_same_work_gives_the_same_guesses_whatever_the_clock_says():
     assert one.candidates.values.tolist() == other.candidates.values.tolist()
 
 
+@pytest.mark.slow
 def test_less_work_gives_fewer_guesses():
     noisy = np.sin(COLUMNS[0]) * COLUMNS[1] + RNG.normal(size=200)
     assert len(guesses(noisy, 2 * A_SEARCH).candidates) < len(guesses(noisy, 40_000).candidates)

@@ -148,6 +148,7 @@ def test_a_sum_of_deep_functions_of_one_feature_each_is_found():
     assert guesses.kinds[0] == "separable sum"
 
 
+@pytest.mark.slow
 def test_a_law_of_one_feature_is_found():
     x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
     problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))
