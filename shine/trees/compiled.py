@@ -68,10 +68,17 @@ class CompiledTrees:
         ensemble = self.reading.ensemble
         return self._linked if ensemble.link == "identity" else Kernel(replace(ensemble, link="identity"))
 
+    @cached_property
+    def _forbidden(self) -> int:
+        """What rows must not have."""
+        return (0 if self.reading.allows_nan else MISSING) | (0 if self.reading.allows_infinite else INFINITE)
+
     def _run(self, kernel: Kernel, X: Any, threads: int | None) -> Floats:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
         reading = self.reading
+        if not reading.categories and (made := kernel.of_array(X, self._forbidden)) is not None:
+            return made
         results, found = kernel(rows_of(X, reading), threads)
         if found & MISSING and not reading.allows_nan:
             raise ValueError(f"X has NaN, which a {reading.name} does not take; fill in missing values first")

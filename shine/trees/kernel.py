@@ -17,10 +17,12 @@ from shine.codegen.identity import source_digest
 from shine.evaluators.workers import Workers, processors
 from shine.lang.lazy import cached_property
 from shine.llvm import Engine, cached, host_object
+from shine.llvm.object_layout import is_readable
 from shine.tensor.loops.machine import machine_of
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.form import Ensemble
 from shine.trees.layout import Layout, Shape, layout
+from shine.trees.objects import of_rows, row_words
 from shine.trees.parts import COUNTS, DOUBLE, I1, I32, REALS, TABLES, Plan, number
 from shine.typing import AnyArray, Floats
 
@@ -42,6 +44,7 @@ class Kernel:
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
+        self._features = ensemble.n_features
         self.layout = layout(ensemble)
         self.plan = plan_of(self.layout.shape, machine_of().vector_bytes)
         self._function = _compiled(self.plan)
@@ -51,6 +54,26 @@ class Kernel:
         base = self.layout.tables.base
         self._arena_bytes = arena_bytes(self.plan, len(self.layout.tables.features), len(base), self.layout.n_results)
         self._arenas = threading.local()
+        self._words: dict[int, Any] = {}
+
+    def of_array(self, X: Any, forbidden: int) -> Floats | None:
+        """Results of some rows in a NumPy array; None if `__call__` is needed to read them, or to tell what is wrong.
+
+        Parameters
+        ----------
+        X : object
+        forbidden : int
+            What `shine.trees.core.emit_core` must not find.
+        """
+        if not is_readable():
+            return None
+        try:
+            words = self._words[forbidden]
+        except KeyError:
+            words = row_words(self._function, self._features, self._width, self._address, forbidden)
+            self._words[forbidden] = words
+        found: Floats | None = of_rows()(words, X, self._arena())
+        return found
 
     def __call__(self, X: AnyArray, threads: int | None = None) -> tuple[Floats, int]:
         """Results of rows, shape (n_rows, n_results), and what `shine.trees.core.emit_core` found in them.
@@ -69,12 +92,12 @@ class Kernel:
         chunks_in_all = -(-rows // CHUNK_ROWS)
         count = 1 if chunks_in_all <= 1 else min(threads or processors(), chunks_in_all)
         if count == 1:
-            arena = self._arena()
+            arena = self._arena().ctypes.data
             return out, self._function(source, rows, row_stride, column_stride, made, arena, self._address, single)
         chunks, found, ended = itertools.count(), [0], threading.Event()
 
         def work(thread: int) -> None:
-            arena = self._arena()
+            arena = self._arena().ctypes.data
             while not ended.is_set():
                 start = next(chunks) * CHUNK_ROWS
                 if start >= rows:
@@ -91,14 +114,14 @@ class Kernel:
         """LLVM IR before LLVM's own passes."""
         return _text(self.plan)
 
-    def _arena(self) -> int:
-        """Address of scratch memory of this thread."""
+    def _arena(self) -> Any:
+        """Scratch memory of this thread."""
         try:
-            return int(self._arenas.address)
+            return self._arenas.memory
         except AttributeError:
             memory = np.empty(self._arena_bytes + _LINE, np.uint8)
-            self._arenas.memory, self._arenas.address = memory, -(-memory.ctypes.data // _LINE) * _LINE
-            return int(self._arenas.address)
+            self._arenas.memory = memory[-memory.ctypes.data % _LINE :]
+            return self._arenas.memory
 
 
 def plan_of(shape: Shape, vector_bytes: int) -> Plan:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -47,17 +46,6 @@ def level_order(keys: AnyArray) -> AnyArray:
     return np.concatenate([np.zeros(1, keys.dtype), *rows])
 
 
-ONE: dict[str, Any] = {
-    "float64": ctypes.c_double,
-    "float32": ctypes.c_float,
-    "int64": ctypes.c_int64,
-    "uint64": ctypes.c_uint64,
-    "int32": ctypes.c_int32,
-    "uint32": ctypes.c_uint32,
-}
-"""Type of one key in a call."""
-
-
 @cache
 def lookup(dtype: str, what: str) -> Callable[..., None]:
     """The function ``(tree, depth, keys, n_keys, queries, n_queries, out)``; results are int64."""
@@ -69,16 +57,8 @@ def lookup(dtype: str, what: str) -> Callable[..., None]:
     return function
 
 
-@cache
-def find_one(dtype: str) -> Callable[..., int]:
-    """The function ``(table, key)`` that finds one key; a table has the first four arguments of `lookup`."""
-    code = cached(("key", dtype, source_digest("trees")), lambda: host_object(_text_of_one(dtype), "O2"))
-    engine = Engine.of_object(code, ["find"])
-    function: Callable[..., int] = engine.function("find", ctypes.c_int64, ctypes.c_void_p, ONE[dtype])
-    return function
-
-
-def _text_of_one(dtype: str) -> str:
+def text_of_one(dtype: str) -> str:
+    """LLVM IR of ``i64 find(ptr table, key)``; a table has the first four arguments of `lookup`."""
     module = ir.Module(name="key")
     function = declare(module, "find", I64, [POINTER, TYPES[dtype]], ("table", "key"))
     build = ir.IRBuilder(function.append_basic_block("entry"))

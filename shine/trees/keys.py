@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.trees.key_code import FIND, LEFT, RIGHT, find_one, level_order, lookup
+from shine.llvm.object_layout import is_readable
+from shine.trees.key_code import FIND, LEFT, RIGHT, level_order, lookup
+from shine.trees.objects import key_words, of_key
 from shine.typing import AnyArray, Indices
 
 
@@ -69,13 +71,9 @@ class KeyTable:
         self._tree = level_order(self.keys)
         self._depth = len(self.keys).bit_length()
         self._table = self._tree.ctypes.data, self._depth, self.keys.ctypes.data, len(self.keys)
-        self._words = np.array(self._table, np.int64)
-        self._address = self._words.ctypes.data
-        self._one: Callable[..., int] | None = None
-        kind = self.keys.dtype
-        self._type: type[Any] = float if kind.kind == "f" else int
-        self._least: float = -np.inf if kind.kind == "f" else int(np.iinfo(kind).min)
-        self._most: float = np.inf if kind.kind == "f" else int(np.iinfo(kind).max)
+        self._table_words = np.array(self._table, np.int64)
+        self._one: Callable[[Any, Any], int | None] | None = None
+        self._words: Any = None
 
     def __getstate__(self) -> dict[str, AnyArray]:
         return {"keys": self.keys, "values": self.values}
@@ -182,19 +180,26 @@ class KeyTable:
             raise ValueError(f"side must be 'left' or 'right', not {side!r}")
         return self._run(side, queries)
 
-    def _is_held(self, key: float) -> bool:
-        """Whether the keys' type has a number of Python."""
-        return self._least <= key <= self._most
-
     def _place(self, key: Any) -> int:
-        if type(key) is self._type and self._depth and self._is_held(key):
-            if self._one is None:
-                self._one = find_one(self.keys.dtype.name)
-            return self._one(self._address, key)
+        if self._one is None:
+            self._open()
+        assert self._one is not None
+        found = self._one(self._words, key)
+        if found is not None:
+            return found
         place = self._run(FIND, key)
         if place.ndim:
             raise TypeError("give one key; `find` and `get` take many")
         return int(place)
+
+    def _open(self) -> None:
+        """Compile the way for single keys."""
+        if not len(self) or not is_readable():
+            self._one = lambda *_: None
+            return
+        dtype = self.keys.dtype.name
+        self._words = key_words(dtype, self._table_words.ctypes.data)
+        self._one = of_key(dtype)
 
     def _run(self, what: str, queries: Any) -> Indices:
         dtype = self.keys.dtype

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.llvm.builtins import interpreter_function
-from shine.tensor.native.interface import Interface, Tensor
-from shine.tensor.native.object_layout import (
+from shine.llvm.object_layout import (
     ALIGNED,
     CONTIGUOUS,
     COUNT,
@@ -30,6 +29,7 @@ from shine.tensor.native.object_layout import (
     WRITEABLE,
     array_function,
 )
+from shine.tensor.native.interface import Interface, Tensor
 
 SUFFIX = ".objects"
 """Follows the name of the program in the name of the function; no function in C has such a name."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+import math
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -120,3 +122,36 @@ def test_bad_queries_are_refused():
         table.get([1, 9])
     with pytest.raises(ValueError, match="side must be 'left' or 'right', not 'middle'"):
         table.searchsorted([1], "middle")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint64", "int32", "uint32"])
+def test_one_key_is_found_as_in_an_array_and_leaves_no_reference(dtype):
+    kind = np.dtype(dtype).kind
+    ends = [-np.inf, -0.5, 0.1, 3.0, np.inf] if kind == "f" else [np.iinfo(dtype).min, 5, 300, np.iinfo(dtype).max]
+    table = KeyTable(np.array(ends, dtype))
+    for place, key in enumerate(table.keys.tolist()):
+        table._place(key)
+        before = sys.getrefcount(key), sys.getrefcount(table._words)
+        assert all(table._place(key) == place for _ in range(100))
+        assert (sys.getrefcount(key), sys.getrefcount(table._words)) == before
+    nothing = sys.getrefcount(None)
+    if kind == "f":
+        assert math.nan not in table
+        assert 7.0 not in table
+    else:
+        assert 6 not in table
+        for outside in (int(table.keys[0]) - 1, int(table.keys[-1]) + 1, 1 << 64, -(1 << 64), 1 << 200):
+            with pytest.raises((TypeError, OverflowError)):
+                table[outside]
+    assert sys.getrefcount(None) - nothing < 50
+
+
+def test_one_key_of_another_class_is_converted():
+    class Number(float):
+        pass
+
+    table = KeyTable([1.0, 2.0])
+    assert table._place(Number(2)) == table._place(2) == table._place(np.float64(2)) == 1
+    for wrong in ("2", None, [2.0], 2j):
+        with pytest.raises(TypeError):
+            table[wrong]

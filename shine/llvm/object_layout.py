@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep the facts about tuples and arrays, and where the function is that makes arrays.
+"""Where CPython and NumPy keep the facts about tuples, floats and arrays, and where the function is that makes arrays.
 
 `is_readable` tries all that on some arrays.
 """
@@ -18,7 +18,7 @@ ITEMS = tuple.__basicsize__
 COUNT = ITEMS - WORD
 
 # PyArrayObject_fields: data, nd, dimensions, strides, base, descr, flags (numpy/ndarraytypes.h).
-DATA, RANK, SIZES, TYPE, FLAGS = (HEAD + place * WORD for place in (0, 1, 2, 5, 6))
+DATA, RANK, SIZES, STEPS, TYPE, FLAGS = (HEAD + place * WORD for place in (0, 1, 2, 3, 5, 6))
 
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE.
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
@@ -43,6 +43,8 @@ def is_readable() -> bool:
     """Whether arrays in this process have their facts at the offsets above, and NumPy's function makes such arrays."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != WORD:
         return False
+    if ctypes.c_double.from_address(id(number := float("1.5")) + HEAD).value != number:
+        return False
     arrays = [np.zeros(shape, dtype)[::step] for shape, dtype, step in _PROBES]
     return all(_is_as_expected(array) and _is_made_alike(array) for array in arrays)
 
@@ -59,11 +61,11 @@ def _is_as_expected(array: np.ndarray) -> bool:
     if not all(facts):
         return False
     flags = word(FLAGS, ctypes.c_int32)
-    sizes = tuple((ctypes.c_int64 * array.ndim).from_address(word(SIZES)))
+    sizes, steps = (tuple((ctypes.c_int64 * array.ndim).from_address(word(place))) for place in (SIZES, STEPS))
     item = ctypes.c_int64.from_address(id(box := (array,)) + ITEMS).value
     count = ctypes.c_int64.from_address(id(box) + COUNT).value
     return (
-        sizes == array.shape
+        (sizes, steps) == (array.shape, array.strides)
         and (item, count) == (id(box[0]), 1)
         and bool(flags & CONTIGUOUS) == array.flags.c_contiguous
         and bool(flags & ALIGNED) == array.flags.aligned
