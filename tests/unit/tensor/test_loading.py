@@ -42,6 +42,12 @@ def test_a_file_names_the_function(folder: Path) -> None:
         assert function([1, 2, 3]).tolist() == [2, 4, 6]
 
 
+@pytest.mark.parametrize("source", ["", " \n", b"", b"\n"])
+def test_an_empty_source_is_refused(source: str | bytes) -> None:
+    with pytest.raises(GraphImportError, match="the source is empty"):
+        shine.tensor.load(source)
+
+
 def test_a_function_of_the_module_is_chosen() -> None:
     with pytest.raises(FormError, match="there is no function 'other'"):
         shine.tensor.load(DOUBLE, "other")
