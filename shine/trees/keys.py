@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.lang.names import value_text
 from shine.llvm.object_layout import is_readable
 from shine.trees.key_code import FIND, LEFT, RIGHT, level_order, lookup
 from shine.trees.objects import key_words, of_key
@@ -33,7 +34,7 @@ class KeyTable:
     Raises
     ------
     TypeError
-        If keys are not numbers.
+        If keys are not numbers, or no type holds them.
     ValueError
         If keys have another shape, or there are equal ones, NaN, or another number of values.
 
@@ -53,6 +54,16 @@ class KeyTable:
                 raise TypeError(f"keys are of type {given.dtype}; give integers or floating-point numbers")
             given = given.astype(np.float64)
         given = given.astype(np.result_type(given.dtype.newbyteorder("="), f"{given.dtype.kind}4"))
+        if given.dtype.kind == "f" and given.size and not hasattr(keys, "dtype"):
+            # NumPy makes floats of whole numbers above 2**63, and of those beside floats or negative ones.
+            if all(type(key) is int for key in keys) and min(keys) >= 0 and max(keys) < 2**64:
+                given = np.array(keys, np.uint64)
+            lost = [key for key, kept in zip(keys, given.tolist(), strict=True) if isinstance(key, int) and key != kept]
+            if lost:
+                raise TypeError(
+                    f"key {value_text(lost[0])} would be rounded to a floating-point number; give an array of a type "
+                    "that holds all keys"
+                )
         contents = np.arange(len(given)) if values is None else np.asarray(values)
         if contents.ndim < 1 or len(contents) != len(given):
             raise ValueError(f"there are {len(given)} keys, but values have the shape {contents.shape}")

@@ -155,3 +155,11 @@ def test_one_key_of_another_class_is_converted():
     for wrong in ("2", None, [2.0], 2j):
         with pytest.raises(TypeError):
             table[wrong]
+
+
+@pytest.mark.parametrize("keys", [[2**64 - 1, -5], [0.5, 2**53 + 1], (-(2**63) + 1, 2**63)])
+def test_whole_keys_are_never_rounded(keys):
+    with pytest.raises(TypeError, match="would be rounded to a floating-point number"):
+        KeyTable(keys)
+    assert KeyTable([0.5, 2**53])[2**53] == 1
+    assert KeyTable([2**64 - 1, 5])[2**64 - 1] == 0
