@@ -90,7 +90,7 @@ def load(
     if isinstance(source, Module):
         _check_options("a module", (), reading)
         return TensorFunction(source, function, opt_level=opt_level, threads=threads)
-    if isinstance(source, str | bytes) and not source.strip():
+    if format is None and isinstance(source, str | bytes) and not source.strip():
         raise GraphImportError("the source is empty; give a file's path or bytes, or a module as text")
     path = None if _is_text(source) or not isinstance(source, str | os.PathLike) else Path(source)
     kind = format_of(source if path is None else path) if format is None else _known(format)
