@@ -69,8 +69,8 @@ class Convolution:
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each filter sees one channel, its own."""
-        return self.groups == self.channels == self.filters
+        """Whether each filter sees one channel of several, its own."""
+        return 1 < self.groups == self.channels == self.filters
 
     @property
     def terms(self) -> int:

@@ -48,3 +48,19 @@ def test_filters_that_exceed_the_second_cache_are_packed():
     found, interface = run(module, given, Machine(64, 32, True, (1 << 12, 1 << 14, 1 << 16)))
     assert_close(found, interpret(module, "main", given))
     assert "packed filters" in interface.report[0]
+
+
+@pytest.mark.parametrize("window", [(1, 2), (2, 1), (3, 3)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_one_filter_for_each_group_of_one_channel(window, groups):
+    # With one group, such a convolution is an ordinary one as well.
+    rng = np.random.default_rng(11)
+    image = rng.standard_normal((2, 5, 4, groups)).astype("float32")
+    kernel = rng.standard_normal((*window, 1, groups)).astype("float32")
+    b = FunctionBuilder("main")
+    x, w = (b.parameter(name, TensorType("f32", given.shape)) for name, given in (("x", image), ("w", kernel)))
+    made = b.convolve(x, w, strides=(1, 2), low=(2, 1), high=(0, 2), dilation=(1, 1), groups=groups)
+    (found,), _ = run(Module("m", {"main": b.done(made)}), [image, kernel])
+    padded = np.pad(image, [(0, 0), (2, 0), (1, 2), (0, 0)])
+    views = np.lib.stride_tricks.sliding_window_view(padded, window, axis=(1, 2))[:, :, ::2]
+    assert_close(found, np.einsum("bhwgij,ijg->bhwg", views, kernel[:, :, 0]))
