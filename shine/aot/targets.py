@@ -6,7 +6,6 @@ caller's target is tried in another process first, and the result is remembered.
 
 from __future__ import annotations
 
-import difflib
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from shine.errors import CompilationError
+from shine.lang.names import choices
 from shine.llvm import cached
 from shine.llvm.target import host_cpu, host_triple, target_machine
 
@@ -214,18 +214,11 @@ def _check_names(triple: str, cpu: str | None, features: list[str]) -> None:
     """Raise unless LLVM knows a processor and features."""
     processors, known = names(triple)
     if cpu is not None and cpu != NATIVE and cpu not in processors:
-        raise CompilationError(f"processor {cpu!r} is not one of {triple}; {_near(cpu, processors)}")
+        raise CompilationError(f"processor {cpu!r} is not one of {triple}; {choices(cpu, processors)}")
     for feature in features:
         if feature[1:] not in known:
-            near = _near(feature[1:], known)
+            near = choices(feature[1:], known)
             raise CompilationError(f"feature {feature!r} is not one of {triple}; {near}")
-
-
-def _near(name: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, known, n=8, cutoff=0.5)
-    if len(known) <= 16:
-        return f"there are {', '.join(known)}"
-    return f"near it are {', '.join(close)}" if close else f"there are {', '.join(known[:12])} and more"
 
 
 @cache

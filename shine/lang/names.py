@@ -172,3 +172,20 @@ def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     compared = {known.lower(): known for known in islice(names, _COMPARED)}
     found = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
     return compared[found[0]] if found else None
+
+
+def choices(name: str, names: Iterable[str], most: int = 16) -> str:
+    """What stands in a message for a name that is not one of some: those near it, or all if they are few.
+
+    Parameters
+    ----------
+    name : str
+    names : iterable of str
+    most : int
+        So many are few.
+    """
+    known = sorted(names)
+    near = [] if len(name) > MOST_CHARACTERS else difflib.get_close_matches(name, known, n=5, cutoff=0.6)
+    if len(known) > most and near:
+        return f"near it are {', '.join(near)}"
+    return f"there are {listed(known, most)}"

@@ -12,10 +12,14 @@ import numpy as np
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.messages import TYPE_NAMES
 from shine.frontends.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
+from shine.frontends.halves import widened
 from shine.typing import AnyArray
 
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
 """Shine's storage types by TensorFlow's numbers."""
+
+HALVES: dict[int, str] = {14: "bfloat16", 19: "float16"}
+"""Types of 16 bits that are read as float32, by TensorFlow's numbers."""
 
 MAX_FILLED = 1 << 22
 """Most elements that repeating last values may add to a graph's constants; constants of equal elements do not count."""
@@ -33,6 +37,23 @@ _FIELDS: dict[str, str] = {
 """Field of a message for values given as numbers."""
 
 _OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
+
+
+def _field(message: Any, dtype: str) -> str:
+    """Where the numbers of a TensorProto stand that becomes an array of a type."""
+    return "half_val" if message.dtype in HALVES else _FIELDS[dtype]
+
+
+def stored(number: int, dtype: str) -> np.dtype[Any]:
+    """The type of the bytes of elements that are read as `dtype`, by TensorFlow's number of theirs."""
+    return np.dtype("uint16" if number in HALVES else "uint8" if dtype == "bool" else dtype)
+
+
+def from_stored(values: AnyArray, number: int, dtype: str) -> AnyArray:
+    """Elements of the type `stored(number, dtype)`, in any byte order, as those of `dtype`."""
+    if number in HALVES:
+        return widened(values.astype(np.uint16, copy=False), HALVES[number])
+    return values != 0 if dtype == "bool" else values.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +136,7 @@ class Tensors:
             written = message()
             tensor = tensor_from_message(written, self._room, self.dtypes)
             if not written.tensor_content and tensor.values.size > 1:
-                self._room -= tensor.values.size - len(getattr(written, _FIELDS[tensor.dtype]))
+                self._room -= tensor.values.size - len(getattr(written, _field(written, tensor.dtype)))
             self._known[key] = tensor
         return self._known[key]
 
@@ -149,13 +170,16 @@ def tensor_from_message(message: Any, room: int = MAX_FILLED, dtypes: Mapping[in
         raise GraphImportError(
             f"its shape {shape_text(shape)} has {elements} elements; at most {MAX_ELEMENTS} are read"
         )
+    kind = stored(message.dtype, dtype)
     content = message.tensor_content
-    values = _from_bytes(content, dtype, elements) if content else _from_numbers(message, dtype, elements, room)
-    return Tensor(dtype, sizes, values)
+    if content:
+        values = _from_bytes(content, kind, dtype, elements)
+    else:
+        values = _from_numbers(message, kind, dtype, elements, room)
+    return Tensor(dtype, sizes, from_stored(values, message.dtype, dtype))
 
 
-def _from_bytes(content: bytes, dtype: str, elements: int) -> AnyArray:
-    kind = np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
+def _from_bytes(content: bytes, kind: np.dtype[Any], dtype: str, elements: int) -> AnyArray:
     if len(content) != elements * kind.itemsize:
         raise GraphImportError(
             f"tensor_content has {len(content)} bytes, but {elements} elements of {dtype} take "
@@ -164,22 +188,22 @@ def _from_bytes(content: bytes, dtype: str, elements: int) -> AnyArray:
     # Comparing bits: NaN equals itself, and -0.0 differs from 0.0.
     bits = np.frombuffer(content, f"u{kind.itemsize}")
     uniform = bool((bits == bits[0]).all())
-    values = np.frombuffer(content, kind, count=1 if uniform else -1)
-    return values != 0 if dtype == "bool" else values.astype(dtype, copy=False)
+    return np.frombuffer(content, kind.newbyteorder("<"), count=1 if uniform else -1)
 
 
-def _from_numbers(message: Any, dtype: str, elements: int, room: int) -> AnyArray:
-    own = _FIELDS[dtype]
+def _from_numbers(message: Any, kind: np.dtype[Any], dtype: str, elements: int, room: int) -> AnyArray:
+    own = _field(message, dtype)
     numbers = getattr(message, own)
     given = len(numbers)
     if given == 0:
         for field in (*_FIELDS.values(), *_OTHER_FIELDS):
             if len(getattr(message, field)):
                 raise GraphImportError(f"its values are in {field}, but those of {dtype} belong in {own}")
-        return np.zeros(min(elements, 1), dtype)
+        return np.zeros(min(elements, 1), kind)
     if given > elements:
         raise GraphImportError(f"{own} has {given} values, but the shape has {elements} elements")
-    values = np.fromiter(numbers, dtype, given)
+    # Small integers stand in fields of larger ones, and are cut off, as TensorFlow does it.
+    values = np.fromiter(numbers, np.int32 if own in ("int_val", "half_val") else kind, given).astype(kind)
     if given == 1:
         return values
     if elements - given > room:

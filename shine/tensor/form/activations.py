@@ -9,6 +9,7 @@ from __future__ import annotations
 from shine.errors import FormError
 from shine.lang.functions import with_definitions
 from shine.lang.library import STANDARD
+from shine.lang.names import choices
 from shine.lang.tree import Primitive
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.formulas import write_formula
@@ -167,7 +168,7 @@ def activation(builder: FunctionBuilder, name: str, x: Value, *others: Value | f
     if table is None:
         raise FormError(f"{name} takes elements {', '.join(ACTIVATIONS)}, and is given {x.type}")
     if name not in table:
-        raise FormError(f"there is no function {name!r}; there are {', '.join(sorted(table))}")
+        raise FormError(f"there is no function {name!r}; {choices(name, table)}")
     definition = table[name].definition
     operands = [x, *(other if isinstance(other, Value) else builder.like(x, other) for other in others)]
     if len(operands) != table[name].arity:

@@ -14,6 +14,7 @@ import numpy as np
 
 from shine.errors import FormError
 from shine.lang.facts import FACTS
+from shine.lang.names import choices
 from shine.tensor.form import shapes
 from shine.tensor.form.shapes import Attributes, Rule, SignatureOf, Types
 from shine.tensor.form.types import ANY, FLOATS, NUMBERS, TRUTH
@@ -164,7 +165,7 @@ def result_types(name: str, types: Types, attributes: Attributes, signature_of: 
     """
     operation = OPERATIONS.get(name)
     if operation is None:
-        raise FormError(f"there is no operation {name!r}; there are {', '.join(sorted(OPERATIONS))}")
+        raise FormError(f"there is no operation {name!r}; {choices(name, OPERATIONS)}")
     if operation.operands is not None and len(types) != operation.operands:
         raise FormError(f"{name} takes {operation.operands} operands, and is given {len(types)}")
     if operation.operands is None and not types and name not in CALLS:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import FormError
+from shine.lang.names import choices
 from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import OPERATIONS, Kind, result_types
 from shine.tensor.form.shapes import Signature
@@ -127,7 +128,7 @@ class _Reader(Tokens):
         token = self.take("word", "an operation or return")
         operation = OPERATIONS.get(token.text)
         if operation is None:
-            self.fail(token.at, f"there is no operation {token.text!r}; there are {', '.join(sorted(OPERATIONS))}")
+            self.fail(token.at, f"there is no operation {token.text!r}; {choices(token.text, OPERATIONS)}")
         operands = self.list_of(lambda: self._use(values)) if self.peek.text.startswith("%") else []
         # A result of the next line begins with % as well, but an operand has a type.
         attributes: dict[str, Attribute] = {}

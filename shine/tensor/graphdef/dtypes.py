@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shine.frontends.graphdef.constants import DTYPES
+from shine.frontends.graphdef.constants import DTYPES, HALVES
 
-ELEMENTS: dict[int, str] = {**DTYPES, 4: "uint8", 5: "int16", 6: "int8"}
-"""NumPy's names by TensorFlow's numbers."""
+ELEMENTS: dict[int, str] = {**DTYPES, 4: "uint8", 5: "int16", 6: "int8", **dict.fromkeys(HALVES, "float32")}
+"""NumPy's names by TensorFlow's numbers; half precision is read as float32."""
 
 RESOURCE = 20
 """Number of the type of variables themselves."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.operations import OPERATIONS as LANGUAGE
 from shine.frontends.graphdef.rules import Elementwise
+from shine.lang.names import choices
 from shine.tensor.graphdef.rules import (
     blocks,
     elementwise,
@@ -136,9 +137,9 @@ def rule(op: str) -> Rule:
     Raises
     ------
     GraphImportError
-        If it is not supported; the message lists the supported ones.
+        If it is not supported; the message names some that are.
     """
     if op not in OPERATIONS:
-        listed = f"this op is not supported: there are {', '.join(sorted(OPERATIONS))}, and If, While and calls"
-        raise GraphImportError(_ADVICE.get(op, listed))
+        known = f"this op is not supported: {choices(op, OPERATIONS)}"
+        raise GraphImportError(_ADVICE.get(op, known))
     return OPERATIONS[op]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import FormError, GraphImportError
+from shine.lang.names import choices
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
@@ -181,8 +182,7 @@ class _Reader:
             return self._loop(node, scope, depth)
         rule = RULES.get(message.op_type)
         if rule is None:
-            known = ", ".join(sorted([*RULES, "If", "Loop"]))
-            raise GraphImportError(f"the operator is not supported; there are {known}")
+            raise GraphImportError(f"the operator is not supported; {choices(message.op_type, [*RULES, 'If', 'Loop'])}")
         found = rule(node)
         return [found] if isinstance(found, Operand) else list(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import GraphImportError
+from shine.frontends.halves import widened
 from shine.typing import AnyArray
 
 ELEMENTS: dict[int, tuple[str, str]] = {
@@ -23,10 +24,10 @@ ELEMENTS: dict[int, tuple[str, str]] = {
 }
 """NumPy's name of each element type that Shine has, by its number in onnx.proto, and where its numbers stand."""
 
-_HALF = 10
+_HALVES = {10: "float16", 16: "bfloat16"}
 _OTHERS = {
     0: "undefined", 4: "uint16", 8: "string", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128",
-    16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4",
+    17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4",
     22: "int4", 23: "float4e2m1",
 }  # fmt: skip
 
@@ -42,7 +43,7 @@ def dtype_name(number: int) -> str:
     GraphImportError
         If Shine has no such elements.
     """
-    if number == _HALF:
+    if number in _HALVES:
         return "float32"
     if number not in ELEMENTS:
         allowed = ", ".join(name for name, _ in ELEMENTS.values())
@@ -68,21 +69,24 @@ def array_of(tensor: Any, folder: Path | None) -> AnyArray:
     if any(size < 0 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
         raise GraphImportError(f"the shape {list(shape)} of the constant {tensor.name!r} is negative or too large")
     name = dtype_name(tensor.data_type)
-    stored = np.dtype(np.float16 if tensor.data_type == _HALF else name)
+    half = _HALVES.get(tensor.data_type)
+    stored = np.dtype(name if half is None else np.uint16)
     if tensor.data_location == _EXTERNAL:
         data = _external(tensor, folder, math.prod(shape) * stored.itemsize)
         found = _from_bytes(data, stored)
     elif tensor.HasField("raw_data"):
         found = _from_bytes(tensor.raw_data, stored)
     else:
-        field = "int32_data" if tensor.data_type == _HALF else ELEMENTS[tensor.data_type][1]
+        field = "int32_data" if half else ELEMENTS[tensor.data_type][1]
         numbers = np.array(getattr(tensor, field), np.float64 if "float" in field or "double" in field else np.int64)
-        found = numbers.astype(np.uint16).view(np.float16) if tensor.data_type == _HALF else numbers.astype(stored)
+        found = numbers.astype(stored)
     if found.size != math.prod(shape):
         raise GraphImportError(
             f"the constant {tensor.name!r} has {found.size} elements, and its shape {list(shape)} needs "
             f"{math.prod(shape)}"
         )
+    if half:
+        found = widened(found.astype(np.uint16), half)
     return found.reshape(shape).astype(name)
 
 

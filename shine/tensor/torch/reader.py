@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import FormError, GraphImportError
+from shine.frontends.halves import HALVES
+from shine.lang.names import choices
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import NAMES
 from shine.tensor.form.verifier import verify
@@ -136,8 +138,9 @@ class _Reader:
             tensors = self.program.constants
         if spec.target not in tensors:
             raise GraphImportError(f"its value {spec.target!r} is not part of the program")
-        _type(tensors[spec.target])
-        return self.b.constant(tensors[spec.target].detach().cpu().numpy())
+        dtype, _ = _type(tensors[spec.target])
+        tensor = tensors[spec.target].detach().cpu()
+        return self.b.constant((tensor.float() if dtype == "float32" else tensor).numpy())
 
     def _called(self, node: Any) -> Any:
         arguments = [self._argument(argument) for argument in node.args]
@@ -153,7 +156,7 @@ class _Reader:
         if name in _WITHOUT_RESULT:
             return None
         if name not in RULES:
-            raise GraphImportError(f"the operation is not supported; there are {', '.join(sorted(RULES))}")
+            raise GraphImportError(f"the operation is not supported; {choices(name, RULES)}")
         named = dict(zip((a.name for a in schema.arguments), arguments, strict=False))
         named.update((key, self._argument(value)) for key, value in node.kwargs.items())
         results = node.meta["val"]
@@ -186,10 +189,11 @@ class _Reader:
 
 
 def _type(value: Any) -> tuple[str, tuple[int, ...]]:
-    """NumPy's name of the elements, and the shape, of a tensor."""
+    """NumPy's name of the elements, and the shape, of a tensor; half precision is read as float32."""
     if not hasattr(value, "shape"):
         raise GraphImportError("its result is no tensor: shapes and numbers must be known when the program is read")
     dtype = str(value.dtype).removeprefix("torch.")
+    dtype = "float32" if dtype in HALVES else dtype
     if dtype not in DTYPES:
         raise GraphImportError(f"elements {dtype} are not supported; there are {', '.join(sorted(DTYPES))}")
     try:

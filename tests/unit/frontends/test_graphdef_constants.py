@@ -54,6 +54,39 @@ def test_bytes_are_read(array):
     assert_reads(message, array)
 
 
+def half(kind: int, bits: np.ndarray) -> object:
+    """A TensorProto of numbers of 16 bits, without values."""
+    message = message_of(bits.astype("f4"))
+    message.dtype = kind
+    return message
+
+
+def test_all_numbers_of_16_bits_are_read():
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    exponent, fraction = bits.astype(int) >> 10 & 31, bits.astype(int) & 1023
+    normal = np.where(exponent == 0, fraction * 2.0**-24, (1 + fraction / 1024) * 2.0 ** (exponent - 15))
+    wanted = {
+        19: np.where(bits >> 15, -1, 1) * np.where(exponent == 31, np.where(fraction == 0, np.inf, np.nan), normal),
+        14: np.frombuffer(b"".join(b"\0\0" + n.to_bytes(2, "little") for n in range(1 << 16)), "<f4"),
+    }
+    types = {14: "float32", 19: "float32"}
+    for kind, numbers in wanted.items():
+        by_bytes, by_numbers = half(kind, bits), half(kind, bits)
+        by_bytes.tensor_content = bits.astype("<u2").tobytes()
+        by_numbers.half_val.extend(bits.tolist())
+        for message in (by_bytes, by_numbers):
+            found = tensor_from_message(message, dtypes=types)
+            assert found.dtype == found.values.dtype == "float32"
+            np.testing.assert_array_equal(found.array(), numbers.astype("f4"))
+
+
+def test_integers_that_do_not_fit_are_cut_off_as_tensorflow_does_it():
+    message = message_of(np.zeros(4, "f4"))
+    message.dtype = 6
+    message.int_val.extend([300, -129, 127, -1])
+    assert tensor_from_message(message, dtypes={6: "int8"}).values.tolist() == [44, 127, 127, -1]
+
+
 @given(arrays)
 def test_numbers_are_read(array):
     if array.dtype.kind == "f":

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from shine.errors import GraphImportError
-from shine.frontends.graphdef.constants import shape_from_message
+from shine.frontends.graphdef.constants import dtype_name, from_stored, shape_from_message, stored
 from shine.frontends.graphdef.files import content_of
 from shine.frontends.graphdef.memory import MAX_MEMORY, parsed_size
-from shine.frontends.graphdef.messages import TYPE_NAMES, messages
+from shine.frontends.graphdef.messages import messages
 from shine.frontends.graphdef.order import shown
 from shine.frontends.graphdef.shapes import MAX_ELEMENTS, shape_text
 from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
@@ -37,6 +37,9 @@ _STRING = 7
 
 _ORDERS: dict[int, Literal["<", ">"]] = {0: "<", 1: ">"}
 """Byte order, by its number in the header."""
+
+
+_Extents = tuple[tuple[int, int], ...]
 
 
 class Checkpoint:
@@ -74,7 +77,8 @@ class Checkpoint:
         Parameters
         ----------
         name : str
-            That of the entry, or of a variable in a checkpoint of objects.
+            That of the entry, of a variable in a checkpoint of objects, or of a part of a partitioned variable
+            (`w/part_0`), which is saved as a slice of the whole one.
 
         Raises
         ------
@@ -84,6 +88,9 @@ class Checkpoint:
         key = name.encode()
         if key not in self._entries:
             key = self._by_variable.get(name, key)
+        whole, _, number = name.rpartition("/part_")
+        if key not in self._entries and whole.encode() in self._entries and number.isdecimal():
+            return self._part(whole, int(number))
         if key not in self._entries:
             listed = ", ".join(shown(each) for each in self.names()[:20] if each != _OBJECTS)
             raise GraphImportError(f"checkpoint {self.prefix} has no tensor {shown(name)}; it has {listed}")
@@ -117,36 +124,49 @@ class Checkpoint:
 
     def _read(self, name: str, key: bytes) -> AnyArray:
         entry = _message("BundleEntryProto", self._entries[key])
-        if entry.dtype not in ELEMENTS:
-            known = ", ".join(TYPE_NAMES[number] for number in ELEMENTS)
-            kind = TYPE_NAMES.get(entry.dtype, f"number {entry.dtype}")
-            raise GraphImportError(f"element type {kind} is not supported; supported are {known}")
-        shape = _shape(entry)
+        dtype, shape = dtype_name(entry.dtype, ELEMENTS), _shape(entry)
         if entry.slices:
             return self._joined(name, entry, shape)
-        dtype = np.dtype("uint8" if ELEMENTS[entry.dtype] == "bool" else ELEMENTS[entry.dtype])
-        if entry.size != prod(shape) * dtype.itemsize:
+        kind = stored(entry.dtype, dtype)
+        if entry.size != prod(shape) * kind.itemsize:
             raise GraphImportError(f"it has {entry.size} bytes, which do not fit {dtype} of shape {shape_text(shape)}")
-        values = np.frombuffer(self._bytes(entry), dtype.newbyteorder(self._order)).reshape(shape)
-        return values != 0 if ELEMENTS[entry.dtype] == "bool" else values.astype(dtype, copy=False)
+        values = np.frombuffer(self._bytes(entry), kind.newbyteorder(self._order)).reshape(shape)
+        return from_stored(values, entry.dtype, dtype)
+
+    def _part(self, whole: str, number: int) -> AnyArray:
+        """A slice of a tensor that was saved in parts, counted along the axis that was cut."""
+        try:
+            slices = _message("BundleEntryProto", self._entries[whole.encode()]).slices
+            parts = sorted(_extents(part) for part in slices)
+            if number >= len(parts):
+                raise GraphImportError(f"it has {len(parts)} parts, and number {number} is needed")
+            return self._slice(whole, parts[number])
+        except GraphImportError as error:
+            raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(whole)}: {error}") from None
+
+    def _slice(self, whole: str, extents: _Extents) -> AnyArray:
+        key = ordered_key(whole, extents)
+        if key not in self._entries:
+            raise GraphImportError(f"its part {list(extents)} is missing")
+        if _message("BundleEntryProto", self._entries[key]).slices:
+            raise GraphImportError(f"its part {list(extents)} has parts itself")
+        return self._read(whole, key)
 
     def _joined(self, name: str, whole: Any, shape: tuple[int, ...]) -> AnyArray:
         """A tensor that was saved in parts."""
         result = np.zeros(shape, ELEMENTS[whole.dtype])
         filled = 0
         for part in whole.slices:
-            extents = [(axis.start, axis.length or -1) for axis in part.extent]
-            key = ordered_key(name, tuple(extents))
-            if key not in self._entries or len(extents) != len(shape):
-                raise GraphImportError(f"its part {extents} is missing")
-            entry = _message("BundleEntryProto", self._entries[key])
-            region = tuple(
-                slice(start, size if n < 0 else start + n) for (start, n), size in zip(extents, shape, strict=True)
-            )
-            if entry.slices or entry.dtype != whole.dtype or result[region].shape != _shape(entry):
-                raise GraphImportError(f"its part {extents} does not fit it")
-            result[region] = self._read(name, key)
-            filled += result[region].size
+            extents = _extents(part)
+            values = self._slice(name, extents)
+            region = tuple(slice(start, None if n < 0 else start + n) for start, n in extents)
+            if len(extents) != len(shape) or (result[region].dtype, result[region].shape) != (
+                values.dtype,
+                values.shape,
+            ):
+                raise GraphImportError(f"its part {list(extents)} does not fit it")
+            result[region] = values
+            filled += values.size
         if filled != result.size:
             raise GraphImportError(f"its parts have {filled} elements of {result.size}")
         return result
@@ -189,6 +209,11 @@ class Checkpoint:
         if verify and masked(crc32c(content)) != entry.crc32c:
             raise GraphImportError(f"its checksum in {path.name} does not agree; the file is damaged")
         return content
+
+
+def _extents(part: Any) -> _Extents:
+    """First index and length of a slice along each axis; -1 for a whole axis."""
+    return tuple((axis.start, axis.length or -1) for axis in part.extent)
 
 
 def _found(path: Path) -> Path:

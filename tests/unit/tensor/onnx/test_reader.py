@@ -243,3 +243,20 @@ def test_values_inside_are_fetched_and_open_batches_get_rows():
     assert np.allclose(interpret(module, "main", [x])[0], np.tanh(x), atol=1e-6)
     with pytest.raises(GraphImportError, match="there is no value 'z' to fetch; there are x, hidden, y"):
         load_onnx(model, shapes={"x": (2, 2)}, fetches=["z"])
+
+
+@pytest.mark.parametrize("kind", ["FLOAT16", "BFLOAT16"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_half_precision_is_computed_in_float32(kind: str, raw: bool):
+    elements = getattr(onnx.TensorProto, kind)
+    model = onnx.parser.parse_model(HEAD + f"g ({kind.lower()}[3] x) => ({kind.lower()}[3] y) {{ y = Mul(x, w) }}")
+    bits = {"FLOAT16": (0x3E00, 0xC100, 0x0001), "BFLOAT16": (0x3FC0, 0xC020, 0x0001)}[kind]
+    weights = onnx.TensorProto(name="w", data_type=elements, dims=[3])
+    if raw:
+        weights.raw_data = np.array(bits, "<u2").tobytes()
+    else:
+        weights.int32_data.extend(bits)
+    model.graph.initializer.append(weights)
+    (found,) = interpret(load_onnx(model.SerializeToString()), "main", [np.ones(3, "f4")])
+    # 1.5, -2.5 and the smallest number.
+    assert found.tolist() == [1.5, -2.5, {"FLOAT16": 2.0**-24, "BFLOAT16": 2.0**-133}[kind]]

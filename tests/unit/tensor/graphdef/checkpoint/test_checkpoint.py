@@ -87,6 +87,16 @@ def test_a_variable_in_parts_is_joined():
     assert rows[:, 0].tolist() == [0] * 4 + [1] * 3 + [2] * 3 and rows.shape == (10, 4)
 
 
+def test_parts_are_variables_of_their_own():
+    checkpoint = Checkpoint(FOLDER / "parts.ckpt")
+    found = [checkpoint.tensor(f"rows/part_{i}") for i in range(3)]
+    assert (np.concatenate(found) == checkpoint.tensor("rows")).all() and len(found[0]) == 4
+    with pytest.raises(GraphImportError, match="'rows': it has 3 parts, and number 3 is needed"):
+        checkpoint.tensor("rows/part_3")
+    with pytest.raises(GraphImportError, match="has no tensor 'columns/part_0'"):
+        checkpoint.tensor("columns/part_0")
+
+
 def test_keys_of_parts():
     # As TensorFlow's source gives them for numbers of one byte, of two, and below 0.
     assert ordered_key("a", ((0, 63),)) == b"\x00a\x00\x01\x01\x01\x80\xbf"
