@@ -99,8 +99,8 @@ class _Transform:
         wrt = [here[function.parameters[i]] for i in declared.wrt]
         gradients = [self.adjoints.get(value) or zeros(b, value.type) for value in wrt]
         kept = [function.results[i] for i in declared.keeping]
-        found = b.done(*gradients, *(here[value] for value in kept))
-        return with_result_names(found, self._names(found, kept))
+        made = b.done(*gradients, *(here[value] for value in kept))
+        return with_result_names(made, self._names(made, kept))
 
     def _names(self, made: Function, kept: Sequence[Value]) -> tuple[Value, ...]:
         """What results are called: `d_x` by the parameter `x`; results of the original keep their names."""

@@ -8,7 +8,7 @@ from shine.tensor.form.module import Function, Instruction, Value
 
 
 def with_result_names(function: Function, wanted: tuple[Value, ...]) -> Function:
-    """A function whose results have the names of some values; a parameter, or a result's second place, keeps its own."""
+    """A function whose results have the names of some values; parameters keep their own."""
     parameters = set(function.parameters)
     now: dict[Value, Value] = {}
     for result, old in zip(function.results, wanted, strict=True):
