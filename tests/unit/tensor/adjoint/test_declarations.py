@@ -189,3 +189,20 @@ func @f: (f64, f64) -> f64 {
     assert [each.tolist() for each in interpret(module, "f_grad", [np.array(2.0), np.array(3.0)])] == [3, 3, 6, 6]
     twice = gradient(module, "f_grad", keeping=[3, 0])
     assert module_of(text_of(twice)).function("f_grad_grad").results == twice.function("f_grad_grad").results
+
+
+@pytest.mark.parametrize("memory", [None, 1000])
+def test_derivatives_of_functions_that_call_others_keep_those_of_the_others(memory):
+    calls = "".join(
+        f"""
+func @f{depth}: (f64) -> f64 {{
+'entry(%x: f64):
+    %y = call %x: f64 {{function = @f{depth - 1}}}
+    %z = mul %y: f64, %x: f64
+    return %z: f64
+}}"""
+        for depth in range(1, 5)
+    )
+    module = module_of(f"module @m\nfunc @f0: (f64) -> f64 {{\n'entry(%x: f64):\n    return %x: f64\n}}{calls}")
+    module = gradient(module, "f4", memory=memory)
+    assert interpret(module, "f4_grad", [np.array(2.0)])[0] == 5 * 2.0**4
