@@ -7,7 +7,7 @@ Derivatives*, 2008, chapter 3). Only values on a way from the parameters asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shine.errors import FormError
 from shine.tensor.adjoint.rules import RULES, Step
@@ -15,6 +15,8 @@ from shine.tensor.adjoint.shaping import zeros
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
+from shine.tensor.form.naming import with_result_names
+from shine.tensor.form.printing import function_text
 from shine.tensor.form.types import FLOATS
 from shine.tensor.form.verifier import signature
 
@@ -29,17 +31,26 @@ class Derivatives:
     """
 
     module: Module
+    _made: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict, init=False)
 
     def of(self, name: str, wrt: Sequence[int]) -> str:
         """The gradient of a function by some parameters, seedable; made if there is none yet."""
         made = f"{name}.wrt.{'.'.join(map(str, wrt))}"
-        if made not in self.module.functions:
-            function = self.module.function(name)
-            types = function.parameter_types + function.result_types
-            results = tuple(function.parameter_types[i] for i in wrt)
-            declared = GradientDeclaration(made, name, tuple(wrt), (), True, types, results)
-            self.module = self.module.with_functions(self.gradient(declared))
-        return made
+        function = self.module.function(name)
+        types = function.parameter_types + function.result_types
+        results = tuple(function.parameter_types[i] for i in wrt)
+        key = (name, tuple(wrt))
+        while key not in self._made:
+            found = self.gradient(GradientDeclaration(made, name, tuple(wrt), (), True, types, results))
+            there = self.module.functions.get(made)
+            if there is None:
+                self.module = self.module.with_functions(found)
+            elif function_text(there) != function_text(found):
+                # Another function has the name: a user's, or the gradient of what a user's function hides.
+                made += "_"
+                continue
+            self._made[key] = made
+        return self._made[key]
 
     def gradient(self, declared: GradientDeclaration) -> Function:
         """The function that a declaration stands for.
@@ -87,7 +98,21 @@ class _Transform:
                         self._add(operand, found)
         wrt = [here[function.parameters[i]] for i in declared.wrt]
         gradients = [self.adjoints.get(value) or zeros(b, value.type) for value in wrt]
-        return b.done(*gradients, *(here[function.results[i]] for i in declared.keeping))
+        kept = [function.results[i] for i in declared.keeping]
+        made = b.done(*gradients, *(here[value] for value in kept))
+        return with_result_names(made, self._names(made, kept))
+
+    def _names(self, made: Function, kept: Sequence[Value]) -> tuple[Value, ...]:
+        """What results are called: `d_x` by the parameter `x`; results of the original keep their names."""
+        names = [f"d_{self.function.parameters[i].name}" for i in self.declared.wrt] + [value.name for value in kept]
+        used = {value.name for value in made.parameters}
+        found = []
+        for name, value in zip(names, made.results, strict=True):
+            while name in used:
+                name += "_"
+            used.add(name)
+            found.append(replace(value, name=name))
+        return tuple(found)
 
     def _seeds(self) -> list[Value]:
         """Derivatives by the results: parameters, or 1."""

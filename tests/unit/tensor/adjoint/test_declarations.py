@@ -137,3 +137,72 @@ def test_a_loop_has_no_gradient():
 def test_wrong_requests_say_what_is_allowed(options, message):
     with pytest.raises(FormError, match=message):
         gradient(module_of(LAYER), **{"of": "foo", "name": "another", **options})
+
+
+@pytest.mark.parametrize("parameters", ["%x: f64", "%x: f64, %seed: f64"])
+def test_a_function_with_the_name_of_a_derivative_is_not_taken_for_it(parameters):
+    types = ", ".join(["f64"] * parameters.count("%"))
+    text = f"""
+module @m
+func @g: (f64) -> f64 {{
+'entry(%x: f64):
+    %y = mul %x: f64, %x: f64
+    return %y: f64
+}}
+func @g.wrt.0: ({types}) -> f64 {{
+'entry({parameters}):
+    return %x: f64
+}}
+func @h: (f64) -> f64 {{
+'entry(%x: f64):
+    %y = call %x: f64 {{function = @g}}
+    return %y: f64
+}}
+[gradient @h wrt 0]
+func @d: (f64) -> f64
+[gradient @h wrt 0]
+func @again: (f64) -> f64
+"""
+    module = with_gradients(module_of(text))
+    (first,), (second,) = (interpret(module, name, [np.array(3.0)]) for name in ("d", "again"))
+    assert first == second == 6
+    assert list(module.functions) == ["g", "g.wrt.0", "h", "d", "again", "g.wrt.0_"]
+
+
+def test_results_are_named_after_what_they_are():
+    module = with_gradients(module_of(LAYER))
+    text = text_of(module)
+    assert "%d_w = dot" in text
+    assert "%v2 = add" in text
+    assert module_of(text).function("foo_grad").results == module.function("foo_grad").results
+
+
+def test_names_of_results_avoid_those_of_parameters_and_each_other():
+    module = module_of("""
+module @m
+func @f: (f64, f64) -> f64 {
+'entry(%x: f64, %d_x: f64):
+    %d_x_ = mul %x: f64, %d_x: f64
+    return %d_x_: f64
+}""")
+    module = gradient(module, "f", wrt=[0, 0], keeping=[0, 0])
+    assert [each.tolist() for each in interpret(module, "f_grad", [np.array(2.0), np.array(3.0)])] == [3, 3, 6, 6]
+    twice = gradient(module, "f_grad", keeping=[3, 0])
+    assert module_of(text_of(twice)).function("f_grad_grad").results == twice.function("f_grad_grad").results
+
+
+@pytest.mark.parametrize("memory", [None, 1000])
+def test_derivatives_of_functions_that_call_others_keep_those_of_the_others(memory):
+    calls = "".join(
+        f"""
+func @f{depth}: (f64) -> f64 {{
+'entry(%x: f64):
+    %y = call %x: f64 {{function = @f{depth - 1}}}
+    %z = mul %y: f64, %x: f64
+    return %z: f64
+}}"""
+        for depth in range(1, 5)
+    )
+    module = module_of(f"module @m\nfunc @f0: (f64) -> f64 {{\n'entry(%x: f64):\n    return %x: f64\n}}{calls}")
+    module = gradient(module, "f4", memory=memory)
+    assert interpret(module, "f4_grad", [np.array(2.0)])[0] == 5 * 2.0**4
