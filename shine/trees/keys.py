@@ -46,7 +46,7 @@ class KeyTable:
     """
 
     def __init__(self, keys: Any, values: Any = None) -> None:
-        given = np.asarray(keys)
+        given = _array("keys", keys)
         if given.ndim != 1:
             raise ValueError(f"keys have {given.ndim} dimensions; give one")
         if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
@@ -64,7 +64,7 @@ class KeyTable:
                     f"key {value_text(lost[0])} would be rounded to a floating-point number; give an array of a type "
                     "that holds all keys"
                 )
-        contents = np.arange(len(given)) if values is None else np.asarray(values)
+        contents = np.arange(len(given)) if values is None else _array("values", values)
         if contents.ndim < 1 or len(contents) != len(given):
             raise ValueError(f"there are {len(given)} keys, but values have the shape {contents.shape}")
         if given.dtype.kind == "f" and np.isnan(given).any():
@@ -154,7 +154,7 @@ class KeyTable:
         KeyError
             If a query is not among the keys, and there is no default.
         TypeError
-            If the keys' type cannot hold the queries.
+            If the keys' type cannot hold the queries, or no type holds both values and default.
         """
         places = self.find(queries)
         absent = places < 0
@@ -164,8 +164,12 @@ class KeyTable:
             return self.values[places]
         if not len(self):
             return np.full((*places.shape, *self.values.shape[1:]), default)
-        # A position of -1 is the last value, which is replaced.
-        return np.where(absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1)), default, self.values[places])
+        kept = absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1))
+        try:
+            # A position of -1 is the last value, which is replaced.
+            return np.where(kept, default, self.values[places])
+        except TypeError:
+            raise TypeError(f"default={value_text(default)} does not go with values of {self.values.dtype}") from None
 
     def searchsorted(self, queries: Any, side: str = "left") -> Indices:
         """Number of keys below each query, or of keys not above it, as `numpy.searchsorted` on the sorted `keys`.
@@ -224,11 +228,12 @@ class KeyTable:
         return out
 
     def _converted(self, queries: Any) -> AnyArray:
-        array, dtype = np.asarray(queries), self.keys.dtype
+        array, dtype = _array("queries", queries), self.keys.dtype
         is_python = not hasattr(queries, "dtype") and array.dtype.kind in "iuf"
         if is_python and (array.dtype.kind != "f" or dtype.kind == "f"):
             # Numbers of Python have no size: they must fit.
-            converted = array.astype(dtype)
+            with np.errstate(over="ignore"):
+                converted = array.astype(dtype)
             if dtype.kind == "f" or np.array_equal(converted, array):
                 return converted
         if array.dtype.kind in "iuf" and np.can_cast(array.dtype, dtype, "safe"):
@@ -236,3 +241,10 @@ class KeyTable:
         if not array.size:
             return array.astype(dtype)
         raise TypeError(f"queries are of type {array.dtype}, which keys of {dtype} cannot hold; convert one of them")
+
+
+def _array(what: str, given: Any) -> AnyArray:
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise ValueError(f"{what} are no array; give an array, or lists of one length") from None

@@ -114,6 +114,10 @@ def test_bad_queries_are_refused():
         table.find(2**40)
     with pytest.raises(TypeError, match="queries are of type <U1"):
         table.find(["a"])
+    with pytest.raises(ValueError, match="queries are no array; give an array, or lists of one length"):
+        table.find([[1], [2, 3]])
+    with pytest.raises(TypeError, match="default=0 does not go with values of <U1"):
+        KeyTable([1], ["a"]).get([7], default=0)
     with pytest.raises(TypeError, match="give one key"):
         _ = table[[1, 5]]
     with pytest.raises(KeyError, match="7"):
