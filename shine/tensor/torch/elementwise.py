@@ -188,6 +188,21 @@ def _activation(name: str, **others: float) -> Rule:
     return rule
 
 
+def _composite(name: str) -> Rule:
+    """A function that graphs of all frontends have, of one tensor or two."""
+
+    def rule(call: Call) -> Operand:
+        operands = [call.operand(each, call.dtype) for each in ("self", "other") if each in call.arguments]
+        return call.b.apply(name, operands, call.shape, call.dtype)
+
+    return rule
+
+
+def _hypot(call: Call) -> Operand:
+    x, y = (call.operand(name, call.dtype).value for name in ("self", "other"))
+    return Operand(activation(call.builder, "hypot", x, y))
+
+
 def _gelu(call: Call) -> Operand:
     name = "gelu_tanh" if call.get("approximate", "none") == "tanh" else "gelu"
     return Operand(activation(call.builder, name, call.first.value))
@@ -266,6 +281,9 @@ ELEMENTWISE: dict[str, Rule] = {
             "square": "square",
         }.items()
     },
+    **{name: _composite(name) for name in ("asinh", "acosh", "atanh", "atan2")},
+    "hypot": _hypot,
+    "exp2": lambda call: call.b.pow(call.b.constant(2, call.dtype), call.b.cast_to(call.first, call.dtype)),
     "hardsigmoid": lambda call: Operand(activation(call.builder, "hard_sigmoid", call.first.value, 1 / 6, 0.5)),
     "add": _binary("add"),
     "sub": _binary("sub"),

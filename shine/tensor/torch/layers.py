@@ -163,6 +163,24 @@ def _logsumexp(call: Call) -> Operand:
     return Operand(compositions.logsumexp(call.builder, call.first.value, call.axes(), keep))
 
 
+def _vector_norm(call: Call) -> Operand:
+    """The root of the sum of powers; for infinity the largest element, for 0 the number of those that are not 0."""
+    b, order, axes, keep = call.b, float(call.get("ord", 2)), call.axes(), bool(call.get("keepdim", False))
+    x = b.abs(b.cast_to(call.first, call.dtype))
+    if math.isinf(order):
+        return b.emit("reduce_max" if order > 0 else "reduce_min", [x], axes=axes, keep=keep)[0]
+    if order == 0:
+        powers = b.cast_to(b.ne(x, b.like(x, 0)), x.dtype)
+    elif order == 2:
+        powers = b.mul(x, x)
+    else:
+        powers = x if order == 1 else b.pow(x, b.like(x, order))
+    found: Operand = b.reduce_sum(powers, axes=axes, keep=keep)
+    if order == 2:
+        found = b.sqrt(found)
+    return found if order in (0, 1, 2) else b.pow(found, b.like(found, 1 / order))
+
+
 def _sorted(call: Call) -> list[Operand]:
     down = bool(call.get("descending", False))
     if not call.first.rank:
@@ -285,6 +303,7 @@ LAYERS: dict[str, Rule] = {
     **dict.fromkeys(("_softmax", "softmax"), _soft(compositions.softmax)),
     **dict.fromkeys(("_log_softmax", "log_softmax"), _soft(compositions.log_softmax)),
     "logsumexp": _logsumexp,
+    "linalg_vector_norm": _vector_norm,
     "sort": _sorted,
     "topk": _top_k,
     "native_layer_norm": _layer_norm,

@@ -10,7 +10,6 @@ import numpy as np
 from shine.errors import GraphImportError
 from shine.tensor.form.compositions import cumsum
 from shine.tensor.imported.building import Operand
-from shine.tensor.imported.selection import elements_along, from_the_end
 from shine.tensor.torch.call import Call, checked_axis
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
@@ -140,31 +139,6 @@ def _roll(call: Call) -> Operand:
     return x
 
 
-def _embedding(call: Call) -> Operand:
-    found: Operand = call.b.gather(call.operand("weight"), call.operand("indices"), axis=0)
-    return found
-
-
-def _index_select(call: Call) -> Operand:
-    found: Operand = call.b.gather(call.first, call.operand("index"), axis=call.axis())
-    return found
-
-
-def _index(call: Call) -> Operand:
-    """One tensor of integers, along one axis."""
-    given = list(call.get("indices", ()))
-    used = [i for i, index in enumerate(given) if index is not None]
-    if len(used) != 1 or given[used[0]].dtype == "bool":
-        raise GraphImportError("it is indexed by several tensors, or by truth; one tensor of integers is supported")
-    indices = from_the_end(call.b, given[used[0]], call.first.shape[used[0]])
-    found: Operand = call.b.gather(call.first, indices, axis=used[0])
-    return found
-
-
-def _gather(call: Call) -> Operand:
-    return elements_along(call.b, call.first, call.operand("index", "int64"), call.axis())
-
-
 def _full(call: Call) -> Operand:
     number = call.get("fill_value", call.get("value", call.get("s", 0)))
     return _made(call, np.broadcast_to(np.array(number, call.dtype), call.shape))
@@ -217,12 +191,8 @@ MOVEMENT: dict[str, Rule] = {
     "flip": _flip,
     "repeat": _repeat,
     "roll": _roll,
-    "embedding": _embedding,
-    "index_select": _index_select,
-    "index": _index,
-    "gather": _gather,
     **dict.fromkeys(("full", "full_like", "scalar_tensor", "new_full"), _full),
-    **dict.fromkeys(("zeros", "zeros_like", "new_zeros"), _filled(0)),
+    **dict.fromkeys(("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty"), _filled(0)),
     **dict.fromkeys(("ones", "ones_like", "new_ones"), _filled(1)),
     "arange": _arange,
     "tril": _triangle(np.tril),

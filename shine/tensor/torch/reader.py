@@ -17,6 +17,7 @@ from shine.tensor.imported.building import Building, Operand
 from shine.tensor.imported.naming import fetched, free_name, with_results
 from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
+from shine.tensor.torch.indexing import INDEXING
 from shine.tensor.torch.layers import LAYERS
 from shine.tensor.torch.movement import MOVEMENT
 from shine.tensor.torch.resizing import RESIZING
@@ -24,7 +25,7 @@ from shine.tensor.torch.resizing import RESIZING
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-RULES = {**ELEMENTWISE, **MOVEMENT, **RESIZING, **LAYERS}
+RULES = {**ELEMENTWISE, **MOVEMENT, **INDEXING, **RESIZING, **LAYERS}
 """Rules by the name of the operation, whatever its overload."""
 
 _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
@@ -203,6 +204,11 @@ def _type(value: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _static(size: Any) -> int:
+    if str(size).startswith("u"):
+        # torch's name of a size that it knows only when the program runs.
+        raise GraphImportError(
+            f"the size {size} depends on the arguments' values; where and masked_fill choose elements without one"
+        )
     raise GraphImportError(f"the size {size} is not static; export the model with the shapes that it is called with")
 
 
