@@ -254,9 +254,9 @@ def test_weights_are_constants_and_inputs_have_torch_s_names():
 @pytest.mark.parametrize(
     ("function", "inputs", "message"),
     [
-        (lambda x: torch.linalg.det(x), (drawn(3, 3),), "the operation is not supported; near it are linalg_vector_norm"),
+        (lambda x: torch.linalg.det(x), (drawn(3, 3),), "is not supported; near it are linalg_vector_norm"),
         (lambda x: x.to(torch.complex64).real, (X,), "elements complex64 are not supported; there are bool"),
-        (lambda x: x[torch.tensor([[True, False, True]] * 2)], (X,), "the size u0 depends on the arguments' values; where"),
+        (lambda x: x[torch.tensor([[True, False, True]] * 2)], (X,), "the size u0 depends on the arguments' values"),
         (lambda n: n & 3, (WHOLE,), "bits of int64 are not supported"),
         (lambda x: F.interpolate(x, (9, 9), mode="bilinear"), (IMAGE.to(torch.uint8),), "uint8 are not interpolated"),
         (lambda x: F.interpolate(x, (9, 9), mode="bilinear", antialias=True), (IMAGE,), "_upsample_bilinear2d_aa"),
