@@ -90,7 +90,7 @@ def compile(
     >>> print(*files)
     hypotenuse.o hypotenuse.h
     """
-    return emitted(job(source, name, target, cpu, features, dtype, params, opt_level), _kinds(emit))
+    return emitted(job(source, name, target, cpu, features, dtype, params, opt_level), emit)
 
 
 def build(
@@ -124,7 +124,7 @@ def build(
     >>> print(*build("a*b", folder, "area", "header"))    # doctest: +SKIP
     area.h
     """
-    return written(emitted(job(source, name, **options), _kinds(emit)), folder)
+    return written(emitted(job(source, name, **options), emit), folder)
 
 
 def job(
@@ -151,10 +151,6 @@ def job(
     text = str(tree)
     description = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
     return Job(tree_program(tree, dtype), name, machine, level if tree.size <= LARGE else 0, description)
-
-
-def _kinds(emit: str | Iterable[str]) -> list[str]:
-    return [emit] if isinstance(emit, str) else list(emit)
 
 
 def __dir__() -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from shine.aot import headers, linking, nvptx, projects, python_module, wasm
 from shine.aot.code import Code, Files, Job
+from shine.lang.names import value_text
 
 Emitter = Callable[[Job], Files]
 
@@ -48,33 +50,36 @@ NEEDS: dict[str, tuple[str, ...]] = {
 T = TypeVar("T")
 
 
-def emitted(job: Job, kinds: Iterable[str]) -> Files:
+def emitted(job: Job, kinds: str | Iterable[str]) -> Files:
     """The files of some kinds, and of the kinds that these need; the errors are those of `gathered`."""
     return gathered(job, kinds, EMITTERS)
 
 
-def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
+def gathered(job: T, kinds: str | Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
     """The files of some kinds, and of the kinds that these need.
 
     Parameters
     ----------
     job : Job or other code
-    kinds : iterable of str
+    kinds : str or iterable of str
     emitters : mapping
         Functions that make the files of each kind.
 
     Raises
     ------
     ValueError
-        If there is no such kind.
+        If there is no such kind, or none is named.
     CompilationError
         If the target cannot have such a file, or nothing installed can make it.
     """
+    named = [kinds] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
     chosen: list[str] = []
-    for kind in kinds:
-        if kind not in emitters:
-            raise ValueError(f"cannot emit {kind!r}; use some of {', '.join(emitters)}")
+    for kind in named:
+        if not isinstance(kind, str) or kind not in emitters:
+            raise ValueError(f"cannot emit {value_text(kind)}; use some of {', '.join(emitters)}")
         chosen += [kind, *NEEDS.get(kind, ())]
+    if not chosen:
+        raise ValueError(f"there is nothing to emit; name some of {', '.join(emitters)}")
     files: Files = {}
     for kind in dict.fromkeys(chosen):
         files.update(emitters[kind](job))
@@ -86,9 +91,13 @@ def written(files: Files, folder: str | Path) -> list[Path]:
 
     Raises
     ------
+    TypeError
+        If the folder is no path.
     OSError
         If a file cannot be written.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder={value_text(folder)} is no path; give the path of a folder")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shine.errors import CompilationError
 from shine.export.c.names import identifier
 from shine.lang.lazy import cached_property
+from shine.lang.names import check_text
 from shine.lang.program.program import Program
 
 C_TYPES: dict[str, str] = {
@@ -88,7 +89,10 @@ def check_name(name: str) -> None:
     ------
     ValueError
         If they cannot; the message suggests a name.
+    TypeError
+        If it is no text.
     """
+    check_text("name", name)
     possible = identifier(name)
     if possible != name or name.startswith("shine"):
         hint = f"; {possible!r} would do" if possible != name else ""

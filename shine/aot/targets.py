@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from shine.errors import CompilationError
-from shine.lang.names import choices
+from shine.lang.names import check_text, choices
 from shine.llvm import cached
 from shine.llvm.target import host_cpu, host_triple, target_machine
 
@@ -143,12 +143,17 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     ------
     CompilationError
         If LLVM has no such target, processor or feature; the message lists similar names.
+    TypeError
+        If one of them is no text.
 
     Examples
     --------
     >>> target_of("riscv64-linux-gnu").abi
     'lp64d'
     """
+    for what, given in (("target", triple), ("cpu", cpu), ("features", features)):
+        if given is not None:
+            check_text(what, given)
     check_triple(triple)
     full = normalized(triple or host_triple())
     baseline = next((row for row in _BASELINES if re.match(row.triple, full)), _Baseline(""))

@@ -174,6 +174,12 @@ def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     return compared[found[0]] if found else None
 
 
+def check_text(what: str, value: object) -> None:
+    """Raise a TypeError unless an argument is text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what}={value_text(value)} is no text; give a str")
+
+
 def choices(name: str, names: Iterable[str], most: int = 16) -> str:
     """What stands in a message for a name that is not one of some: those near it, or all if they are few.
 

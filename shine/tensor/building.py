@@ -70,7 +70,7 @@ def compile(
         raise TypeError(f"a function is read already; leave out {', '.join(reading)}")
     function = source if isinstance(source, TensorFunction) else load(source, **reading)
     code = function.code(name, target=target, cpu=cpu, features=features, cpp_class=cpp_class, level=opt_level)
-    return emitted(code, [emit] if isinstance(emit, str) else emit)
+    return emitted(code, emit)
 
 
 def build(

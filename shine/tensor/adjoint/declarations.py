@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from graphlib import TopologicalSorter
 
 from shine.errors import FormError
+from shine.lang.names import listed, value_text
 from shine.tensor.adjoint.adjoints import Derivatives
 from shine.tensor.adjoint.segments import in_segments
 from shine.tensor.form.module import GradientDeclaration, Module
@@ -73,16 +74,17 @@ def gradient(
     FormError
         If there is no such function, parameter or result, the name is taken, a loop of unknown length stands between
         parameters and results, or the memory is not enough.
+    TypeError
+        If an argument is of another kind.
     """
+    if not isinstance(module, Module):
+        raise TypeError(f"{value_text(module)} is no module")
+    if memory is not None and type(memory) is not int:
+        raise TypeError(f"memory={value_text(memory)} is no number of bytes; give an int")
     parameters, results = signature(module, of)
-    chosen = tuple(wrt) if wrt is not None else tuple(i for i, t in enumerate(parameters) if t.dtype in FLOATS)
-    wrong = [i for i in (*chosen, *keeping) if not isinstance(i, int) or i < 0]
-    wrong += [i for i in chosen if i not in wrong and i >= len(parameters)]
-    wrong += [i for i in keeping if i not in wrong and i >= len(results)]
-    if wrong:
-        raise FormError(
-            f"{wrong[0]}: @{of} has the parameters 0 to {len(parameters) - 1} and the results 0 to {len(results) - 1}"
-        )
+    floats = [i for i, parameter in enumerate(parameters) if parameter.dtype in FLOATS]
+    chosen = _places("wrt", floats if wrt is None else wrt, len(parameters), f"parameters of @{of}")
+    kept = _places("keeping", keeping, len(results), f"results of @{of}")
     seeds = (len(results) != 1 or bool(results[0].shape)) if seedable is None else seedable
     made = f"{of}_grad" if name is None else name
     if made in module.functions:
@@ -91,12 +93,22 @@ def gradient(
         made,
         of,
         chosen,
-        tuple(keeping),
+        kept,
         seeds,
         parameters + (results if seeds else ()),
-        tuple(parameters[i] for i in chosen) + tuple(results[i] for i in keeping),
+        tuple(parameters[i] for i in chosen) + tuple(results[i] for i in kept),
     )
     complete = with_gradients(module)
     if memory is None:
         return with_gradients(complete.with_functions(declared))
     return in_segments(complete, declared, memory)
+
+
+def _places(what: str, given: Sequence[int], count: int, of: str) -> tuple[int, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{what}={value_text(given)} is no list of integers")
+    found = tuple(given)
+    for place in found:
+        if type(place) is not int or not 0 <= place < count:
+            raise FormError(f"{what} has {value_text(place)}, but the {of} are {listed(map(str, range(count)))}")
+    return found

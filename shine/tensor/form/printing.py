@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shine.lang.names import value_text
 from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.types import TensorType, type_of
@@ -16,6 +17,8 @@ MOST_SHOWN = 64
 
 def text_of(module: Module) -> str:
     """The text of a module."""
+    if not isinstance(module, Module):
+        raise TypeError(f"{value_text(module)} is no module")
     parts = [f"module @{module.name}\n"]
     parts += ["".join(f"label %{name} = {_quoted(label)}\n" for name, label in module.labels.items())]
     return "\n".join(filter(None, [*parts, *map(function_text, module.functions.values())]))

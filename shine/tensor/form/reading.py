@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import FormError
-from shine.lang.names import choices
+from shine.lang.names import check_text, choices
 from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import OPERATIONS, Kind, result_types
 from shine.tensor.form.shapes import Signature
@@ -40,6 +40,7 @@ def module_of(text: str) -> Module:
     >>> print(module_of(text).function("twice").body[0].operation)
     add
     """
+    check_text("text", text)
     return verify(_Reader(text).module())
 
 

@@ -29,14 +29,15 @@ EMITTERS: dict[str, Callable[[TensorCode], Files]] = {
 """Functions that make the files of each kind."""
 
 
-def emitted(code: TensorCode, kinds: Iterable[str]) -> Files:
+def emitted(code: TensorCode, kinds: str | Iterable[str]) -> Files:
     """The files of some kinds, of the kinds that these need, and of the class in C++ if the code has one.
 
     Raises
     ------
     ValueError
-        If there is no such kind, or no class in C++ can have the name.
+        If there is no such kind, none is named, or no class in C++ can have the name.
     CompilationError
         If the target cannot have such a file, or nothing installed can make it.
     """
-    return gathered(code, [*kinds, *(["class"] if code.cpp_class else [])], EMITTERS)
+    files = gathered(code, kinds, EMITTERS)
+    return {**files, **class_files(code)} if code.cpp_class else files

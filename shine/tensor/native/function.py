@@ -13,7 +13,7 @@ from shine.errors import CompilationError, FormError
 from shine.evaluators.workers import processors
 from shine.export.c.names import identifier
 from shine.lang.lazy import cached_property
-from shine.lang.names import listed, shown, value_text
+from shine.lang.names import check_text, listed, shown, value_text
 from shine.llvm.passes import pipeline_level
 from shine.tensor.adjoint.declarations import gradient, with_gradients
 from shine.tensor.form.module import Function, Module
@@ -203,8 +203,6 @@ class TensorFunction:
             name += "_"
         chosen = None if wrt is None else _places(self.parameters, wrt, "wrt")
         kept = _places(self.results, keeping, "keeping")
-        if memory is not None and not isinstance(memory, int):
-            raise TypeError(f"memory is a whole number of bytes, and not {value_text(memory)}")
         module = gradient(self.module, self.function, chosen, keeping=kept, seedable=seedable, name=name, memory=memory)
         described = f"gradient of {self.description}"
         return TensorFunction(
@@ -247,6 +245,7 @@ class TensorFunction:
         CompilationError
             If LLVM has no such target, processor or feature, or it is a GPU and there is a class.
         """
+        check_text("cpp_class", cpp_class)
         chosen = self.name if name is None else name
         if name is None and cpp_class.removeprefix("::").partition("::")[0] == chosen:
             chosen = f"{chosen}_run"

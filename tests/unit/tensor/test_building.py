@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import shine.aot
 import shine.tensor
 from shine.errors import CompilationError
 
@@ -49,6 +50,32 @@ def test_files_are_written_all_or_none(tmp_path: Path) -> None:
 def test_what_cannot_be_made_is_refused(options) -> None:
     with pytest.raises(ValueError, match=r"exe|int|a b|O9"):
         shine.tensor.compile(DOUBLE, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"emit": 3}, ValueError, "cannot emit 3; use some of object"),
+        ({"emit": ["object", None]}, ValueError, "cannot emit None; use some of object"),
+        ({"emit": []}, ValueError, "there is nothing to emit; name some of object"),
+        ({"name": 3}, TypeError, "name=3 is no text; give a str"),
+        ({"target": 3}, TypeError, "target=3 is no text"),
+        ({"cpu": b"native"}, TypeError, "cpu=b'native' is no text"),
+        ({"features": ["+fma"]}, TypeError, "features=.* is no text"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_everywhere(tmp_path, options, error, message):
+    for build, source in ((shine.tensor.build, DOUBLE), (shine.aot.build, "2*x")):
+        with pytest.raises(error, match=message):
+            build(source, tmp_path / "made", **options)
+        with pytest.raises(TypeError, match="folder=3 is no path; give the path of a folder"):
+            build(source, 3)
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_class_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match="cpp_class=3 is no text"):
+        shine.tensor.compile(DOUBLE, cpp_class=3)
 
 
 def test_options_of_reading_are_not_for_what_is_read_already() -> None:

@@ -125,9 +125,10 @@ def test_a_loop_has_no_gradient():
     ("options", "message"),
     [
         ({"of": "g"}, "there is no function @g; there are @foo, @foo_grad"),
-        ({"wrt": [3]}, "3: @foo has the parameters 0 to 2 and the results 0 to 0"),
-        ({"wrt": [-1]}, "-1: @foo has the parameters 0 to 2"),
-        ({"keeping": [1]}, "1: @foo has the parameters"),
+        ({"wrt": [3]}, "wrt has 3, but the parameters of @foo are 0, 1, 2"),
+        ({"wrt": [-1]}, "wrt has -1, but the parameters of @foo"),
+        ({"keeping": [1]}, "keeping has 1, but the results of @foo are 0"),
+        ({"wrt": [True]}, "wrt has True, but"),
         ({"wrt": []}, "wrt names no parameter"),
         ({"seedable": False}, "does not return one scalar, so its gradient must be seedable"),
         ({"name": "foo"}, "there is a function @foo already; choose another name"),
@@ -206,3 +207,19 @@ func @f{depth}: (f64) -> f64 {{
     module = module_of(f"module @m\nfunc @f0: (f64) -> f64 {{\n'entry(%x: f64):\n    return %x: f64\n}}{calls}")
     module = gradient(module, "f4", memory=memory)
     assert interpret(module, "f4_grad", [np.array(2.0)])[0] == 5 * 2.0**4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"wrt": 0}, "wrt=0 is no list of integers"),
+        ({"wrt": "x"}, "wrt='x' is no list of integers"),
+        ({"keeping": 0}, "keeping=0 is no list of integers"),
+        ({"memory": "1k"}, "memory='1k' is no number of bytes; give an int"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        gradient(module_of(CUBE), "cube", **options)
+    with pytest.raises(TypeError, match="3 is no module"):
+        gradient(3, "cube")
