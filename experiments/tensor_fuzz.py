@@ -4,7 +4,8 @@ Random graphs, made and run by TensorFlow, ONNX Runtime or torch in a process of
 has it), are read by Shine and run by the reference interpreter, or by native code (`--compiled`). A result agrees if
 each element differs by at most `BOUNDS` times one plus the largest magnitude of the result: sums are in another order.
 Results of other types, shapes or NaN count as wrong. Printed are the numbers of graphs that agree, differ and are
-refused, the largest difference, and every graph that is not read or differs.
+refused, the largest difference, and every graph that is not read or differs. `--gradients` compares gradients with
+those of torch's autograd, too: ties, where conventions differ, are among what differs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ EXACT = 1e-300
 BOUNDS = {"float32": 2e-6, "float64": 1e-14}
 """Largest difference by element type, relative to one plus the largest magnitude."""
 
+LOOSER = 100
+"""Gradients have more steps than what they are of, and may cancel."""
+
 
 def difference(module: Any, arrays: dict[str, Any], compiled: bool) -> float:
     """The largest difference of a module's results, as a multiple of the bound; inf if a type or shape differs."""
@@ -35,10 +39,26 @@ def difference(module: Any, arrays: dict[str, Any], compiled: bool) -> float:
         [f"{word}/{i if numbered else module.labels[value.name]}" for i, value in enumerate(values)]
         for word, values in (("in", main.parameters), ("out", main.results))
     )
-    values = results(module, [arrays[name] for name in given], compiled)
+    values = results(module, "main", [arrays[name] for name in given], compiled)
+    return largest(values, [arrays[name] for name in wanted])
+
+
+def gradient_difference(module: Any, arrays: dict[str, Any], compiled: bool) -> float:
+    """The largest difference of the gradients by all arguments, as a multiple of a bound `LOOSER` times as large."""
+    from shine.tensor import gradient
+
+    given, seeds, wanted = (
+        [arrays[f"{word}/{i}"] for i in range(sum(name.startswith(f"{word}/") for name in arrays))]
+        for word in ("in", "seed", "grad")
+    )
+    complete = gradient(module, "main", range(len(given)), seedable=True, name="backward")
+    return largest(results(complete, "backward", [*given, *seeds], compiled), wanted) / LOOSER
+
+
+def largest(values: Any, wanted: list[Any]) -> float:
+    """The largest difference of some arrays, as a multiple of the bound; inf if a type or shape differs."""
     worst = 0.0
-    for name, value in zip(wanted, values, strict=True):
-        expected = arrays[name]
+    for value, expected in zip(values, wanted, strict=True):
         if value.shape != expected.shape or value.dtype != expected.dtype:
             return float("inf")
         if value.size:
@@ -49,16 +69,16 @@ def difference(module: Any, arrays: dict[str, Any], compiled: bool) -> float:
     return worst
 
 
-def results(module: Any, arguments: list[Any], compiled: bool) -> Any:
+def results(module: Any, function: str, arguments: list[Any], compiled: bool) -> Any:
     """What the reference interpreter computes, or native code after all passes."""
     if compiled:
         from shine.tensor import load
 
-        found = load(module)(*arguments)
+        found = load(module, function)(*arguments)
         return found if isinstance(found, tuple) else (found,)
     from shine.tensor.form.interpreter import interpret
 
-    return interpret(module, "main", arguments)
+    return interpret(module, function, arguments)
 
 
 def read_graphdef(path: Path, arrays: dict[str, Any]) -> Any:
@@ -97,11 +117,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frontend", choices=FRONTENDS, default="graphdef")
     parser.add_argument("--python", default=sys.executable, help="a Python that has the library")
-    parser.add_argument("--native", action="store_true", help="run compiled code")
     parser.add_argument("--graphs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compiled", action="store_true", help="run native code in place of the interpreter")
+    parser.add_argument("--gradients", action="store_true", help="compare gradients with torch's, too")
     options = parser.parse_args()
+    if options.gradients and options.frontend != "torch":
+        parser.error("--gradients needs --frontend torch")
     script, ending, read = FRONTENDS[options.frontend]
     from shine.errors import GraphImportError
 
@@ -116,7 +138,10 @@ def main() -> None:
             with np.load(path.with_suffix(".npz")) as file:
                 arrays = dict(file)
             try:
-                found = difference(read(path, arrays), arrays, options.compiled)
+                module = read(path, arrays)
+                found = difference(module, arrays, options.compiled)
+                if options.gradients:
+                    found = max(found, gradient_difference(module, arrays, options.compiled))
             except GraphImportError as error:
                 counts["refused"] += 1
                 print(f"graph {place}: {str(error)[:300]}")

@@ -1,7 +1,8 @@
 """Random programs of torch.export with their values: `python experiments/torch_networks.py FOLDER COUNT SEED`.
 
 Needs torch, and nothing of Shine; `tensor_fuzz.py` starts it. A program `I.pt2` has 5 to 25 steps on tensors of static
-shapes, drawn from `STEPS`; `I.npz` has the arguments (`in/NAME`) and the values of all last tensors (`out/NAME`).
+shapes, drawn from `STEPS`; `I.npz` has the arguments (`in/NAME`) and the values of all last tensors (`out/NAME`),
+random derivatives by the results (`seed/NAME`) and what autograd makes of them: those by the arguments (`grad/NAME`).
 Values stay moderate: what could grow goes through `softsign`. Steps that jump (comparisons, places of extrema) read
 inputs only.
 """
@@ -286,6 +287,18 @@ def random_program(rng: Generator, dtype: Any) -> tuple[Any, list[Any], list[Any
     return torch.export.export(network, tuple(given)), given, [d.values[place] for place in last]
 
 
+def gradients(program: Any, given: list[Any], rng: Generator) -> dict[str, Any]:
+    """Random derivatives by the results, and those by the arguments that follow."""
+    given = [x.detach().requires_grad_() for x in given]
+    results = program.module()(*given)
+    seeds = [torch.tensor(rng.uniform(-1, 1, tuple(y.shape)), dtype=y.dtype) for y in results]
+    total = sum(((y * seed).sum() for y, seed in zip(results, seeds, strict=True)), torch.zeros(()))
+    found = torch.autograd.grad(total, given, allow_unused=True) if total.requires_grad else [None] * len(given)
+    grads = [torch.zeros_like(x) if g is None else g for x, g in zip(given, found, strict=True)]
+    named = {f"seed/{i}": seed.numpy() for i, seed in enumerate(seeds)}
+    return named | {f"grad/{i}": g.numpy() for i, g in enumerate(grads)}
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -297,6 +310,7 @@ def main() -> None:
         torch.export.save(program, folder / f"{place}.pt2")
         arrays = {f"in/{i}": value.numpy() for i, value in enumerate(given)}
         arrays |= {f"out/{i}": value.detach().numpy() for i, value in enumerate(results)}
+        arrays |= gradients(program, given, rng)
         np.savez(folder / f"{place}.npz", **arrays)
 
 

@@ -22,10 +22,10 @@ def relu6(x):
 
 def elu(x):
     # As in TensorFlow, although it loses digits near 0.
-    return exp(x) - 1 if x < 0 else x
+    return exp(min(0, x)) - 1 if x < 0 else x
 
 def selu(x):
-    return 1.7580993408473766 * (exp(x) - 1) if x < 0 else 1.0507009873554805 * x
+    return 1.7580993408473766 * (exp(min(0, x)) - 1) if x < 0 else 1.0507009873554805 * x
 
 def leaky_relu(x, alpha):
     return x if x > 0 else x * alpha
@@ -83,20 +83,26 @@ def round_even(x):
     return x * 0 if nearest == 0 else nearest
 
 def atan2(y, x):
-    small = min(abs(x), abs(y))
-    large = max(abs(x), abs(y))
-    ratio = small if large == 0 else 1 if small == large else small / large
+    # By the angle of the point turned to the first quadrant; abs would have no derivative on the axes. Of equal ones,
+    # the second is the result of min and max, and gets the derivative.
+    below = y < 0 or (y == 0 and 1 / y < 0)
+    left = x < 0 or (x == 0 and 1 / x < 0)
+    height = -y if below else y
+    width = -x if left else x
+    small = min(width, height)
+    large = max(height, width)
+    ratio = small if large == 0 else 1 if small == large and large - small != 0 else small / large
     angle = atan(ratio)
-    angle = 1.5707963267948966 - angle if abs(y) > abs(x) else angle
-    angle = 3.141592653589793 - angle if x < 0 or (x == 0 and 1 / x < 0) else angle
-    return -angle if y < 0 or (y == 0 and 1 / y < 0) else angle
+    angle = 1.5707963267948966 - angle if height > width else angle
+    angle = 3.141592653589793 - angle if left else angle
+    return -angle if below else angle
 
 def asinh(x):
     # log(2 |x|) for large x, where the square would overflow, or absorb the 1.
     size = abs(x)
-    squared = size * size
+    squared = min(size, 100000000) * min(size, 100000000)
     near = log1p(size + squared / (1 + sqrt(1 + squared)))
-    far = log(size) + 0.6931471805599453
+    far = log(max(size, 1)) + 0.6931471805599453
     value = far if size > 100000000 else near
     return x if x == 0 else -value if x < 0 else value
 

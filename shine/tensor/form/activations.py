@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from shine.errors import FormError
 from shine.lang.functions import with_definitions
-from shine.lang.library import STANDARD
 from shine.lang.names import choices
 from shine.lang.tree import Primitive
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import write_formula
+from shine.tensor.form.formulas import DIFFERENTIABLE, write_formula
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
 
@@ -21,12 +20,6 @@ def sigmoid(x):
     # The exponential of a number that is not positive cannot overflow.
     small = exp(min(-x, x))
     return (1 if x > 0 else small) / (1 + small)
-
-def log1p(x):
-    # Kahan's correction. Where 1 + x is 1 it would divide by 0, and where it is x itself, infinity by infinity.
-    u = 1 + x
-    gap = u - 1
-    return x if gap == 0 else log(u) if u == x else log(u) * (x / (1 if gap == 0 else gap))
 
 def softplus(x):
     return max(x, 0) + log1p(exp(min(-x, x)))
@@ -135,7 +128,7 @@ def gelu(x):
 """
 
 ACTIVATIONS: dict[str, dict[str, Primitive]] = {
-    dtype: with_definitions(STANDARD, _DEFINITIONS + _ERF[dtype] + _WITH_ERF) for dtype in sorted(FLOATS)
+    dtype: with_definitions(DIFFERENTIABLE, _DEFINITIONS + _ERF[dtype] + _WITH_ERF) for dtype in sorted(FLOATS)
 }
 """The functions that `activation` knows, by element type: these definitions, and all primitives of the language."""
 

@@ -5,11 +5,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from shine.lang.functions import with_definitions
 from shine.lang.interpretation import Interpretation
+from shine.lang.library import STANDARD
 from shine.lang.tree import Primitive, Tree
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE
+
+DIFFERENTIABLE = with_definitions(
+    STANDARD,
+    """
+def log1p(x):
+    # Kahan's correction. Where 1 + x is 1 it would divide by 0, and where it is x itself, infinity by infinity.
+    u = 1 + x
+    gap = u - 1
+    return x if gap == 0 else log(u) if u == x else log(u) * (x / (1 if gap == 0 else gap))
+
+def expm1(x):
+    # By the hyperbolic tangent of half of it, which keeps the digits near 0.
+    half = tanh(0.5 * min(1, x))
+    return exp(x) - 1 if x > 1 else 2 * half / (1 - half)
+""",
+)
+"""The language's functions; of some, whose definitions divide 0 by 0 in branches that are not taken, others are here.
+In formulas these have derivatives of their own, but in a module a formula is differentiated as it is written."""
 
 
 def write_formula(builder: FunctionBuilder, tree: Tree, operands: Sequence[Value]) -> Value:
@@ -57,7 +77,8 @@ class _Writer(Interpretation):
             return self.builder.emit("select", [self._truth(condition), *map(self._number, branches)])[0]
         if name in FROM_THE_LANGUAGE:
             return self.builder.emit(name, [self._number(operand) for operand in operands])[0]
-        definition = self.functions[name].definition
+        function = self.functions[name]
+        definition = (DIFFERENTIABLE[name] if function == STANDARD.get(name) else function).definition
         assert definition is not None, f"{name!r} is neither a basic primitive nor a composite"
         return self.run(definition, [self._number(operand) for operand in operands])
 

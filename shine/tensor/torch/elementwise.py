@@ -211,7 +211,8 @@ def _gelu(call: Call) -> Operand:
 def _elu(call: Call) -> Operand:
     b, x = call.b, call.first
     alpha, scale, inner = (b.like(x, float(call.get(name, 1.0))) for name in ("alpha", "scale", "input_scale"))
-    below = b.mul(alpha, Operand(activation(call.builder, "expm1", b.mul(x, inner).value)))
+    # Where x is above 0, the exponential might overflow, and make its derivative NaN.
+    below = b.mul(alpha, Operand(activation(call.builder, "expm1", b.mul(b.min(b.like(x, 0), x), inner).value)))
     found: Operand = b.mul(scale, b.select(b.gt(x, b.like(x, 0)), x, below))
     return found
 
@@ -254,7 +255,9 @@ def _is_inf(call: Call) -> Operand:
 
 
 def _relu(call: Call) -> Operand:
-    found: Operand = call.b.max(call.b.like(call.first, 0), call.first)
+    """NaN stays NaN, and the derivative at 0 is 0."""
+    zero = call.b.like(call.first, 0)
+    found: Operand = call.b.select(call.b.le(call.first, zero), zero, call.first)
     return found
 
 
@@ -277,12 +280,13 @@ ELEMENTWISE: dict[str, Rule] = {
         for name, own in {
             "sigmoid": "sigmoid", "reciprocal": "inv", "rsqrt": "rsqrt", "erf": "erf", "log1p": "log1p",
             "expm1": "expm1", "log2": "log2", "log10": "log10", "silu": "silu", "mish": "mish",
-            "hardswish": "hard_swish", "log_sigmoid": "log_sigmoid", "selu": "selu", "relu6": "relu6",
+            "hardswish": "hard_swish", "selu": "selu", "relu6": "relu6",
             "square": "square",
         }.items()
     },
     **{name: _composite(name) for name in ("asinh", "acosh", "atanh", "atan2")},
     "hypot": _hypot,
+    "log_sigmoid_forward": lambda call: [Operand(activation(call.builder, "log_sigmoid", call.first.value))],
     "exp2": lambda call: call.b.pow(call.b.constant(2, call.dtype), call.b.cast_to(call.first, call.dtype)),
     "hardsigmoid": lambda call: Operand(activation(call.builder, "hard_sigmoid", call.first.value, 1 / 6, 0.5)),
     "add": _binary("add"),
@@ -305,6 +309,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "relu": _relu,
     "gelu": _gelu,
     "elu": _elu,
+    "celu": _activation("celu", alpha=1.0),
     "leaky_relu": _activation("leaky_relu", negative_slope=0.01),
     "softplus": _softplus,
     "prelu": _prelu,

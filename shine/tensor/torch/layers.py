@@ -176,9 +176,15 @@ def _vector_norm(call: Call) -> Operand:
     else:
         powers = x if order == 1 else b.pow(x, b.like(x, order))
     found: Operand = b.reduce_sum(powers, axes=axes, keep=keep)
-    if order == 2:
-        found = b.sqrt(found)
-    return found if order in (0, 1, 2) else b.pow(found, b.like(found, 1 / order))
+    if order in (0, 1):
+        return found
+    # The derivative of a root at 0 is infinite; the norm's is 0.
+    zero = b.like(found, 0)
+    is_zero = b.eq(found, zero)
+    inside = b.select(is_zero, b.like(found, 1), found)
+    root = b.sqrt(inside) if order == 2 else b.pow(inside, b.like(found, 1 / order))
+    result: Operand = b.select(is_zero, b.pow(zero, b.like(found, 1 / order)), root)
+    return result
 
 
 def _sorted(call: Call) -> list[Operand]:

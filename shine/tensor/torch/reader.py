@@ -31,6 +31,9 @@ RULES = {**ELEMENTWISE, **MOVEMENT, **INDEXING, **RESIZING, **LAYERS}
 _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
 """Operations that only check what is known here."""
 
+_WHOLE = ("softplus", "mish", "log_sigmoid_forward", "celu", "selu")
+"""Functions that overflow in a branch that is not taken when torch decomposes them: the derivative would be NaN."""
+
 DTYPES = {str(dtype) for dtype in NAMES}
 
 
@@ -62,7 +65,7 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
         with warnings.catch_warnings():
             # Torch warns of its own code.
             warnings.simplefilter("ignore")
-            core = program.run_decompositions()
+            core = program.run_decompositions(_decompositions())
     except Exception as error:
         # Whatever torch raises for programs that it cannot decompose.
         raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
@@ -70,6 +73,16 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
         return _Reader(core).module(fetches)
     except FormError as error:
         raise GraphImportError(str(error)) from None
+
+
+def _decompositions() -> Any:
+    """Torch's own, but for the functions that stay whole."""
+    import torch
+
+    found = torch.export.default_decompositions()
+    for name in _WHOLE:
+        found.pop(getattr(torch.ops.aten, name).default, None)
+    return found
 
 
 class _Reader:
