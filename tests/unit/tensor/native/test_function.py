@@ -89,7 +89,7 @@ def test_gradients_have_gradients():
 def test_what_has_no_gradient_is_refused(layer):
     with pytest.raises(FormError, match="there is no 'z'; there are input:0, w, b"):
         layer.gradient("z")
-    with pytest.raises(FormError, match="has the parameters 0 to 2"):
+    with pytest.raises(FormError, match="wrt has 7, but the parameters of @foo are 0, 1, 2"):
         layer.gradient(7)
     for options in ({"wrt": 1.5}, {"wrt": [1.5]}, {"keeping": 1.5}, {"memory": "8"}):
         with pytest.raises(TypeError, match=next(iter(options))):
