@@ -161,10 +161,16 @@ def _inverse_hyperbolic(name: str) -> Rule:
 
 
 def _identity(node: Node) -> Sequence[Operand]:
-    if node.outputs > 1:
-        # The mask of dropout in inference: all true.
-        return [node.input(0), node.b.constant(np.ones(node.input(0).shape, bool))]
     return [node.input(0)]
+
+
+def _dropout(node: Node) -> Sequence[Operand]:
+    """In inference, everything is kept, and the mask is true."""
+    ratio, training = node.optional(1), node.optional(2)
+    keeps_all = ratio is not None and ratio.known is not None and not ratio.known.any()
+    if training is not None and not keeps_all and (training.known is None or training.known.any()):
+        raise GraphImportError("it is in training mode; export the model for inference")
+    return [node.input(0), node.b.constant(np.ones(node.input(0).shape, bool))][: max(node.outputs, 1)]
 
 
 def _quotient(node: Node) -> Operand:
@@ -224,5 +230,5 @@ ELEMENTWISE: dict[str, Rule] = {
     "Cast": _cast,
     "CastLike": _cast_like,
     "Identity": _identity,
-    "Dropout": _identity,
+    "Dropout": _dropout,
 }  # fmt: skip

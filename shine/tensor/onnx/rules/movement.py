@@ -302,7 +302,11 @@ def _space_to_depth(node: Node) -> Operand:
     if size < 1 or h % size or w % size:
         raise GraphImportError(f"its image of {h} x {w} is not a multiple of blocksize {size}")
     parts = b.reshape(x, shape=(n, c, h // size, size, w // size, size))
-    moved = b.transpose(parts, permutation=(0, 3, 5, 1, 2, 4))
+    orders = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
+    mode = node.get("mode", "DCR")
+    if mode not in orders:
+        raise GraphImportError(f"its mode is {mode!r}; allowed are DCR and CRD")
+    moved = b.transpose(parts, permutation=orders[mode])
     found: Operand = b.reshape(moved, shape=(n, c * size**2, h // size, w // size))
     return found
 

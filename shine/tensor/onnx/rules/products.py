@@ -86,15 +86,16 @@ def _conv_transpose(node: Node) -> Operand:
     strides, dilation = list_of(node, "strides", space, 1), list_of(node, "dilations", space, 1)
     extra = list_of(node, "output_padding", space, 0)
     reach = [(wide - 1) * by for wide, by in zip(kernel.shape[2:], dilation, strict=True)]
-    low, high = _cut_away(node, x.shape[2:], reach, strides, extra)
+    low, high, short = _cut_away(node, x.shape[2:], reach, strides, extra)
+    extra = tuple(more + missing for more, missing in zip(extra, short, strict=True))
     options = Convolution(strides, low, high, dilation, node.get("group", 1))
     return _with_bias(node, transposed_convolution(node.b, x, kernel, options, extra))
 
 
 def _cut_away(
     node: Node, sizes: Sequence[int], reach: Sequence[int], strides: Sequence[int], extra: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What padding takes away from each end of the full result."""
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """What padding takes away from each end of the full result, and what the result lacks at the upper end."""
     space = len(sizes)
     full = [(n - 1) * s + far + 1 + more for n, s, far, more in zip(sizes, strides, reach, extra, strict=True)]
     auto = node.get("auto_pad", "NOTSET")
@@ -104,10 +105,11 @@ def _cut_away(
         wanted = [n * s for n, s in zip(sizes, strides, strict=True)]
     else:
         pads = (0,) * (2 * space) if auto == "VALID" else list_of(node, "pads", 2 * space, 0)
-        return pads[:space], pads[space:]
+        return pads[:space], pads[space:], (0,) * space
     totals = [max(have - want, 0) for have, want in zip(full, wanted, strict=True)]
     less, more = tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
-    return (less, more) if auto == "SAME_UPPER" else (more, less)
+    short = tuple(max(want - have, 0) for have, want in zip(full, wanted, strict=True))
+    return (less, more, short) if auto == "SAME_UPPER" else (more, less, short)
 
 
 PRODUCTS: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
