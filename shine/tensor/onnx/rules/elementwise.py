@@ -94,12 +94,10 @@ def _cast_like(node: Node) -> Operand:
 def _mod(node: Node) -> Operand:
     """With the divisor's sign, or with the dividend's as in C."""
     b, (x, y) = node.b, (node.input(0), node.input(1))
-    found: Operand = b.mod(x, y)
     if not node.get("fmod", 0):
+        found: Operand = b.mod(x, y)
         return found
-    wrong = b.and_(b.ne(found, b.like(x, 0)), b.ne(b.lt(found, b.like(x, 0)), b.lt(x, b.like(x, 0))))
-    moved: Operand = b.select(wrong, b.sub(found, y), found)
-    return moved
+    return b.apply("truncate_mod" if x.value.type.dtype in FLOATS else "integer_truncate_mod", [x, y], (), x.dtype)
 
 
 def _pow(node: Node) -> Operand:
@@ -142,22 +140,9 @@ def _language(name: str) -> Rule:
     return lambda node: Operand(activation(node.builder, name, node.value(0)))
 
 
-def _inverse_hyperbolic(name: str) -> Rule:
-    def rule(node: Node) -> Operand:
-        b, x = node.b, node.input(0)
-        one, square = b.like(x, 1), b.mul(x, x)
-        if name == "asinh":
-            # Of the absolute value, because it cancels for negative numbers.
-            size = b.abs(x)
-            found = b.mul(b.sign(x), b.log(b.add(size, b.sqrt(b.add(square, one)))))
-        elif name == "acosh":
-            found = b.log(b.add(x, b.sqrt(b.sub(square, one))))
-        else:
-            found = b.mul(b.like(x, 0.5), b.log(b.div(b.add(one, x), b.sub(one, x))))
-        result: Operand = found
-        return result
-
-    return rule
+def _composite(name: str) -> Rule:
+    """A function that graphs of all frontends have."""
+    return lambda node: node.b.apply(name, node.values, node.input(0).shape, node.input(0).dtype)
 
 
 def _identity(node: Node) -> Sequence[Operand]:
@@ -199,7 +184,7 @@ ELEMENTWISE: dict[str, Rule] = {
         }.items()
     },
     **{operator: _language(name) for operator, name in {"Sigmoid": "sigmoid", "Reciprocal": "inv"}.items()},
-    **{name.capitalize(): _inverse_hyperbolic(name) for name in ("asinh", "acosh", "atanh")},
+    **{name.capitalize(): _composite(name) for name in ("asinh", "acosh", "atanh")},
     "Div": _quotient,
     "Pow": _pow,
     "Mod": _mod,

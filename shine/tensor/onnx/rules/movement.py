@@ -212,12 +212,16 @@ def _pad(node: Node) -> Operand:
         low[checked_axis(axis, x.rank)], high[checked_axis(axis, x.rank)] = pads[place], pads[place + len(axes)]
     if mode != "constant":
         return _padded_by_itself(node, x, mode, low, high)
-    for axis in range(x.rank):
-        if low[axis] < 0 or high[axis] < 0:
-            x = _cut(node, x, axis, slice(max(-low[axis], 0), x.shape[axis] - max(-high[axis], 0), 1))
+    for axis, size in enumerate(x.shape):
+        if size + low[axis] + high[axis] < 0:
+            raise GraphImportError(f"its pads cut off more than the {size} elements of axis {axis}")
+        start, stop = max(-low[axis], 0), size - max(-high[axis], 0)
+        x = _cut(node, x, axis, slice(min(start, size), max(stop, 0), 1)) if start or stop < size else x
+        # Where more is cut off than there is, the rest is taken from the padding of the other end.
+        low[axis], high[axis] = max(low[axis], 0) + min(stop, 0), max(high[axis], 0) - max(start - size, 0)
     filling = node.optional(2) or node.b.like(x, node.get("value", 0.0))
     filling = node.b.reshape(filling, shape=()) if filling.rank else filling
-    found: Operand = node.b.pad(x, filling, low=tuple(max(n, 0) for n in low), high=tuple(max(n, 0) for n in high))
+    found: Operand = node.b.pad(x, filling, low=tuple(low), high=tuple(high))
     return found
 
 

@@ -32,7 +32,11 @@ def _reduction(operation: str, before: str = "", after: str = "") -> Rule:
         if before:
             x = b.mul(x, x) if before == "square" else b.emit(before, [x])[0]
         found: Operand = b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
-        return b.emit(after, [found])[0] if after else found
+        if not after:
+            return found
+        # Of integers as well: the root or logarithm is cut off.
+        exact = found if found.value.type.dtype in FLOATS else b.cast_to(found, "float64")
+        return b.cast_to(b.emit(after, [exact])[0], found.dtype)
 
     return rule
 
@@ -41,12 +45,26 @@ def _extremum(operation: str) -> Rule:
     def rule(node: Node) -> Operand:
         x = node.input(0)
         if x.value.type.dtype == "bool":
-            whole = node.b.cast_to(x, "uint8")
-            found = node.b.emit(operation, [whole], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
-            return node.b.cast_to(found, "bool")
-        return node.b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
+            return node.b.cast_to(reduced(node, node.b.cast_to(x, "uint8")), "bool")
+        return reduced(node, x)
+
+    def reduced(node: Node, x: Operand) -> Operand:
+        b, axes, keep = node.b, _axes(node), bool(node.get("keepdims", 1))
+        if all(x.shape[axis] for axis in axes):
+            return b.emit(operation, [x], axes=axes, keep=keep)[0]
+        # Of nothing: what no element is beyond.
+        low, high = _limits(x.dtype)
+        found: Operand = b.add(b.reduce_sum(x, axes=axes, keep=keep), b.like(x, low if "max" in operation else high))
+        return found
 
     return rule
+
+
+def _limits(dtype: str) -> tuple[float, float]:
+    """The smallest and the largest number of an element type."""
+    if np.dtype(dtype).kind == "f":
+        return -math.inf, math.inf
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _mean(node: Node) -> Operand:
@@ -57,8 +75,9 @@ def _mean(node: Node) -> Operand:
 
 
 def _log_sum_exp(node: Node) -> Operand:
-    keep = bool(node.get("keepdims", 1))
-    return Operand(compositions.logsumexp(node.builder, _floats(node), _axes(node), keep))
+    b, x, keep = node.b, node.input(0), bool(node.get("keepdims", 1))
+    exact = x if x.value.type.dtype in FLOATS else b.cast_to(x, "float64")
+    return b.cast_to(Operand(compositions.logsumexp(node.builder, exact.value, _axes(node), keep)), x.dtype)
 
 
 def _floats(node: Node) -> Value:

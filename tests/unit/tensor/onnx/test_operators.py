@@ -56,6 +56,22 @@ CASES: dict[str, Case] = {
     "Where": ([TRUTH, X, drawn(4)], {}),
     "Pow": ([POSITIVE, drawn(4)], {}),
     "Pow of integers": ([WHOLE, np.float32(2)], {}),
+    **{
+        f"{name} near and far": ([np.array([-1e30, -200, -1e-3, -0.0, 1e-20, 0.5, 1, 2, 1e30], "f4")], {})
+        for name in ("Asinh", "Acosh", "Atanh")
+    },
+    **{
+        f"{name} of integers": ([np.array([[5, 7, 2], [3, 1, 1]], "i4")], {})
+        for name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+    },
+    **{
+        f"{name} of nothing": ([np.zeros((2, 0), "f4")], {})
+        for name in ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd")
+    },
+    "Pad, more cut off than is there": ([np.arange(6, dtype="f4").reshape(2, 3), ints(0, -4, 0, 3)], {}),
+    "Mod of what is infinite": (
+        [np.array([5, -5, np.inf, 3, np.nan, -0.0], "f4"), np.array([3, -3, 3, np.inf, 2, 2], "f4")], {"fmod": 1},
+    ),
     "Mod": ([WHOLE, ints(3, -2, 4)], {}),
     "Mod as in C": ([X, drawn(4) + 2], {"fmod": 1}),
     "Div of integers": ([WHOLE, ints(3, -2, 4)], {}),
