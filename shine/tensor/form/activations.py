@@ -70,10 +70,10 @@ def clip(x, low, high):
     return min(high, max(low, x))
 
 def hard_shrink(x, size):
-    return x if abs(x) > size else 0
+    return 0 if abs(x) <= size else x
 
 def soft_shrink(x, size):
-    return x - size if x > size else x + size if x < -size else 0
+    return x - size if x > size else x + size if x < -size else 0 if x == x else x
 
 def gelu_tanh(x):
     # Hendrycks, Gimpel 2016; sqrt(2 / pi) is 0.797...
@@ -95,7 +95,7 @@ def erf(x):
     p = 1.000742313889754 + b * (0.7488348905823819 + b * 0.2371991074243967)
     q = 1 + b * (1.8822425109431045 + b * (1.3452988928066902 + b * 0.4189801684674604))
     far = 1 - exp(-(b * b)) * (p / q)
-    return near if abs(x) < 1 else far if x > 0 else -far
+    return near if abs(x) < 1 else far if x > 0 else -far if x < 0 else x
 """,
     "f64": """
 def erf(x):
@@ -112,7 +112,7 @@ def erf(x):
     u = 1 + b * (2.505314686794816 + b * (2.7595792430982782 + b * (1.7243246849499282
         + b * (0.6519307496472749 + b * (0.1438460249329785 + b * 0.014984566817280378)))))
     far = 1 - exp(-(b * b)) * (t / u)
-    return near if abs(x) < 1 else far if x > 0 else -far
+    return near if abs(x) < 1 else far if x > 0 else -far if x < 0 else x
 """,
 }
 """The error function, by element type: at most 2 units in the last place off.
