@@ -109,7 +109,8 @@ def strided_slice(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequenc
 
     index: list[slice | int | None] = []
     ellipses = [place for place in range(len(begin)) if is_set("ellipsis", place)]
-    taken = sum(not is_set("new_axis", place) for place in range(len(begin))) - len(ellipses)
+    # The bit of an ellipsis counts before that of a new axis.
+    taken = sum(not is_set("ellipsis", place) and not is_set("new_axis", place) for place in range(len(begin)))
     if len(ellipses) > 1 or taken > operand.rank:
         raise GraphImportError(f"{len(begin)} indices do not fit the shape {list(operand.shape)}")
     for place, (first, last, by) in enumerate(zip(begin, end, strides, strict=True)):

@@ -187,6 +187,19 @@ def test_a_variable_that_is_missing_names_its_node():
         load(node("v", "VariableV2", dtype="float32"), checkpoint=FOLDER / "network.ckpt")
 
 
+def test_an_index_that_is_an_ellipsis_and_a_new_axis_is_an_ellipsis():
+    # TensorFlow says so; the index before it takes the first axis.
+    text = (
+        placeholder("x", 2, 3)
+        + integers("begin", 0, 0)
+        + integers("end", 1, 0)
+        + integers("step", 1, 1)
+        + node("s", "StridedSlice", "x", "begin", "end", "step", ellipsis_mask="i: 2", new_axis_mask="i: 2")
+    )
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    assert values(load(text, "s"), x) == [x[0:1, ...].tolist()]
+
+
 def test_channels_may_come_first():
     rng = np.random.default_rng(0)
     image, kernel = rng.normal(size=(2, 5, 6, 3)).astype("f4"), rng.normal(size=(3, 2, 3, 4)).astype("f4")
