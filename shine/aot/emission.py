@@ -52,16 +52,21 @@ T = TypeVar("T")
 
 def emitted(job: Job, kinds: str | Iterable[str]) -> Files:
     """The files of some kinds, and of the kinds that these need; the errors are those of `gathered`."""
-    return gathered(job, kinds, EMITTERS)
+    return gathered(job, kinds_of(kinds), EMITTERS)
 
 
-def gathered(job: T, kinds: str | Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
+def kinds_of(emit: str | Iterable[str]) -> list[str]:
+    """The kinds of files that an argument names; `gathered` refuses what is no kind."""
+    return list(emit) if isinstance(emit, Iterable) and not isinstance(emit, str) else [emit]
+
+
+def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
     """The files of some kinds, and of the kinds that these need.
 
     Parameters
     ----------
     job : Job or other code
-    kinds : str or iterable of str
+    kinds : iterable of str
     emitters : mapping
         Functions that make the files of each kind.
 
@@ -72,9 +77,8 @@ def gathered(job: T, kinds: str | Iterable[str], emitters: Mapping[str, Callable
     CompilationError
         If the target cannot have such a file, or nothing installed can make it.
     """
-    named = [kinds] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
     chosen: list[str] = []
-    for kind in named:
+    for kind in kinds:
         if not isinstance(kind, str) or kind not in emitters:
             raise ValueError(f"cannot emit {value_text(kind)}; use some of {', '.join(emitters)}")
         chosen += [kind, *NEEDS.get(kind, ())]

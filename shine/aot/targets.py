@@ -151,9 +151,8 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     >>> target_of("riscv64-linux-gnu").abi
     'lp64d'
     """
-    for what, given in (("target", triple), ("cpu", cpu), ("features", features)):
-        if given is not None:
-            check_text(what, given)
+    for what, given in (("target", triple or ""), ("cpu", cpu or ""), ("features", features)):
+        check_text(what, given)
     check_triple(triple)
     full = normalized(triple or host_triple())
     baseline = next((row for row in _BASELINES if re.match(row.triple, full)), _Baseline(""))

@@ -164,10 +164,10 @@ class KeyTable:
             return self.values[places]
         if not len(self):
             return np.full((*places.shape, *self.values.shape[1:]), default)
-        kept = absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1))
+        replaced = absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1))
         try:
             # A position of -1 is the last value, which is replaced.
-            return np.where(kept, default, self.values[places])
+            return np.where(replaced, default, self.values[places])
         except TypeError:
             raise TypeError(f"default={value_text(default)} does not go with values of {self.values.dtype}") from None
 

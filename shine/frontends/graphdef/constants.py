@@ -18,7 +18,7 @@ from shine.typing import AnyArray
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
 """Shine's storage types by TensorFlow's numbers."""
 
-HALVES: dict[int, str] = {14: "bfloat16", 19: "float16"}
+HALF_TYPES: dict[int, str] = {14: "bfloat16", 19: "float16"}
 """Types of 16 bits that are read as float32, by TensorFlow's numbers."""
 
 MAX_FILLED = 1 << 22
@@ -41,18 +41,18 @@ _OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
 
 def _field(message: Any, dtype: str) -> str:
     """Where the numbers of a TensorProto stand that becomes an array of a type."""
-    return "half_val" if message.dtype in HALVES else _FIELDS[dtype]
+    return "half_val" if message.dtype in HALF_TYPES else _FIELDS[dtype]
 
 
 def stored(number: int, dtype: str) -> np.dtype[Any]:
     """The type of the bytes of elements that are read as `dtype`, by TensorFlow's number of theirs."""
-    return np.dtype("uint16" if number in HALVES else "uint8" if dtype == "bool" else dtype)
+    return np.dtype("uint16" if number in HALF_TYPES else "uint8" if dtype == "bool" else dtype)
 
 
 def from_stored(values: AnyArray, number: int, dtype: str) -> AnyArray:
     """Elements of the type `stored(number, dtype)`, in any byte order, as those of `dtype`."""
-    if number in HALVES:
-        return widened(values.astype(np.uint16, copy=False), HALVES[number])
+    if number in HALF_TYPES:
+        return widened(values.astype(np.uint16, copy=False), HALF_TYPES[number])
     return values != 0 if dtype == "bool" else values.astype(dtype, copy=False)
 
 

@@ -8,13 +8,14 @@ from shine.lang.tree import Primitive
 
 _DEFINITIONS = """
 def sigmoid(x):
-    # The exponential of the standard sigmoid overflows where the result is subnormal.
-    small = exp(-abs(x))
+    # The exponential of the standard sigmoid overflows where the result is subnormal. At 0, the second operand of min
+    # is the result and gets the derivative.
+    small = exp(min(x, -x))
     return 1 / (1 + small) if x >= 0 else small / (1 + small)
 
 def softplus(x, threshold):
     # Beyond the threshold TensorFlow drops the terms below its rounding.
-    power = exp(x)
+    power = exp(min(-threshold, x))
     return x if x > -threshold else power if x < threshold else log1p(power)
 
 def relu6(x):

@@ -13,7 +13,7 @@ from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE
 
-DIFFERENTIABLE = with_definitions(
+DIFFERENTIABLE: Mapping[str, Primitive] = with_definitions(
     STANDARD,
     """
 def log1p(x):
@@ -30,6 +30,13 @@ def expm1(x):
 )
 """The language's functions; of some, whose definitions divide 0 by 0 in branches that are not taken, others are here.
 In formulas these have derivatives of their own, but in a module a formula is differentiated as it is written."""
+
+
+def definition_of(function: Primitive) -> Tree:
+    """The definition of a composite that modules have: that of `DIFFERENTIABLE` for a function of the language."""
+    definition = (DIFFERENTIABLE[function.name] if STANDARD.get(function.name) == function else function).definition
+    assert definition is not None, f"{function.name!r} is neither a basic primitive nor a composite"
+    return definition
 
 
 def write_formula(builder: FunctionBuilder, tree: Tree, operands: Sequence[Value]) -> Value:
@@ -77,10 +84,7 @@ class _Writer(Interpretation):
             return self.builder.emit("select", [self._truth(condition), *map(self._number, branches)])[0]
         if name in FROM_THE_LANGUAGE:
             return self.builder.emit(name, [self._number(operand) for operand in operands])[0]
-        function = self.functions[name]
-        definition = (DIFFERENTIABLE[name] if function == STANDARD.get(name) else function).definition
-        assert definition is not None, f"{name!r} is neither a basic primitive nor a composite"
-        return self.run(definition, [self._number(operand) for operand in operands])
+        return self.run(definition_of(self.functions[name]), [self._number(operand) for operand in operands])
 
     def _logic(self, name: str, left: Value, right: Value) -> Value:
         """`and` and `or` of truth; of numbers, they give one of them."""

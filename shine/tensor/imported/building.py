@@ -13,7 +13,7 @@ from shine.errors import GraphImportError
 from shine.frontends.graphdef.constants import Tensor
 from shine.frontends.graphdef.definitions import FUNCTIONS
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import write_formula
+from shine.tensor.form.formulas import definition_of, write_formula
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
@@ -184,8 +184,7 @@ class Building:
         if name in OPERATIONS and (name in FROM_THE_LANGUAGE or name in _SAME.values()):
             result = self.emit(name, operands)[0]
         else:
-            definition = FUNCTIONS[function].definition
-            assert definition is not None, f"{function!r} is neither a primitive nor a composite"
+            definition = definition_of(FUNCTIONS[function])
             result = Operand(write_formula(self.builder, definition, [operand.value for operand in operands]))
         return result if result.dtype == dtype else self.cast_to(result, dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shine.aot.code import Files
-from shine.aot.emission import OF_CODE, gathered
+from shine.aot.emission import OF_CODE, gathered, kinds_of
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.cpp_class import class_files
 from shine.tensor.native.headers import header_files
@@ -39,5 +39,4 @@ def emitted(code: TensorCode, kinds: str | Iterable[str]) -> Files:
     CompilationError
         If the target cannot have such a file, or nothing installed can make it.
     """
-    files = gathered(code, kinds, EMITTERS)
-    return {**files, **class_files(code)} if code.cpp_class else files
+    return gathered(code, [*kinds_of(kinds), *(["class"] if code.cpp_class else [])], EMITTERS)

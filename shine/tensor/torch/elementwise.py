@@ -90,13 +90,9 @@ def _trunc(call: Call) -> Operand:
 
 def _fmod(call: Call) -> Operand:
     """The remainder with the sign of the dividend."""
-    b = call.b
     x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
-    found = b.mod(x, y)
-    zero = b.like(found, 0)
-    wrong = b.and_(b.ne(found, zero), b.ne(b.lt(found, zero), b.lt(x, zero)))
-    result: Operand = b.select(wrong, b.sub(found, y), found)
-    return result
+    name = "truncate_mod" if x.value.type.dtype in FLOATS else "integer_truncate_mod"
+    return call.b.apply(name, [x, y], call.shape, call.dtype)
 
 
 def _pow(call: Call) -> Operand:
@@ -211,8 +207,7 @@ def _gelu(call: Call) -> Operand:
 def _elu(call: Call) -> Operand:
     b, x = call.b, call.first
     alpha, scale, inner = (b.like(x, float(call.get(name, 1.0))) for name in ("alpha", "scale", "input_scale"))
-    # Where x is above 0, the exponential might overflow, and make its derivative NaN.
-    below = b.mul(alpha, Operand(activation(call.builder, "expm1", b.mul(b.min(b.like(x, 0), x), inner).value)))
+    below = Operand(activation(call.builder, "elu", b.mul(x, inner).value, alpha.value))
     found: Operand = b.mul(scale, b.select(b.gt(x, b.like(x, 0)), x, below))
     return found
 

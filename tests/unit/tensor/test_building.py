@@ -61,6 +61,7 @@ def test_what_cannot_be_made_is_refused(options) -> None:
         ({"name": 3}, TypeError, "name=3 is no text; give a str"),
         ({"target": 3}, TypeError, "target=3 is no text"),
         ({"cpu": b"native"}, TypeError, "cpu=b'native' is no text"),
+        ({"features": None}, TypeError, "features=None is no text"),
         ({"features": ["+fma"]}, TypeError, "features=.* is no text"),
     ],
 )

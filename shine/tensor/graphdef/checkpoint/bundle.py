@@ -38,8 +38,8 @@ _STRING = 7
 _ORDERS: dict[int, Literal["<", ">"]] = {0: "<", 1: ">"}
 """Byte order, by its number in the header."""
 
-
 _Extents = tuple[tuple[int, int], ...]
+"""First index and length of a slice along each axis; -1 for a whole axis."""
 
 
 class Checkpoint:
@@ -88,10 +88,10 @@ class Checkpoint:
         key = name.encode()
         if key not in self._entries:
             key = self._by_variable.get(name, key)
-        whole, _, number = name.rpartition("/part_")
-        if key not in self._entries and whole.encode() in self._entries and number.isdecimal():
-            return self._part(whole, int(number))
         if key not in self._entries:
+            whole, separator, number = name.rpartition("/part_")
+            if separator and whole.encode() in self._entries:
+                return self._part(whole, number)
             listed = ", ".join(shown(each) for each in self.names()[:20] if each != _OBJECTS)
             raise GraphImportError(f"checkpoint {self.prefix} has no tensor {shown(name)}; it has {listed}")
         try:
@@ -133,14 +133,14 @@ class Checkpoint:
         values = np.frombuffer(self._bytes(entry), kind.newbyteorder(self._order)).reshape(shape)
         return from_stored(values, entry.dtype, dtype)
 
-    def _part(self, whole: str, number: int) -> AnyArray:
+    def _part(self, whole: str, number: str) -> AnyArray:
         """A slice of a tensor that was saved in parts, counted along the axis that was cut."""
         try:
             slices = _message("BundleEntryProto", self._entries[whole.encode()]).slices
             parts = sorted(_extents(part) for part in slices)
-            if number >= len(parts):
-                raise GraphImportError(f"it has {len(parts)} parts, and number {number} is needed")
-            return self._slice(whole, parts[number])
+            if number not in map(str, range(len(parts))):
+                raise GraphImportError(f"it has {len(parts)} parts, and number {shown(number)} is needed")
+            return self._slice(whole, parts[int(number)])
         except GraphImportError as error:
             raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(whole)}: {error}") from None
 
@@ -160,10 +160,8 @@ class Checkpoint:
             extents = _extents(part)
             values = self._slice(name, extents)
             region = tuple(slice(start, None if n < 0 else start + n) for start, n in extents)
-            if len(extents) != len(shape) or (result[region].dtype, result[region].shape) != (
-                values.dtype,
-                values.shape,
-            ):
+            fits = len(extents) == len(shape) and result[region].shape == values.shape
+            if not fits or result.dtype != values.dtype:
                 raise GraphImportError(f"its part {list(extents)} does not fit it")
             result[region] = values
             filled += values.size
@@ -212,7 +210,6 @@ class Checkpoint:
 
 
 def _extents(part: Any) -> _Extents:
-    """First index and length of a slice along each axis; -1 for a whole axis."""
     return tuple((axis.start, axis.length or -1) for axis in part.extent)
 
 

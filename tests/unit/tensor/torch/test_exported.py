@@ -99,6 +99,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: (torch.div(x, y, rounding_mode="floor"), torch.div(x, y, rounding_mode="trunc")),
         (WHOLE, torch.tensor([2, -2, 3])),
     ),
+    "remainders": (
+        lambda x, n: (torch.fmod(x, 1), torch.fmod(n, 2), torch.fmod(n, -2)),
+        (torch.tensor([-1e-8, 1e-8, -0.3, 5.5, INF, torch.nan]), WHOLE),
+    ),
     "mixed elements": (lambda x, n: x[..., :3] + n[0] * 2 - 1.5, (X, WHOLE)),
     "numbers": (lambda x: (2 - x) / 3 + 1 / x**2 + 2**x, (X.abs() + 0.5,)),
     "powers": (lambda x, y: x**y, (X.abs() + 0.5, Y)),

@@ -91,8 +91,10 @@ def test_parts_are_variables_of_their_own():
     checkpoint = Checkpoint(FOLDER / "parts.ckpt")
     found = [checkpoint.tensor(f"rows/part_{i}") for i in range(3)]
     assert (np.concatenate(found) == checkpoint.tensor("rows")).all() and len(found[0]) == 4
-    with pytest.raises(GraphImportError, match="'rows': it has 3 parts, and number 3 is needed"):
+    with pytest.raises(GraphImportError, match="'rows': it has 3 parts, and number '3' is needed"):
         checkpoint.tensor("rows/part_3")
+    with pytest.raises(GraphImportError, match=r"'rows': it has 3 parts, and number '9+.* is needed"):
+        checkpoint.tensor("rows/part_" + "9" * 5000)
     with pytest.raises(GraphImportError, match="has no tensor 'columns/part_0'"):
         checkpoint.tensor("columns/part_0")
 
