@@ -54,7 +54,10 @@ def symbol(name: str) -> str:
 def identifier(text: str) -> str:
     """The nearest valid name for any text, such as a column's heading."""
     text = normalized(text.strip())[:MOST_CHARACTERS]
-    cleaned = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in text).lstrip("_")
+    parts = "".join(letter if f"_{letter}".isidentifier() else " " for letter in text).split()
+    if len(parts) > 1:
+        parts = [part.strip("_") for part in parts if part.strip("_")]
+    cleaned = "_".join(parts).lstrip("_")
     if not cleaned.isidentifier():
         cleaned = f"x_{cleaned}" if cleaned else "x"
     cleaned = cleaned[:MOST_CHARACTERS]
@@ -89,8 +92,9 @@ class Numbering:
 def distinct_names(headings: Sequence[object], taken: Container[str] = ()) -> tuple[str, ...]:
     """A distinct name for each heading.
 
-    A heading that is a valid name stays as it is, in Unicode's normal form. Characters that an identifier cannot have
-    become ``_``; keywords and taken names get a ``_`` at the end; long names are cut; a repeated name gets a number.
+    A heading that is a valid name stays as it is, in Unicode's normal form. One ``_`` takes the place of neighbouring
+    characters that an identifier cannot have, and none that of the first and the last; keywords and taken names get a
+    ``_`` at the end; long names are cut; a repeated name gets a number.
 
     Parameters
     ----------
@@ -100,8 +104,8 @@ def distinct_names(headings: Sequence[object], taken: Container[str] = ()) -> tu
 
     Examples
     --------
-    >>> distinct_names(["mass", "my col", "my-col", "lambda", "my_col"])
-    ('mass', 'my_col_2', 'my_col_3', 'lambda_', 'my_col')
+    >>> distinct_names(["mass / g", "my col", "my-col", "lambda", "my_col"])
+    ('mass_g', 'my_col_2', 'my_col_3', 'lambda_', 'my_col')
     """
     texts = [str(heading) for heading in headings]
     wanted = [f"{name}_" if name in taken else name for name in map(identifier, texts)]

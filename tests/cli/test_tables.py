@@ -50,7 +50,7 @@ def test_check_tells_what_became_of_the_columns(flats: Path) -> None:
     result = shine("config", "check", flats)
     assert told(result.stdout) == NOTES
     assert json.loads(shine("config", "check", flats, "--json").stdout)["features"] == [
-        "size__m2_", "place_is_town", "sold_days",
+        "size_m2", "place_is_town", "sold_days",
     ]  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_invalid_data_are_named(arguments, message):
 @pytest.mark.parametrize(
     ("heading", "name"),
     [
-        ("height (cm)", "height__cm_"),
+        ("height (cm)", "height_cm"),
         ("2nd", "x_2nd"),
         ("class", "class_"),
         ("__dunder", "dunder"),

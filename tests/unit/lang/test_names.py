@@ -105,6 +105,10 @@ def test_features_that_formulas_cannot_have_are_refused(names, message):
         (["µ", "my col", "µ"], ("μ", "my_col", "μ_2")),
         (["m²", "m2"], ("m2_2", "m2")),
         (["a" * 300, "a" * 400], ("a" * 255, "a" * 253 + "_2")),
+        (["T [K]", "cat. mass / g", "(a)", "-T", "% clay"], ("T_K", "cat_mass_g", "a", "T", "clay")),
+        (["T [K]", "T_K", "T (K)", "T__K"], ("T_K_2", "T_K", "T_K_3", "T__K")),
+        (["a_ b", "a _ b", "2nd col.", "Масса, г", "ρ/(kg m⁻³)"], ("a_b", "a_b_2", "x_2nd_col", "Масса_г", "ρ_kg_m_3")),
+        (["", "%", "_ ", "for ", "class?"], ("x", "x_2", "x_3", "for_", "class_")),
         (["inf", "nan", "e", "pi", "True", "None"], ("inf", "nan", "e", "pi", "True_", "None_")),
     ],
 )

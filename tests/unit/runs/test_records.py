@@ -94,7 +94,7 @@ def test_headings_and_digits_come_back_from_the_folder(tmp_path: Path) -> None:
     found = replace(found, front=[replace(model, digits=4) for model in found.front])
     write_result(tmp_path, found)
     best = Run(tmp_path).result.best
-    assert best.headings == {"my_area__m2_": "my area (m²)", "b": "b"} == found.best.headings
+    assert best.headings == {"my_area_m2": "my area (m²)", "b": "b"} == found.best.headings
     assert best.digits == 4
 
 
