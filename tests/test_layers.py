@@ -23,8 +23,9 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
+_LOSSES = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm"}
+_EVALUATION = _LOSSES | {"losses", "evaluators"}
+_SEARCH = _EVALUATION | {"gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
 _FACES = _SEARCH | {"parallel", "inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -52,11 +53,11 @@ BELOW: dict[str, set[str]] = {
     "gp": {"errors", "stages", "parallel", "lang", "fitness", "arrays"},
     "live": {"errors", "stages", "lang", "fitness", "data", "gp", "report"},
     "evaluators": _EVALUATION,
-    "losses": _EVALUATION,
+    "losses": _LOSSES,
     # Individuals have slots; evaluators score and fit them.
     "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
-    "inference": _EVALUATION | {"kernels", "losses"},
+    "inference": _EVALUATION | {"kernels"},
     "search": _SEARCH | {"parallel", "inference"},
     "estimators": _SEARCH | {"parallel", "inference", "search"},
     "config": {"errors", "parallel", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},

@@ -21,6 +21,7 @@ from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.lang.names import value_text
 from shine.lang.population import Population
+from shine.losses import LossSource, loss_for
 from shine.typing import AnyArray, Floats
 from shine.words import keywords_checked
 
@@ -39,8 +40,8 @@ class Evaluator:
     ----------
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
-    loss : {"mse", "rmse", "mae", "nmse", "r2"} or Loss
-        `Loss` is in `shine.fitness.losses`.
+    loss : str, function or Loss
+        As in `shine.evolve`; see `shine.losses`. A function that is negative is shifted: a perfect prediction has 0.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
@@ -75,7 +76,7 @@ class Evaluator:
         self,
         X: ArrayLike,
         y: ArrayLike,
-        loss: str | Loss = "mse",
+        loss: LossSource = "mse",
         dtype: str = "float64",
         tier: str = "auto",
         threads: int | None = 1,
@@ -84,6 +85,7 @@ class Evaluator:
         beside: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         self._dataset = Dataset.from_arrays(X, y, sample_weight, beside=beside)
+        loss = loss if isinstance(loss, Loss) else loss_for(loss, self._dataset)
         self._options = loss, linear_scaling, dtype, tier, threads
         self._evaluator = evaluator_of(self._dataset, *self._options)
 

@@ -14,7 +14,6 @@ from shine.codegen.machine.tiles import tile_rows
 from shine.codegen.moments import LINE_FIELDS, LINE_FORMS
 from shine.data.dataset import Dataset, stable_sum
 from shine.evaluators.loss_code import errors_code, lines_code, scales_of
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows, is_large
 from shine.evaluators.machine_tier import MachineEvaluator
@@ -23,6 +22,7 @@ from shine.evaluators.rows import columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import AnyArray, Floats
 
 STEPS = 12

@@ -28,7 +28,6 @@ from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset, Whole
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.loss_code import ResidualsCode, residuals_code, scales_of
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.remade import Remade
 from shine.evaluators.streamed_rows import StreamedRows
@@ -42,6 +41,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.stages import stage
 from shine.typing import AnyArray, Floats, Indices, Mask
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.loss_code import Table, errors_code
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import Machine, machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.remade import Remade
@@ -17,6 +16,7 @@ from shine.fitness.scores import Products, Scores, score
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import AnyArray, Floats, Indices
 
 

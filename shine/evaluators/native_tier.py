@@ -13,7 +13,6 @@ from shine.codegen.moments import CHUNK
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.loss_code import errors_code
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.remade import Remade
 from shine.evaluators.rows import Rows, columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
@@ -22,6 +21,7 @@ from shine.fitness.scores import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
 from shine.llvm import Engine
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import AnyArray, Floats, Indices
 
 BATCH = 64

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import AnyArray, Floats, Indices
 
 CHUNK = 16_384

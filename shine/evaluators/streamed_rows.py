@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shine.data.dataset import Whole
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass, shared
 from shine.evaluators.workers import Workers
 from shine.fitness.row_loss import WEIGHT, RowLoss
 from shine.lang.population import Population
+from shine.losses.loss_rows import loss_columns, loss_rows
 
 
 class StreamedRows:

@@ -14,7 +14,6 @@ from shine.codegen.native.loops import VECTOR_BYTES
 from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.numbers import ELEMENTS
 from shine.data.dataset import Dataset
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness.losses import Loss, loss_of
@@ -29,6 +28,7 @@ from shine.lang.program.trees import trees_program
 from shine.lang.tree import Tree
 from shine.llvm import Engine, assembly, object_code, optimized_ir
 from shine.llvm.passes import pipeline_level
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import AnyArray
 
 ONE_ROW_PARAMETERS, ONE_ROW_NODES = 1_000, 100_000

@@ -9,13 +9,13 @@ import numpy as np
 from shine.arrays import apply
 from shine.data.dataset import Dataset
 from shine.errors import DataError
-from shine.evaluators.loss_rows import loss_columns
 from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
 from shine.lang.library import STANDARD
 from shine.lang.names import listed, shown, value_text
 from shine.lang.values import ValueGraph
 from shine.losses.library import POSITIVE, BuiltIn, Values
+from shine.losses.loss_rows import loss_columns
 from shine.losses.reading import OTHER_ARGUMENTS, TARGET, built_in_of, loss_from
 from shine.typing import Floats
 

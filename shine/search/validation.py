@@ -14,12 +14,12 @@ import numpy as np
 
 from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
-from shine.evaluators.loss_rows import loss_rows
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import Loss
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
+from shine.losses.loss_rows import loss_rows
 from shine.search.choice import CONVINCING, Choice
 from shine.search.model import Model
 from shine.search.polishing import population_of

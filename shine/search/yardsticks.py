@@ -10,9 +10,9 @@ import numpy as np
 
 from shine.arrays import apply, log
 from shine.data.dataset import Dataset, stable_sum
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.fitness.losses import Loss, loss_of
 from shine.gp.description import DescriptionLength
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.typing import Floats
 
 GOLDEN = (math.sqrt(5) - 1) / 2

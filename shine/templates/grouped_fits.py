@@ -16,12 +16,12 @@ from shine.data.dataset import Dataset
 from shine.evaluators.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluators.jobs import PopulationFunctions
 from shine.evaluators.loss_code import residuals_code, scales_of
-from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import SHARED_WORK
 from shine.evaluators.remade import Remade
 from shine.evaluators.workers import ALONE, Workers
 from shine.fitness.losses import Loss, loss_of
 from shine.llvm import Engine, cached, host_object
+from shine.losses.loss_rows import loss_columns, loss_rows
 from shine.templates.composition import Composed
 from shine.templates.padded_rows import PaddedRows
 from shine.templates.sections import Composer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.loss_rows import loss_rows
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.machine_tier import MachineEvaluator
@@ -15,6 +14,7 @@ from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
+from shine.losses.loss_rows import loss_rows
 from shine.templates.grouped_fits import GroupedFits
 from shine.templates.sections import Composer, Placement, Section, in_formulas, sections_of
 from shine.templates.unknowns import Unknowns

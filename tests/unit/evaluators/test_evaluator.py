@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ each_tier = pytest.mark.parametrize("tier", TIERS)
     ],
 )
 def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allowed):
-    with pytest.raises(ValueError, match=f"unknown {option} 'best'; use one of {allowed}$"):
+    with pytest.raises(ValueError, match=f"unknown {option} 'best'; use one of {allowed}"):
         Evaluator(X, Y, **{option: "best"})
 
 
@@ -103,3 +105,23 @@ def test_changing_the_population_later_changes_its_losses_only():
     before = evaluator(population).tolist()
     population.values[:] = 2.0
     assert evaluator(population).tolist() != before
+
+
+def steep(prediction, target):
+    return abs(prediction - target) ** 1.5
+
+
+@pytest.mark.parametrize("tier", ["reference", "machine", "native"])
+@pytest.mark.parametrize("loss", [steep, "lambda prediction, target: abs(prediction - target)**1.5"])
+def test_the_loss_may_be_a_function_of_the_users(tier, loss):
+    population = shine.Population.from_sources(["x0*x0", "x0 + 1"])
+    evaluator = pickle.loads(pickle.dumps(shine.Evaluator([[1.0], [2.0]], [1.0, 5.0], loss=loss, tier=tier)))
+    assert evaluator(population) == pytest.approx([0.5, (1 + 2**1.5) / 2])
+
+
+def test_the_loss_may_be_a_built_in_one_and_read_columns_beside_the_data():
+    population = shine.Population.from_sources(["x0"])
+    assert shine.Evaluator([[1.0], [2.0]], [2.0, 2.0], loss="quantile(0.9)")(population) == pytest.approx([0.45])
+    beside = {"limit": [3.0, 0.0]}
+    loss = "lambda prediction, target, limit: limit*(prediction - target)**2"
+    assert shine.Evaluator([[1.0], [2.0]], [2.0, 2.0], loss=loss, beside=beside)(population) == pytest.approx([1.5])
