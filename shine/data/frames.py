@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,28 @@ def frame_problem(values: Any, name: str) -> str | None:
     name : str
         ``X`` or ``y``, for messages.
     """
+    records = getattr(getattr(values, "dtype", None), "names", None) is not None
+    if records or (isinstance(values, Mapping) and not hasattr(values, "shape")):
+        kind = "an array of records" if records else f"a {type(values).__name__}"
+        return f"{name} is {kind}; make a data frame of it, with pandas.DataFrame({name})"
     return columns_problem(list(frame_columns(values)), name)
+
+
+def dense(values: Any) -> Any:
+    """A data frame of pandas with its sparse columns made dense; anything else as it is."""
+    if not hasattr(values, "iloc"):
+        return values
+    if not hasattr(values, "columns"):
+        return values.sparse.to_dense() if _is_sparse(values) else values
+    sparse = [place for place in range(len(values.columns)) if _is_sparse(values.iloc[:, place])]
+    values = values.copy(deep=False) if sparse else values
+    for place in sparse:
+        values.isetitem(place, values.iloc[:, place].sparse.to_dense())
+    return values
+
+
+def _is_sparse(column: Any) -> bool:
+    return type(column.dtype).__name__ == "SparseDtype"
 
 
 def columns_problem(columns: Sequence[tuple[object, Any]], name: str) -> str | None:

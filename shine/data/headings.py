@@ -9,12 +9,16 @@ from shine.errors import DataError
 from shine.lang.names import distinct_names, identifier, name_problem, normalized, shown
 
 
+def all_headings(X: object) -> list[object] | None:
+    """The headings of a data frame, texts or numbers; None for other tables."""
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
+    return None if columns is None else list(columns)
+
+
 def frame_headings(X: object) -> list[str] | None:
     """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
-    if columns is None or not all(isinstance(heading, str) for heading in columns):
-        return None
-    return list(columns)
+    texts = [heading for heading in all_headings(X) or () if isinstance(heading, str)]
+    return texts if all_headings(X) == texts else None
 
 
 def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:

@@ -83,6 +83,10 @@ def open_dataset(
 def opened(source: Any, reading: Reading | None = None) -> Opened:
     """Data as `open_dataset` opens them, by the settings for reading."""
     reading = Reading() if reading is None else reading
+    if not isinstance(source, str | Path) and not is_streamable(source):
+        raise TypeError(
+            f"a {type(source).__name__} is no file and no data set; shine.evolve takes data frames as they are"
+        )
     if not is_streamable(source):
         if reading.where is not None or reading.stream:
             named = "where" if reading.where is not None else "stream"

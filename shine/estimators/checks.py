@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
 from shine.data.dataset import ordinary_weights
-from shine.data.frames import array_problem, columns_with, frame_problem
-from shine.data.headings import frame_headings
+from shine.data.frames import array_problem, columns_with, dense, frame_problem
+from shine.data.headings import all_headings, frame_headings
 from shine.data.numbers import check_unmasked, numbers, too_large
 from shine.data.of_r import check_integers
 from shine.data.opened import Opened
@@ -37,10 +37,22 @@ def check_in_memory(X: Any) -> None:
     )
 
 
+def check_table(estimator: BaseEstimator, data: Sequence[Any]) -> None:
+    """Raise an error if X is a data frame without columns, or y says where the target is."""
+    if all_headings(data[0]) == []:
+        raise ValueError(f"X has no columns; {type(estimator).__name__} needs at least one feature")
+    if len(data) > 1 and isinstance(data[1], str):
+        y = value_text(data[1])
+        advice = f"fit(X.drop(columns={y}), X[{y}]); shine.evolve(X, {y}) takes a heading"
+        raise TypeError(f"y is {y}; estimators take the values of the target: {advice}")
+
+
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
     check_in_memory(data[0])
+    check_table(estimator, data)
+    data = tuple(map(dense, data))
     for name, values in zip(("X", "y"), data, strict=False):
         check_unmasked(values, name)
     named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]

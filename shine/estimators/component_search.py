@@ -81,8 +81,7 @@ class ComponentSearch:
             elif first is not None:
                 break
             first = first or front
-        assert first is not None
-        return fronts or [_within(first, components, self.rows)]
+        return fronts
 
     def instead(self, count: int) -> list[Front]:
         """At most `count` components that replace the raw features."""
@@ -120,13 +119,6 @@ class ComponentSearch:
 def _price(model: Model, rows: float) -> float:
     """Nats that a component must save: those to write it down, and what convinces."""
     return NATS_A_NODE * model.tree.size + 0.5 * fitted_constants(model.tree) * math.log(max(rows, 1.0)) + CONVINCING
-
-
-def _within(front: Front, components: Components, rows: Floats) -> Front:
-    """The front with the formula of least loss that is linear in the raw features, or a constant: it adds nothing."""
-    small = [at for at, model in enumerate(front) if model.tree.size <= len(rows)]
-    position = max((at for at in small if components.depends(front[at].predict(rows))), default=0)
-    return replace(front, best_index=position, reason="")
 
 
 def _by_preference(front: Front, rows: int) -> list[int]:

@@ -47,11 +47,6 @@ class Components:
         rest = self._model.rest(target * self._roots)
         return np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
 
-    def depends(self, values: Floats) -> bool:
-        """Whether values are, up to rounding, a linear function of all columns."""
-        own = self._model.rest(self._standardized(values))
-        return float(dot(own, own)) <= DEPENDENT
-
     def nats_saved(self, values: Floats, target: Floats, rows: float) -> float:
         """Nats by which another formula shortens the description of a target by a linear model, its own not counted.
 

@@ -45,7 +45,7 @@ def equations(front: Front) -> Any:
 
 def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The tables of an estimator's fronts, each under its title."""
-    parts = []
+    parts = [] if fronts else [f"{name}.equations_ = []"]
     for front, title in zip(fronts, titles, strict=True):
         heading = f"{name}.equations_{f' of {title}' if title else ''} = ["
         parts.append("\n".join((heading, repr(front), "]")))
@@ -56,6 +56,8 @@ def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
     from shine.search.notebook import latex_text
 
+    if not fronts:
+        return r"$$\text{no component}$$"
     lines = [
         (rf"\text{{{latex_text(title)}}} = " if title else "") + front.best.latex()
         for front, title in zip(fronts, titles, strict=True)

@@ -147,6 +147,8 @@ class FittedEstimator(BaseEstimator):
         from shine.search.plotting import Subject, check_kind, plotted
 
         models = self._models(index)
+        if not models:
+            raise ValueError("there is no formula to draw: no component adds to the raw features")
         check_kind(kind, self._drawings(), X, y)
         data: list[Dataset | None] = [None] * len(models)
         if X is not None:

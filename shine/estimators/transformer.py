@@ -35,17 +35,16 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
 
     The components are chosen by what they add to a linear model of the raw features and of one another: candidates come
     from a search for the target, then from searches for the residual, and one becomes a component if it shortens the
-    description of the target by more than it takes to write it down. So the components beside the raw features, in a
-    `FeatureUnion`, are rarely worse than these alone.
+    description of the target by more than it takes to write it down. So the components beside the raw features are
+    rarely worse than these alone.
 
     Parameters
     ----------
     n_components : int
         Most components. There are fewer if no other formula adds anything, or if every further formula correlates with
-        an earlier one by more than `max_correlation`. If nothing adds to the raw features, the only component is a
-        formula that is linear in them, or a constant.
+        an earlier one by more than `max_correlation`; and none if nothing adds to the raw features.
     raw_features : bool
-        Whether the components will stand beside the raw features. If not, they replace them: the first component is a
+        Whether the raw features stay, before the components. If not, the components replace them: the first is a
         formula for the target, and each further one a formula for the residual of a linear model of the earlier ones.
     max_correlation : float
         Largest absolute correlation of two components.
@@ -166,7 +165,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks,
         return self._found(searches, fronts, single=False)
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Values of the components.
+        """The raw features, unless the components replace them, and the values of the components.
 
         Parameters
         ----------
@@ -174,23 +173,24 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks,
 
         Returns
         -------
-        ndarray of shape (n_rows, n_components), float64
+        ndarray of shape (n_rows, n_features + n_components), or (n_rows, n_components), float64
             Not finite where a formula is not finite.
         """
         models = self._models(None)
-        X = validated(self, X, reset=False)
+        rows: Floats = validated(self, X, reset=False)
         with warnings.catch_warnings():
             # Components are features; what is made of them may or may not extrapolate.
             warnings.simplefilter("ignore", ExtrapolationWarning)
-            return np.column_stack([model.predict(X) for model in models])
+            raw = rows if self.raw_features else rows[:, :0]
+            return np.column_stack([raw, *(model.predict(rows) for model in models)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The components as text, which names their columns in data frames; with every digit if that tells them apart.
+        """Names of the columns in data frames: of a component its formula, with every digit if that tells them apart.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Only compared with `feature_names_in_`, as scikit-learn requires.
+            Names of the raw features; compared with `feature_names_in_`, as scikit-learn requires.
 
         Raises
         ------
@@ -198,8 +198,10 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks,
             If they differ.
         """
         models = self._models(None)
+        known = getattr(self, "feature_names_in_", None)
+        raw = [f"x{place}" for place in range(self.n_features_in_)] if known is None else list(known)
         if input_features is not None:
-            given, known = list(input_features), getattr(self, "feature_names_in_", None)
+            given = list(input_features)
             if known is not None and given != list(known):
                 raise ValueError("input_features is not equal to feature_names_in_")
             if len(given) != self.n_features_in_:
@@ -207,10 +209,11 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks,
                     f"input_features should have length equal to number of features ({self.n_features_in_}), "
                     f"got {len(given)}"
                 )
+            raw = given
         texts = [model.formula() for model in models]
         if len(set(texts)) < len(texts):
             texts = [model.expression for model in models]
-        return np.array(texts, dtype=object)
+        return np.array([*(raw if self.raw_features else ()), *texts], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

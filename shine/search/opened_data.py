@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shine.data.loading import Loaded, load
 from shine.data.opened import Opened, opened
 from shine.data.stream_sources import is_streamable
@@ -17,7 +19,9 @@ from shine.templates.template import Template
 
 def is_opened(X: object, y: object) -> bool:
     """Whether a search is given data whose columns have to be looked up by heading."""
-    return isinstance(X, Opened | str | Path) or (isinstance(y, str) and is_streamable(X))
+    return isinstance(X, Opened | str | Path) or (
+        is_streamable(X) and (isinstance(y, str) or not isinstance(X, np.ndarray))
+    )
 
 
 def opened_dataset(

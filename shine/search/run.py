@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.beside import Beside, taken_apart
+from shine.data.beside import Beside, taken_apart, with_columns, without_roles
 from shine.data.dataset import Dataset, Whole
 from shine.data.headings import frame_headings, names_of_headings
 from shine.errors import DataError
@@ -273,7 +273,7 @@ def evolve(
     X : array-like or data frame of shape (n_rows, n_features), or data of any size
         A path, a `pyarrow.dataset.Dataset`, a LazyFrame of Polars, a relation of DuckDB, or what
         `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma` and `groups` are headings of columns, and
-        `features` and `beside` lists of them.
+        `features` and `beside` lists of them. They may be so for a data frame, too.
     y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
@@ -390,7 +390,11 @@ def evolve(
     if is_opened(X, y):
         loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
         return replace(searched(loaded.dataset), preparation=loaded.preparation)
+    X, given = without_roles(X, {"y": y, "sample_weight": sample_weight, "sigma": sigma, "groups": groups})
     X, columns = taken_apart(X, beside)
+    if isinstance(y, str) and features is not None:
+        X = with_columns(X, features)
+    y, sample_weight, sigma, groups = given.values()
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
     if every.template is not None:

@@ -32,5 +32,5 @@ def test_arrays_go_by_their_names():
 
 
 def test_an_unknown_column_is_refused():
-    with pytest.raises(DataError, match=r"X has no column 'upper' to stand beside; .*it has a, upper limit, b"):
+    with pytest.raises(DataError, match=r"X has no column 'upper', which is given as beside; .*it has a, upper"):
         taken_apart(frames()[0], ["upper"])

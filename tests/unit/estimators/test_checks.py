@@ -80,3 +80,29 @@ def test_predictions_refuse_paths_and_take_memory_maps(tmp_path):
     with pytest.raises(TypeError, match=r"^X is .x\.npy.; .* predict_file"):
         model.predict("x.npy")
     np.testing.assert_array_equal(model.predict(np.load(tmp_path / "x.npy", mmap_mode="r")), model.predict(X))
+
+
+def test_sparse_columns_of_a_frame_are_read():
+    pandas = pytest.importorskip("pandas")
+    dense = pandas.DataFrame({"a": [0.0, 1, 2, 3], "b": [1.0, 0, 0, 2], "c": [5, 6, 7, 9]})
+    sparse = dense.astype({"a": pandas.SparseDtype(float, 0.0), "b": pandas.SparseDtype(float, np.nan)})
+    every = dense.astype(pandas.SparseDtype(float, 1.0))
+    y = pandas.Series([0, 1, 0, 3], dtype=pandas.SparseDtype(int, 0))
+    expected = SymbolicRegressor(generations=0).fit(dense, y.to_numpy()).best_
+    for frame in (sparse, every):
+        model = SymbolicRegressor(generations=0).fit(frame, y)
+        assert model.best_.expression == expected.expression
+        assert model.predict(frame).shape == (4,)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_without_columns_is_told(library):
+    frame = pytest.importorskip(library).DataFrame()
+    with pytest.raises(ValueError, match="X has no columns; SymbolicRegressor needs at least one feature"):
+        SymbolicRegressor().fit(frame, [1.0, 2.0])
+
+
+def test_a_heading_as_target_is_told():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(TypeError, match=r"y is 'y'; estimators take .* fit\(X.drop\(columns='y'\), X\['y'\]\)"):
+        SymbolicRegressor().fit(frame, "y")

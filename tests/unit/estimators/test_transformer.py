@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from helpers.markers import mostly_slow
@@ -46,18 +48,31 @@ def test_components_add_to_the_raw_features():
     model = quick(n_components=3, generations=10).fit(X, Y)
     design = np.column_stack([np.ones(200), X])
     raw = np.linalg.lstsq(design, Y, rcond=None)[1][0]
-    both = np.linalg.lstsq(np.column_stack([design, model.transform(X)]), Y, rcond=None)[1][0]
+    found = model.transform(X)
+    both = np.linalg.lstsq(np.column_stack([np.ones(200), found]), Y, rcond=None)[1][0]
     assert both < 0.7 * raw
-    assert model.n_components_ == len(model.best_) == model.transform(X).shape[1]
+    assert np.array_equal(found[:, :3], X)
+    assert np.array_equal(found[:, 3:], np.column_stack([each.predict(X) for each in model.best_]))
+    assert model.n_components_ == len(model.best_) == found.shape[1] - 3
 
 
-@pytest.mark.parametrize("target", [2 * X[:, 0] - X[:, 1] + 1, X[:, 2] + NOISE, NOISE])
-def test_if_nothing_adds_to_the_raw_features_the_component_is_linear_in_them(target):
-    found = quick(n_components=3).fit_transform(X, target)
-    assert found.shape == (200, 1)
-    design = np.column_stack([np.ones(200), X])
-    left = found[:, 0] - design @ np.linalg.lstsq(design, found[:, 0], rcond=None)[0]
-    assert np.abs(left).max() <= 1e-8 * max(np.abs(found).max(), 1)
+@pytest.mark.parametrize("target", [2 * X[:, 0] - X[:, 1] + 1, X[:, 2] + NOISE, NOISE, np.full(200, 2.0)])
+def test_if_nothing_adds_to_the_raw_features_there_is_no_component(target):
+    model = quick(n_components=3).fit(X, target)
+    assert np.array_equal(model.transform(X), X)
+    assert model.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+    assert (model.n_components_, model.best_, repr(model)) == (0, [], "SymbolicTransformer.equations_ = []")
+    assert "no component" in model._repr_latex_()
+    assert pickle.loads(pickle.dumps(model)).transform(X).shape == (200, 3)
+    with pytest.raises(ValueError, match="there is no formula to draw"):
+        model.plot()
+
+
+def test_raw_features_keep_their_headings():
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a b", "c", "d"])
+    model = quick(n_components=1, raw_features=True).set_output(transform="pandas").fit(frame, X[:, 0] * X[:, 1])
+    assert model.transform(frame).columns.tolist() == ["a b", "c", "d", "a_b*c"]
+    assert model.transform(frame)["c"].tolist() == X[:, 1].tolist()
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -81,8 +96,9 @@ def test_nats_saved_are_those_of_errors_that_each_row_leaves_to_the_others(seed)
 
 def test_names_are_the_formulas():
     model = quick(n_components=2).fit(X, Y)
-    assert model.get_feature_names_out().tolist() == [each.expression for each in model.best_]
-    assert model.get_feature_names_out(["a", "b", "c"]).tolist() == model.get_feature_names_out().tolist()
+    formulas = [each.expression for each in model.best_]
+    assert model.get_feature_names_out().tolist() == ["x0", "x1", "x2", *formulas]
+    assert model.get_feature_names_out(["a", "b", "c"]).tolist() == ["a", "b", "c", *formulas]
     with pytest.raises(ValueError, match="input_features should have length equal to number of features"):
         model.get_feature_names_out(["a"])
 
@@ -94,7 +110,7 @@ def test_there_are_no_more_components_than_needed():
 
 
 def test_a_constant_target_has_a_constant_component():
-    assert quick(n_components=3).fit_transform(X, np.full(200, 2.0)).tolist() == [[2.0]] * 200
+    assert quick(n_components=3, raw_features=False).fit_transform(X, np.full(200, 2.0)).tolist() == [[2.0]] * 200
 
 
 @pytest.mark.parametrize(
