@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from itertools import islice
 from keyword import iskeyword
 
@@ -159,6 +159,15 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     first = [shortened(name) for name in islice(rest, most)]
     more = sum(1 for _ in rest)
     return ", ".join(first) + (f" and {more} more" if more else "")
+
+
+def unique(wanted: str, taken: Collection[str]) -> str:
+    """A name, with a number added if it is taken."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
 
 
 def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from shine.export.statements.straightline import unique
+from shine.lang.names import unique
 
 _KEYWORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from shine.errors import ExportError
-from shine.export.statements.straightline import unique
 from shine.frontends.graphdef.messages import TYPE_NAMES, Messages
+from shine.lang.names import unique
 
 TYPES: dict[str, tuple[str, str]] = {
     "float64": ("DT_DOUBLE", "double_val"),

@@ -19,8 +19,9 @@ from shine.export.expressions.phrases import ATOM
 from shine.export.headings import Headings, notes
 from shine.export.statements import array_operations
 from shine.export.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
-from shine.export.statements.straightline import Body, StraightLine, straight_line, unique
+from shine.export.statements.straightline import Body, StraightLine, straight_line
 from shine.lang.library import STANDARD
+from shine.lang.names import unique
 from shine.lang.tree import Primitive, Tree
 
 _ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)

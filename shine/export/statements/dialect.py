@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from shine.errors import ExportError
 from shine.export.expressions.phrases import ATOM
-from shine.export.statements.straightline import Body, unique
+from shine.export.statements.straightline import Body
+from shine.lang.names import unique
 from shine.lang.tree import Primitive
 
 INLINE_DEPTH = 8

@@ -13,6 +13,7 @@ from typing import Any
 
 from shine.errors import ExportError
 from shine.lang.library import STANDARD
+from shine.lang.names import unique
 from shine.lang.primitives import BASIC
 from shine.lang.tree import Primitive, Tree
 
@@ -228,12 +229,3 @@ def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> Straight
         names[id(primitive)] = unique(primitive.name, names.values())
         waiting.append((id(primitive), bodies[id(primitive)].composites()))
     return StraightLine(main, functions, names)
-
-
-def unique(wanted: str, taken: Collection[str]) -> str:
-    """A name, with a number added if it is taken."""
-    name, number = wanted, 1
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
