@@ -46,6 +46,9 @@ class Algebra(ConstantMover):
         super().__init__(terms, allowed)
         self._simplified: dict[int, int] = {}
         self._regions: dict[int, Region | None] = {}
+        self._written: dict[object, int] = {}
+        self.finished = 0
+        """Nodes of the formula that are simplified already."""
 
     def simplified(self, root: int) -> int:
         """A term that is equal to the root up to rounding, and no longer."""
@@ -69,6 +72,7 @@ class Algebra(ConstantMover):
 
     def _finish(self, term: int) -> int:
         region = self._regions.pop(term)
+        self.finished += 1 if region is None else len(region.interior) + len(region.leaves)
         if not self.terms.arguments[term]:
             return term
         if region is None:
@@ -119,6 +123,13 @@ class Algebra(ConstantMover):
 
     def written_sum(self, total: Sum) -> int:
         """The shortest formula found for a sum."""
+        key = total.constant, frozenset(total.parts.items())
+        if key not in self._written:
+            self._written[key] = self.best_sum(total)
+        return self._written[key]
+
+    def best_sum(self, total: Sum) -> int:
+        """The shortest formula of those that are tried for a sum."""
         if len(total.parts) == 1 and total.constant[0] == 0:
             ((part, factor),) = total.parts.items()
             own, factors = self.product_of(part)
@@ -235,6 +246,13 @@ class Algebra(ConstantMover):
 
     def written_product(self, product: Product) -> int:
         """The shortest formula found for a product."""
+        key = product.coefficient, frozenset(product.factors.items()), "product"
+        if key not in self._written:
+            self._written[key] = self.best_product(product)
+        return self._written[key]
+
+    def best_product(self, product: Product) -> int:
+        """The shortest formula of those that are tried for a product."""
         constant, factors = product
         if not factors or constant[0] == 0:
             return self.terms.constant(value(constant) + 0.0)

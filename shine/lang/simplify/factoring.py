@@ -67,6 +67,7 @@ class _Factoring:
             self._append(total.constant, {})
 
     def _append(self, factor: Coefficient, factors: Mapping[int, int]) -> None:
+        self.builder.terms.work += 1
         keys: list[_Key] = [(base, 1 if exponent > 0 else -1, True) for base, exponent in factors.items()]
         if abs(value(factor)) != 1:
             keys.append((abs(factor[0]), factor[1], False))

@@ -20,6 +20,10 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 _MOST_PASSES = 50
 """Most passes. Formulas settle after a few."""
 
+_MOST_WORK, _FREE_WORK = 30, 500
+"""Most work of all passes, for each node of the formula and besides, after which no other pass begins (see
+`Terms.work`)."""
+
 
 def simplify(
     tree: Tree,
@@ -79,9 +83,12 @@ def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions
     functions : mapping of str to callable
         The functions that fold constants.
     """
-    equal_sized = [tree]
+    equal_sized, left = [tree], _MOST_WORK * tree.size + _FREE_WORK
     for _ in range(_MOST_PASSES):
-        following = _pass(tree, step, functions)
+        if left <= 0:
+            break
+        following, work = _pass(tree, step, functions)
+        left -= work
         if following in equal_sized:
             # If passes turn formulas into each other in a circle, always choose the same one.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
@@ -92,8 +99,8 @@ def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions
     return tree
 
 
-def _pass(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> Tree:
-    """Simplify every subformula once."""
+def _pass(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> tuple[Tree, int]:
+    """The formula with every subformula simplified once, and the work that it took."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only names in the formula: a table may have many thousand columns.
     known = {*tree.parameters, *(name for name, _ in tree.assignments)}
@@ -103,7 +110,7 @@ def _pass(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: 
     simplified = step(terms)
     *values, result = [terms.node(simplified(term)) for term in given]
     assignments = tuple((name, value) for (name, _), value in zip(tree.assignments, values, strict=True))
-    return replace(tree, assignments=_needed(assignments, result), result=result)
+    return replace(tree, assignments=_needed(assignments, result), result=result), terms.work
 
 
 class _Exact:

@@ -61,6 +61,8 @@ class Terms:
         self._functions = functions
         self._values_of = values_of
         self._number_types: set[type] = set()
+        self.work = 0
+        """What simplification did so far: a count of small steps, which bounds it alike on all machines."""
 
     def constant(self, value: float) -> int:
         """The term of a finite number."""
@@ -81,6 +83,7 @@ class Terms:
 
     def make(self, operation: str, *arguments: int) -> int:
         """The term that applies an operation, without simplification."""
+        self.work += 1
         number = (operation, *arguments)
         known = self._numbers.get(number)
         if known is not None:

@@ -33,7 +33,7 @@ from shine.lang.simplify.coefficients import (
 from shine.lang.simplify.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.simplifier import settled
 from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
-from shine.lang.simplify.terms import NAME
+from shine.lang.simplify.terms import NAME, Terms
 from shine.lang.tree import Tree
 
 COMMON = names_where(
@@ -44,6 +44,13 @@ COMMON = names_where(
 
 _MOST_STEPS = 3
 """Most products of sums that are multiplied out, one after the other."""
+
+_WORK, _FREE_WORK = 20, 500
+"""Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms (see
+`Terms.work`)."""
+
+_MOST_NESTED = 4
+"""Most forms that are tried one within the other."""
 
 _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
@@ -84,13 +91,17 @@ class _Tidy(AngleForms):
 
     largest_expanded = 2
 
-    def written_product(self, product: Product) -> int:
-        """The best formula found for a product."""
+    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
+        super().__init__(terms, allowed)
+        self._nested = 0
+
+    def best_product(self, product: Product) -> int:
+        """The best formula of those that are tried for a product."""
         product = self._with_turned_sum(Product(self._divided(product.coefficient), product.factors))
-        result = super().written_product(product)
-        for other in _fitting(self.other_products(product)):
+        result = super().best_product(product)
+        for other in self._tried(self.other_products(product)):
             try:
-                candidate = super().written_product(other)
+                candidate = super().best_product(other)
             except Unfit:
                 continue
             if self.rank(candidate) < self.rank(result):
@@ -98,8 +109,26 @@ class _Tidy(AngleForms):
         multiplied = self._multiplied_out(product)
         return result if multiplied is None or self.rank(multiplied) >= self.rank(result) else multiplied
 
+    def _tried(self, forms: Iterator[_Form]) -> Iterator[_Form]:
+        """The forms up to the first that cannot be expressed, within the bound of the work."""
+        self._nested += 1
+        try:
+            while self._may_try and (form := next(forms, None)) is not None:
+                yield form
+        except Unfit:
+            return
+        finally:
+            self._nested -= 1
+
+    @property
+    def _may_try(self) -> bool:
+        """Whether the work so far leaves time for other forms: it is in proportion to the formula simplified so far."""
+        return self._nested <= _MOST_NESTED and self.terms.work < _FREE_WORK + _WORK * self.finished
+
     def _multiplied_out(self, product: Product) -> int | None:
         """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
+        if not self._may_try:
+            return None
         if not product.factors or not any(self.is_sum(base) for base in product.factors):
             return None
         try:
@@ -136,12 +165,12 @@ class _Tidy(AngleForms):
 
     # Sums.
 
-    def written_sum(self, total: Sum) -> int:
-        """The best formula found for a sum."""
-        result = super().written_sum(total)
-        for other in _fitting(self._other_sums(total)):
+    def best_sum(self, total: Sum) -> int:
+        """The best formula of those that are tried for a sum."""
+        result = super().best_sum(total)
+        for other in self._tried(self._other_sums(total)):
             try:
-                candidate = super().written_sum(other)
+                candidate = super().best_sum(other)
             except Unfit:
                 continue
             if self.rank(candidate) < self.rank(result):
@@ -250,11 +279,3 @@ class _Tidy(AngleForms):
         for above in reversed(chain):
             result = self.terms.make(self.terms.operations[above], result, self.terms.arguments[above][1])
         return result
-
-
-def _fitting(forms: Iterator[_Form]) -> Iterator[_Form]:
-    """The forms up to the first that cannot be expressed."""
-    try:
-        yield from forms
-    except Unfit:
-        return
