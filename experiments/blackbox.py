@@ -39,12 +39,15 @@ class DataProblem:
     features : tuple of str
     X : ndarray of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,)
+    held_out : float
+        Share of the rows that are not learned from.
     """
 
     name: str
     features: tuple[str, ...]
     X: Array
     y: Array
+    held_out: float = HELD_OUT
     text: str = ""
     truth: None = None
     expressible: bool = True
@@ -55,9 +58,9 @@ class DataProblem:
         return tuple(zip(self.X.min(axis=0).tolist(), self.X.max(axis=0).tolist(), strict=True))
 
     def split(self, rng: np.random.Generator, rows: int | None = None) -> Split:
-        """Hold out a quarter of the rows, and keep at most `rows` of the others."""
+        """Hold out a share of the rows, and keep at most `rows` of the others."""
         order = rng.permutation(len(self.y))
-        test, train = np.split(order, [round(HELD_OUT * len(order))])
+        test, train = np.split(order, [round(self.held_out * len(order))])
         train = train[:rows]
         return Split(self.X[train], self.y[train], self.X[test], self.y[test])
 

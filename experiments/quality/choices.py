@@ -22,6 +22,9 @@ from quality.summary import grouped, settings_of, table
 LOWEST = -1.0
 """R2 that is not a number, or lower, counts as this much in a mean."""
 
+MARGIN = 0.05
+"""R2 by which a formula must be worse than the constant to count as worse."""
+
 
 class Entry(NamedTuple):
     """A formula of a front: its text and nodes, mean squared error on the training rows, and R2 on the held-out rows.
@@ -104,6 +107,7 @@ RULES: dict[str, Callable[[ChoiceRecord], int]] = {
     "former": shortest_description,
     "most accurate": lambda record: min(range(len(record.entries)), key=lambda i: record.entries[i].loss),
     "in hindsight": lambda record: max(range(len(record.entries)), key=lambda i: record.entries[i].r2_test),
+    "simpler, in hindsight": lambda record: max(range(record.shipped + 1), key=lambda i: record.entries[i].r2_test),
 }
 """Rules by name, each from a record to a position; nobody can choose in hindsight."""
 
@@ -121,10 +125,10 @@ def choice_table(records: Sequence[ChoiceRecord]) -> str:
     return "\n\n".join(parts)
 
 
-HEADER = ("data set", "rule", "splits", "median test R2", "mean", "worst", "below constant", "not finite",
-          "median size")  # fmt: skip
+HEADER = ("data set", "rule", "splits", "median test R2", "mean", "worst", "below constant", "avoidable", "below -1",
+          "not finite", "median size")  # fmt: skip
 OVERALL = ("rule", "mean of medians", "mean of means", "against former, mean", "worst set against former",
-           "splits 0.05 below constant", "not finite", "median size")  # fmt: skip
+           "splits 0.05 below constant", "avoidable", "below -1", "not finite", "median size")  # fmt: skip
 
 
 def _picked(rule: str, records: Sequence[ChoiceRecord]) -> list[Entry]:
@@ -137,10 +141,10 @@ def _lines(records: Sequence[ChoiceRecord]) -> list[list[object]]:
     for rule in RULES:
         picked = _picked(rule, records)
         scores = [entry.r2_test for entry in picked]
-        lines.append([records[0].problem, rule, len(records), *_scores(scores), _below(picked, records),
-                      _infinite(scores), f"{median(entry.size for entry in picked):g}"])  # fmt: skip
+        lines.append([records[0].problem, rule, len(records), *_scores(scores), *_failures(rule, records),
+                      f"{median(entry.size for entry in picked):g}"])  # fmt: skip
     constants = [record.constant for record in records]
-    return [*lines, [records[0].problem, "constant", len(records), *_scores(constants), 0, 0, 1]]
+    return [*lines, [records[0].problem, "constant", len(records), *_scores(constants), 0, 0, 0, 0, 1]]
 
 
 def _scores(scores: Sequence[float]) -> list[str]:
@@ -151,13 +155,17 @@ def _mean(scores: Sequence[float]) -> float:
     return mean(max(score, LOWEST) for score in scores)
 
 
-def _below(picked: Sequence[Entry], records: Sequence[ChoiceRecord], margin: float = 0.05) -> int:
-    """Splits where the formula is worse than the constant."""
-    return sum(entry.r2_test < record.constant - margin for entry, record in zip(picked, records, strict=True))
-
-
-def _infinite(scores: Sequence[float]) -> int:
-    return sum(score == -math.inf for score in scores)
+def _failures(rule: str, records: Sequence[ChoiceRecord]) -> list[int]:
+    """Splits where the formula is worse than the constant; where a simpler one of the front is not; with an R2 below
+    `LOWEST`; with values that are not finite."""
+    below = avoidable = 0
+    for record in records:
+        position, least = RULES[rule](record), record.constant - MARGIN
+        if record.entries[position].r2_test < least:
+            below += 1
+            avoidable += any(entry.r2_test >= least for entry in record.entries[:position])
+    scores = [entry.r2_test for entry in _picked(rule, records)]
+    return [below, avoidable, sum(score < LOWEST for score in scores), sum(score == -math.inf for score in scores)]
 
 
 def _overall(rule: str, sets: Sequence[Sequence[ChoiceRecord]]) -> list[object]:
@@ -166,7 +174,6 @@ def _overall(rule: str, sets: Sequence[Sequence[ChoiceRecord]]) -> list[object]:
     former = [median(entry.r2_test for entry in _picked("former", some)) for some in sets]
     gains = [max(median(own), LOWEST) - max(other, LOWEST) for own, other in zip(scores, former, strict=True)]
     sizes = [entry.size for some in sets for entry in _picked(rule, some)]
-    below = sum(_below(_picked(rule, some), some) for some in sets)
+    failures = [sum(counts) for counts in zip(*(_failures(rule, some) for some in sets), strict=True)]
     return [rule, f"{_mean([median(own) for own in scores]):.4f}", f"{mean(map(_mean, scores)):.4f}",
-            f"{mean(gains):+.4f}", f"{min(gains):+.4f}", below, sum(map(_infinite, scores)),
-            f"{median(sizes):g}"]  # fmt: skip
+            f"{mean(gains):+.4f}", f"{min(gains):+.4f}", *failures, f"{median(sizes):g}"]  # fmt: skip

@@ -4,6 +4,9 @@ A formula can fit all rows and still have a pole between two of them, or take th
 beyond the last row. Interval arithmetic checks all points at once (Keijzer 2003): first in one box around the
 neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Doubtful segments
 are halved until their bounds are clear or the values next to a pole reveal it.
+
+A formula can also explode without any pole. So it has to stay within reach of the target's tails, or of its own on the
+known rows, on all plausible rows (see `shine.domain.plausible`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from shine.data.dataset import Dataset
 from shine.domain.bounds import bounds
 from shine.domain.interval import Interval
 from shine.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
+from shine.domain.plausible import plausible_rows
+from shine.domain.tails import far_ends
 from shine.lang.interpret import evaluate
 from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
@@ -38,6 +43,9 @@ _HALVINGS = 26
 _MOST_PIECES = 2048
 """Most pieces of segments that are checked further."""
 
+_TAIL_ROWS = 2000
+"""Most rows that tell the tails of a formula's own values."""
+
 _CUT = 0.4877
 """Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
 
@@ -56,6 +64,8 @@ class Domain:
     _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
     _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
+    _points: dict[tuple[str, ...], Floats] = field(default_factory=dict)
+    _explosive: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
@@ -70,10 +80,17 @@ class Domain:
         Returns
         -------
         bool
-            False if the formula is undefined or infinite at some point, or far from the values that it and the target
-            have on the known rows.
+            False if the formula is undefined or infinite at some point, far from the values that it and the target have
+            on the known rows, or explodes.
         """
-        return self._is_plausible(tree, reach, steady=False)
+        return self._is_plausible(tree, reach, steady=False) and not self.explodes(tree)
+
+    def explodes(self, tree: Tree) -> bool:
+        """Whether a formula leaves the range of known values by more than their tails do, on some plausible row."""
+        if tree not in self._explosive:
+            with np.errstate(all="ignore"):
+                self._explosive[tree] = bool(_used(tree)) and self._leaves_tails(tree)
+        return self._explosive[tree]
 
     def is_steady(self, tree: Tree) -> bool:
         """Whether a formula surely stays near its values on the rows everywhere between them.
@@ -99,11 +116,34 @@ class Domain:
         return self._known[key]
 
     def _examined(self, tree: Tree, reach: Reach, steady: bool) -> bool:
-        tokens = set(tree.tokens[1:])
-        used = tuple(name for name in tree.parameters if ("name", name) in tokens)
+        used = _used(tree)
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
         return _Course(tree, used, self._along(used, reach), self._target_range, steady).is_plausible()
+
+    def _leaves_tails(self, tree: Tree) -> bool:
+        used = _used(tree)
+        columns = [self._column(name) for name in used]
+        low, high = self._far_ends
+        # Most formulas cannot go so far anywhere in the box around the rows.
+        ends = np.array([[column.low, column.high] for column in columns])
+        box = bounds(tree, {name: Interval.of(*each) for name, each in zip(used, ends, strict=True)})
+        if not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any():
+            return False
+        some = slice(None, None, len(columns[0].values) // _TAIL_ROWS + 1)
+        own = _values(tree, used, np.array([column.values[some] for column in columns]))
+        if not np.isfinite(own).all():
+            return True
+        own_low, own_high = far_ends(own)
+        if used not in self._points:
+            self._points[used] = plausible_rows(columns)
+        values = _values(tree, used, self._points[used])
+        return not ((values >= min(low, own_low)) & (values <= max(high, own_high))).all()
+
+    @cached_property
+    def _far_ends(self) -> tuple[float, float]:
+        target, weights = self.dataset.target, self.dataset.weights
+        return far_ends(target if weights is None else target[weights > 0])
 
     @cached_property
     def _target_range(self) -> float:
@@ -135,7 +175,7 @@ class _Course:
     steady: bool
 
     def is_plausible(self) -> bool:
-        starts, ends = self._values(self.segments.starts), self._values(self.segments.ends)
+        starts, ends = (_values(self.tree, self.used, at) for at in (self.segments.starts, self.segments.ends))
         if not (np.isfinite(starts).all() and np.isfinite(ends).all()):
             return False
         centre, spread = float(np.median(starts)), max(float(np.ptp(starts)), self.target_range)
@@ -162,7 +202,7 @@ class _Course:
             doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
             segments, first, last = segments[doubtful], first[doubtful], last[doubtful]
             cuts = first + _CUT * (last - first)
-            values = self._values(self.segments.at(segments, cuts))
+            values = _values(self.tree, self.used, self.segments.at(segments, cuts))
             if not (np.abs(values - centre) <= reaches[segments]).all():
                 return False
             segments = np.concatenate([segments, segments])
@@ -173,11 +213,18 @@ class _Course:
         boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}
         return bounds(self.tree, boxes)
 
-    def _values(self, points: Floats) -> Floats:
-        by_name = dict(zip(self.used, points, strict=True))
-        nothing = np.zeros(points.shape[1])
-        columns = [by_name.get(name, nothing) for name in self.tree.parameters]
-        return evaluate(self.tree, columns, np.float64, COMPILED)
+
+def _used(tree: Tree) -> tuple[str, ...]:
+    tokens = set(tree.tokens[1:])
+    return tuple(name for name in tree.parameters if ("name", name) in tokens)
+
+
+def _values(tree: Tree, used: tuple[str, ...], points: Floats) -> Floats:
+    """Values of a formula at points in the columns that it reads."""
+    by_name = dict(zip(used, points, strict=True))
+    nothing = np.zeros(points.shape[1])
+    columns = [by_name.get(name, nothing) for name in tree.parameters]
+    return evaluate(tree, columns, np.float64, COMPILED)
 
 
 def _in_doubt(box: Interval, centre: float, reach: Floats | float) -> Mask:

@@ -105,7 +105,7 @@ class LineSegments:
         starts, ends = self.starts[:, segments], self.ends[:, segments]
         # The difference of large ends must not overflow, and columns of few values must not be rounded.
         points = np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
-        return _multiples(points, self.steps[:, None], np.rint)
+        return multiples(points, self.steps[:, None], np.rint)
 
 
 def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> LineSegments:
@@ -137,7 +137,8 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
     steps = np.array([column.coarse_step if reach != "within" else 0.0 for column in columns])
     partners = known[:, rng.permutation(known.shape[1])]
     mixed = known.copy()
-    for group in _groups(known, len(columns[0].values)):
+    visible = _VISIBLE / math.sqrt(min(len(columns[0].values), known.shape[1]))
+    for group in linked(known, visible):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     places = {
@@ -147,7 +148,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
         "recombined": [partners, mixed, pulled],
     }[reach]
     ends, starts = np.concatenate(places, axis=1), np.tile(known, len(places))
-    for small, large in _ordered(columns, known, _CHANCE if reach == "recombined" else 1.0):
+    for small, large in ordered(columns, known, _CHANCE if reach == "recombined" else 1.0):
         gaps = columns[large].values - columns[small].values
         # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
         ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)
@@ -163,14 +164,13 @@ def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
     return np.concatenate([np.array(outer), rng.integers(0, count, ROWS - len(outer))])
 
 
-def _groups(known: Floats, rows: int) -> list[list[int]]:
-    """Groups of columns that are correlated, directly or through others."""
+def linked(known: Floats, visible: float) -> list[list[int]]:
+    """Groups of columns whose correlation is above some size, directly or through others."""
     largest = np.abs(known).max(axis=1, keepdims=True)
     deviations = known / np.where(largest > 0, largest, 1.0)
     deviations = deviations - stable_sum(deviations)[:, None] / known.shape[1]
     spreads = np.sqrt(stable_sum(deviations**2))
     scaled = deviations / np.where(spreads > 0, spreads, 1.0)[:, None]
-    visible = _VISIBLE / math.sqrt(min(rows, known.shape[1]))
     groups: list[list[int]] = []
     for column in range(len(known)):
         correlations = np.abs(stable_sum(scaled * scaled[column]))
@@ -180,7 +180,7 @@ def _groups(known: Floats, rows: int) -> list[list[int]]:
     return groups
 
 
-def _ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
+def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
     """Pairs of columns of which the first is smaller in every row, though its values alone do not make it so."""
     if len(columns) > _MOST_ORDERED:
         return []
@@ -209,7 +209,7 @@ def _step(sample: Floats) -> float:
     return step if (np.abs(multiples - np.rint(multiples)) < 1e-6).all() else 0.0
 
 
-def _multiples(values: Floats, steps: Floats | float, rounded: Callable[[Floats], Floats]) -> Floats:
+def multiples(values: Floats, steps: Floats | float, rounded: Callable[[Floats], Floats]) -> Floats:
     """Values rounded to multiples of steps; unchanged where the step is 0."""
     own = np.where(np.asarray(steps) > 0, steps, 1.0)
     return np.where(np.asarray(steps) > 0, own * rounded(values / own), values)
@@ -351,7 +351,7 @@ class Column:
         if by_ratio.any():
             ratios = apply(STANDARD["pow"], values / self.median, further)
             moved = np.where(by_ratio, self.median * ratios, moved)
-        moved = np.where(up, _multiples(moved, self.step, np.ceil), _multiples(moved, self.step, np.floor))
+        moved = np.where(up, multiples(moved, self.step, np.ceil), multiples(moved, self.step, np.floor))
         moved = np.clip(moved, -_LARGEST, _LARGEST)
         # Values that underflow or are rounded to zero keep their sign, too.
         vanished = (moved == 0) & (not self.counts) & ((self.low > 0) | (self.high < 0))

@@ -5,6 +5,8 @@ same or a larger complexity with a little more loss. So a front has no formula w
 of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than everything
 without poles that the data themselves speak for its poles. Less will do if its poles lie apart from the rows: where
 columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, as at n = 2 for 1/4 - 1/n**2.
+
+Explosions (see `shine.domain.Domain.explodes`) count as poles near the data.
 """
 
 from __future__ import annotations

@@ -38,6 +38,14 @@ def test_formulas_with_poles_are_left_out():
     assert texts(without_poles(models, 0.0, DOMAIN)) == ["2", "a + b"]
 
 
+def test_formulas_that_explode_beside_the_rows_are_left_out_however_much_better_they_fit():
+    explosion = "a + 0.1*exp(exp((cos(9*a)*cos(9*b))**2)**2)*b"
+    models = [model("2.0", 1.0), model("a + b", 0.6), model(explosion, 0.01)]
+    rows = X[np.abs(np.cos(9 * X).prod(axis=1)) < 0.7]
+    domain = Domain(Dataset.from_arrays(rows, rows[:, 0], features=FEATURES))
+    assert texts(without_poles(models, 0.0, domain)) == ["2", "a + b"]
+
+
 @pytest.mark.parametrize("loss", [0.0, 1e-13])
 def test_an_exact_formula_keeps_its_poles(loss):
     models = [model("2.0", 1.0), model("1/a", loss), model("a + b", 1e-12)]
