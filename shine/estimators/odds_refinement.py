@@ -42,7 +42,7 @@ class OddsRefinement:
     dataset : Dataset
         All rows; the target is 1 and 0.
     classes : Classes
-    weights : mapping of str to int
+    weights : mapping of str to float
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     threads : int
     rules : callable, optional
@@ -53,7 +53,7 @@ class OddsRefinement:
 
     dataset: Dataset
     classes: Classes
-    weights: Mapping[str, int]
+    weights: Mapping[str, float]
     threads: int
     rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]

@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.arrays import exp
 from shine.fitness.scores import Scores
-from shine.gp.complexity import code_weights, complexities, constant_counts, line_complexities
+from shine.gp.complexity import code_weights, constant_counts, line_weights, rounded, weighed
 from shine.gp.description import DescriptionLength
 from shine.gp.memory import symbols
 from shine.gp.oddity import oddities
@@ -40,7 +40,7 @@ class Archive:
         there are complexities. A row is meaningless while its loss is infinite.
     scores : Scores
         Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
-    weights : mapping of str to int
+    weights : mapping of str to float
         Weights of complexity (see `shine.gp.complexity.complexities`).
     nat : float
         Relative change of the loss that one nat of log-likelihood is worth. Of formulas of one complexity whose losses
@@ -49,18 +49,18 @@ class Archive:
 
     individuals: Population
     scores: Scores
-    weights: Mapping[str, int]
+    weights: Mapping[str, float]
     nat: float = 0.0
 
     @classmethod
     def empty(
-        cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None, nat: float = 0.0
+        cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, float] | None = None, nat: float = 0.0
     ) -> Self:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
-        lines = line_complexities(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
+        lines = line_weights(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
         most = width - primitives.frame
-        rows = KEPT * (most * int(code_weights(primitives, weights).max()) + int(lines.max()))
+        rows = KEPT * int(np.ceil(most * max(code_weights(primitives, weights).max(), 1) + lines.max()))
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
@@ -205,7 +205,7 @@ def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Ha
     return order[ranks < KEPT], ranks[ranks < KEPT]
 
 
-def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, int]) -> Indices:
+def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, float]) -> Indices:
     """Complexity of individuals with their lines.
 
     Parameters
@@ -215,14 +215,12 @@ def form_complexities(population: Population, forms: Scores, which: Indices, wei
         Lines of shape (n_forms,).
     which : ndarray of shape (n_forms,)
         The individual of each form.
-    weights : mapping of str to int
+    weights : mapping of str to float
         Weights of complexity.
     """
     # A slope becomes part of the coefficient that an individual has already.
     slopes = np.where(_have_coefficient(population)[which], 1.0, forms.slopes)
-    lines = line_complexities(slopes, forms.intercepts, weights)
-    total: Indices = complexities(population, weights)[which] + lines
-    return total
+    return rounded(weighed(population, weights)[which] + line_weights(slopes, forms.intercepts, weights))
 
 
 def _have_coefficient(population: Population) -> Mask:

@@ -179,7 +179,7 @@ def _primitives(header: Mapping[str, Any], table: Mapping[str, Primitive]) -> Pr
     return PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
 
 
-def _archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> Archive:
+def _archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> Archive:
     """An archive of stored individuals; former versions have one of each complexity, also without its line."""
     check_archive(individuals, scores, weights)
     seen = np.flatnonzero(np.isfinite(scores.losses))

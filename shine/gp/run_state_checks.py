@@ -98,11 +98,14 @@ def names_of(value: Any, name: str) -> list[str]:
     return list(value)
 
 
-def weights_of(value: Any) -> dict[str, int]:
+def weights_of(value: Any) -> dict[str, float]:
     """The value as complexity weights, if it has their form."""
     if not isinstance(value, Mapping):
         raise ValueError(f"complexity must map names to weights, is {value_text(value)}")
-    return {str(name): whole_number(weight, f"complexity of {shown(name)}", 1, 1000) for name, weight in value.items()}
+    for name, weight in value.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= 1000:
+            raise ValueError(f"complexity of {shown(name)} must be above 0 and at most 1000, is {value_text(weight)}")
+    return {str(name): weight for name, weight in value.items()}
 
 
 def check_formulas(name: str, population: Population) -> None:
@@ -142,7 +145,7 @@ def check_keys(name: str, keys: Hashes) -> None:
         raise ValueError(f"{name!r} has keys that are 0 or occur twice")
 
 
-def check_archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> None:
+def check_archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> None:
     """Raise an error if an individual is in the row of another complexity; former versions did not count lines."""
     seen = np.flatnonzero(np.isfinite(scores.losses))
     found = individuals.take(seen)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le
 
-from shine.lang.names import normalized
+from shine.gp.complexity import normalized_weights
 
 Probability = Annotated[float, Ge(0), Le(1)]
 
@@ -118,8 +118,9 @@ class EvolutionSettings:
     """Most expressions that the seeding keeps to combine: a bound on its work that does not depend on the clock."""
     patience: Annotated[int, Ge(1)] = 50
     """Generations without a better loss after which an island begins anew. Its results stay in the front."""
-    complexity: dict[str, Annotated[int, Ge(1), Le(1000)]] = field(default_factory=dict)
-    """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed."""
+    complexity: dict[str, Annotated[float, Gt(0), Le(1000)]] = field(default_factory=dict)
+    """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed. It may
+    be a fraction: the complexity is the sum, rounded."""
     crossover: Probability = 0.35
     """Share of offspring with a subtree replaced by one of another parent."""
     subtree_mutation: Probability = 0.35
@@ -143,8 +144,7 @@ class EvolutionSettings:
     """Share of constants among new terminals. It is low because coefficient mutation adds more."""
 
     def __post_init__(self) -> None:
-        weights = {normalized(name): weight for name, weight in self.complexity.items()}
-        object.__setattr__(self, "complexity", weights)
+        object.__setattr__(self, "complexity", normalized_weights(self.complexity))
         # Part mutation alone is not enough: there may be no useful parts.
         if not any(self.shares(with_parts=False).values()):
             raise ValueError("every share of variation is 0; raise one, for example crossover")

@@ -15,6 +15,7 @@ from shine.lang.functions import verify_function
 from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
 from shine.lang.names import cut, listed, shown
+from shine.lang.notation import check_powers
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import file_of
 from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
@@ -35,8 +36,9 @@ def parse(
     Parameters
     ----------
     source : str, function, ast node, Tree, Model or SymPy expression
-        An expression, the text of one function definition, a Python function whose source is available, the syntax
-        tree of either, or an expression that `shine.frontends.sympy.from_sympy` reads.
+        An expression, in which ``^`` is a power as ``**`` is, the text of one function definition, a Python function
+        whose source is available, the syntax tree of either, or an expression that `shine.frontends.sympy.from_sympy`
+        reads.
     parameters : sequence of str, optional
         Names of the arguments, in calling order, or SymPy's symbols. The default is the function's own parameters, or
         the names in an expression, in natural order (``a, b, x2, x10``).
@@ -159,6 +161,9 @@ def syntax_tree(source: str) -> ast.AST:
     if len(text) > MAX_SOURCE:
         raise UnsupportedSyntaxError(f"the formula has {len(text)} characters; at most {MAX_SOURCE} are read")
     mode = "exec" if re.match(r"(def|@)\b|@", text) else "eval"
+    # In an expression that is no program, it is a power, as on paper; Python's exclusive or is not in the language.
+    powers = mode == "eval" and "^" in text
+    text = text.replace("^", "**") if powers else text
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
@@ -176,6 +181,8 @@ def syntax_tree(source: str) -> ast.AST:
     except ValueError as error:
         # NUL bytes and lone surrogates; for surrogates, the message repeats the whole text.
         raise UnsupportedSyntaxError(f"not a Python expression: {str(error)[-80:]}") from None
+    if powers:
+        check_powers(tree)
     return bare_names(tree) if "." in text else tree
 
 

@@ -16,6 +16,7 @@ from shine.lang.given import is_list
 from shine.lang.grammar import check_name
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized, value_text
+from shine.lang.notation import definition
 from shine.lang.parse import parse
 from shine.lang.python.functions import Functions, free_name, means
 from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
@@ -40,7 +41,8 @@ def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Pr
     primitives : sequence of str, function or Primitive
         Each a name of Shine's; an operator such as ``"+"``; a function of `operator`, `math`, NumPy or Python itself,
         or its dotted name, for the primitive that computes the same on numbers; a function of the user's, as a Python
-        function or as text that begins with ``def``; or a primitive, such as `shine.primitive_from_llvm` makes.
+        function or as text, ``def f(x): return x*x`` or ``f(x) = x^2``; or a primitive, such as
+        `shine.primitive_from_llvm` makes.
 
     Returns
     -------
@@ -117,12 +119,11 @@ class _Reader:
 
     def name(self, given: object) -> str:
         """Name of a given primitive."""
-        if isinstance(given, str) and not _is_definition(given):
-            return self._of_word(given.strip())
+        if isinstance(given, str):
+            text = definition(given)
+            return self._of_text(text) if _is_definition(text) else self._of_word(text.strip())
         if isinstance(given, Primitive):
             return self._add(given)
-        if isinstance(given, str):
-            return self._of_text(given)
         if not callable(given):
             raise TypeError(
                 f"primitives has {value_text(given)}; a primitive is a name, such as 'add', or a function, or "
@@ -132,7 +133,7 @@ class _Reader:
         return self._known(_own(known.names[0])) if known is not None else self._of_function(given)
 
     def _of_word(self, word: str) -> str:
-        if re.match(r"lambda\b|\w+ *\([^()]*\) *=[^=]", word):
+        if re.match(r"lambda\b", word):
             raise UnsupportedSyntaxError(
                 f"{value_text(word)} is not a definition; write one such as 'def name(x): return x*x'"
             )

@@ -13,6 +13,7 @@ from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
 from shine.lang.library import STANDARD
 from shine.lang.names import listed, value_text
+from shine.lang.notation import definition, is_short_definition
 from shine.lang.parse import parse
 from shine.lang.printing import definition_source
 from shine.lang.python.functions import Functions
@@ -30,13 +31,21 @@ PREDICTION, TARGET, RESIDUAL = "prediction", "target", "residual"
 SYNONYMS = {"y_pred": PREDICTION, "y_true": TARGET, "sample_weight": WEIGHT}
 """scikit-learn's names of arguments, which are understood."""
 
+POSITIONS = (PREDICTION, TARGET, WEIGHT)
+"""What the arguments of PySR's losses mean by their order."""
+
 OTHER_ARGUMENTS = {
     **dict.fromkeys(("y", "ytrue", "truth", "actual", "observed", "obs", "label", "labels", "targets", "t"), TARGET),
-    **dict.fromkeys(("pred", "preds", "predicted", "predictions", "ypred", "y_hat", "yhat", "output", "x"), PREDICTION),
+    **dict.fromkeys(
+        ("p", "pred", "preds", "predicted", "predictions", "ypred", "y_hat", "yhat", "output", "x"), PREDICTION
+    ),
     **dict.fromkeys(("w", "weights", "sample_weights"), WEIGHT),
     **dict.fromkeys(("error", "std", "y_err", "errors"), SIGMA),
 }
-"""What the arguments of other libraries' losses are called here, for messages."""
+"""What the arguments of other libraries' losses are called here.
+
+They are understood in a loss that has no argument `prediction`; in others they are columns beside the data.
+"""
 
 
 def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
@@ -46,7 +55,8 @@ def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
     ----------
     source : str, function or Loss
         A name, ``"mse"``; a built-in loss with its numbers, ``"quantile(0.9)"``; a function of `prediction`, `target`,
-        `weight` and columns beside the data, as a Python function or as text.
+        `weight` and columns beside the data, as a Python function or as text. PySR's ``"f(p, t) = abs(p - t)^1.5"`` and
+        the arguments of other libraries, such as `y_pred` and `y_true`, are understood (see `OTHER_ARGUMENTS`).
     beside : collection of str
         Names of the columns beside the data. With `sigma` among them, built-in losses of the residual divide it by
         that.
@@ -135,7 +145,7 @@ def _built_in(name: str, numbers: tuple[float, ...], of_sigma: bool) -> RowLoss:
 
 
 def _is_definition(text: str) -> bool:
-    return re.match(r"\s*(def|lambda|@)\b|\s*@|.*\n", text) is not None
+    return re.match(r"\s*(def|lambda|@)\b|\s*@|.*\n", text) is not None or is_short_definition(text)
 
 
 def _definition_text(tree: Tree) -> str:
@@ -147,7 +157,7 @@ def _of_function(source: Any) -> Tree:
     functions = Functions(OWN_MEANINGS, dict(STANDARD))
     try:
         if isinstance(source, str):
-            own = functions.table[functions.of_text(source)]
+            own = functions.table[functions.of_text(definition(source))]
         else:
             given = _arguments(source)
             own = functions.table[functions.primitive(source, len(given), _name(source))]
@@ -156,7 +166,9 @@ def _of_function(source: Any) -> Tree:
     tree = own.definition
     if tree is None:
         raise UnsupportedSyntaxError(f"{own.name} is no loss; {ARGUMENTS}")
-    names = [SYNONYMS.get(each, each) for each in (tree.parameters if isinstance(source, str) else given)]
+    if isinstance(source, str):
+        given = list(tree.parameters)
+    names = _meanings(given, in_order=isinstance(source, str) and is_short_definition(source))
     _check_arguments(names)
     graph, name = ValueGraph(), tree.name if tree.name.isidentifier() else "loss"
     value = graph.read(tree, [graph.parameter(each) for each in names], STANDARD)
@@ -182,11 +194,21 @@ def _arguments(source: Any) -> list[str]:
     return [each.name for each in parameters if each.kind in kinds and each.default is Parameter.empty]
 
 
+def _meanings(arguments: list[str], in_order: bool) -> list[str]:
+    """The names that arguments have here; `in_order` says whether they have PySR's order, whatever their names."""
+    names = [SYNONYMS.get(each, each) for each in arguments]
+    if PREDICTION in names:
+        return names
+    meant = [OTHER_ARGUMENTS.get(each, each) for each in names]
+    if PREDICTION in meant:
+        free = {*POSITIONS} - {*names}
+        return [meaning if meaning in free else each for each, meaning in zip(names, meant, strict=True)]
+    return list(POSITIONS[: len(names)]) if in_order and 2 <= len(names) <= len(POSITIONS) else names
+
+
 def _check_arguments(names: list[str]) -> None:
     if PREDICTION not in names:
-        other = next((each for each in names if OTHER_ARGUMENTS.get(each) == PREDICTION), None)
-        hint = f"call {other} prediction" if other else f"it has {listed(names)}"
-        raise UnsupportedSyntaxError(f"a loss has an argument prediction; {hint}; {ARGUMENTS}")
+        raise UnsupportedSyntaxError(f"a loss has an argument prediction; it has {listed(names)}; {ARGUMENTS}")
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice:
         raise UnsupportedSyntaxError(f"two arguments of the loss mean {twice}; {ARGUMENTS}")

@@ -20,7 +20,8 @@ from shine import __version__
 from shine.data.headings import check_features
 from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
-from shine.lang.names import cut, normalized
+from shine.gp.complexity import normalized_weights
+from shine.lang.names import cut
 from shine.runs.files import read_file, write_text
 from shine.runs.uncertainty_records import UncertaintyRecord
 from shine.search.front import Result
@@ -118,10 +119,6 @@ def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError(str(error)) from None
 
 
-def _normalized_weights(weights: dict[str, int]) -> dict[str, int]:
-    return {normalized(name): weight for name, weight in weights.items()}
-
-
 class ResultRecord(_Record):
     """The contents of result.json."""
 
@@ -150,7 +147,7 @@ class ResultRecord(_Record):
     primitives: tuple[str, ...]
     """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
     and simplification may have brought in others."""
-    weights: Annotated[dict[str, int], AfterValidator(_normalized_weights)]
+    weights: Annotated[dict[str, float], AfterValidator(normalized_weights)]
     """Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed."""
     generations: Annotated[int, Ge(0)]
     """Generations after the first population."""

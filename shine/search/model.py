@@ -50,7 +50,7 @@ class Model(UncertainModel):
         The loss of the search, over all rows.
     r2 : float
         Coefficient of determination on the same rows; at most 1.
-    weights : mapping of str to int
+    weights : mapping of str to float
         Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed.
     headings : mapping of str to str
         Original heading of each feature's column, by the feature's name in the formula; empty if it is not known.
@@ -67,7 +67,7 @@ class Model(UncertainModel):
     tree: Tree
     loss: float
     r2: float
-    weights: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
     headings: Mapping[str, str] = field(default_factory=dict)
     digits: int | None = None
     objectives: tuple[float, ...] = ()
@@ -276,7 +276,7 @@ def _model_of(
     definitions: tuple[str, ...],
     loss: float,
     r2: float,
-    weights: dict[str, int],
+    weights: dict[str, float],
     headings: Mapping[str, str] = MappingProxyType({}),
     digits: int | None = None,
     objectives: tuple[float, ...] = (),

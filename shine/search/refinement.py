@@ -54,7 +54,7 @@ def refined(
     outcome: Outcome,
     dataset: Dataset,
     loss: Loss,
-    weights: Mapping[str, int],
+    weights: Mapping[str, float],
     max_size: int,
     enough: float,
     threads: int,
@@ -75,7 +75,7 @@ def refined(
     dataset : Dataset
         All rows.
     loss : Loss
-    weights : mapping of str to int
+    weights : mapping of str to float
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     max_size : int
         Most nodes of a formula, its line included.
@@ -201,7 +201,7 @@ def measured(
     trees: Sequence[Tree],
     dataset: Dataset,
     loss: Loss,
-    weights: Mapping[str, int],
+    weights: Mapping[str, float],
     primitives: PrimitiveSet,
     threads: int,
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,

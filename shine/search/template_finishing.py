@@ -67,7 +67,7 @@ class TemplateFinish:
     rows : Dataset
         All rows, with numbers of groups.
     loss : Loss
-    weights : mapping of str to int
+    weights : mapping of str to float
         Complexity of functions and constants, by name.
     rules : SlotConstraints
     enough : float
@@ -84,7 +84,7 @@ class TemplateFinish:
     groups: Groups | None
     rows: Dataset
     loss: Loss
-    weights: Mapping[str, int]
+    weights: Mapping[str, float]
     rules: SlotConstraints
     enough: float
     threads: int

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.errors import DataError, ExportError
-from shine.gp.complexity import tree_complexity
+from shine.gp.complexity import trees_complexity
 from shine.inference.constants import Form, Which
 from shine.inference.uncertainty import Uncertainty
 from shine.kernels.kernel import Kernel
@@ -99,7 +99,7 @@ class TemplateModel(Model):
     @property
     def complexity(self) -> int:
         """Sum of the weights of all nodes of the unknown functions."""
-        return sum(tree_complexity(tree, self.weights) for tree in self.law.functions.values())
+        return trees_complexity(self.law.functions.values(), self.weights)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -288,7 +288,7 @@ def _template_model_of(
     law: Law,
     loss: float,
     r2: float,
-    weights: dict[str, int],
+    weights: dict[str, float],
     headings: Mapping[str, str],
     digits: int | None,
     output: int | None,

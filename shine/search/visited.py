@@ -135,7 +135,7 @@ class Explained:
 
 def _shown(
     task: Task,
-    weights: dict[str, int],
+    weights: dict[str, float],
     enough: float,
     degree: int,
     choose: Choose,

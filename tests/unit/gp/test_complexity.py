@@ -125,3 +125,37 @@ def test_a_search_uses_the_weights():
 def test_a_weight_of_an_unknown_name_is_an_error_with_the_known_names():
     with pytest.raises(ValueError, match=r"complexity has 'sine'.*known are constant, x, y, add"):
         Archive.empty(PRIMITIVES, 5, {"sine": 2})
+
+
+def test_fractions_are_added_and_the_sum_is_rounded_a_half_upwards():
+    weights = {"exp": 1.5, "x": 0.25, "mul": 0.3}
+    trees = [shine.parse(text, ["x"]) for text in ("x", "exp(x)", "exp(exp(x))", "exp(x)*exp(x)", "x*x*x*x + 1")]
+    # 0.25, 1.75, 3.25, 3.8 and 3.9; a complexity is at least 1.
+    assert [tree_complexity(tree, weights) for tree in trees] == [1, 2, 3, 4, 4]
+    population = Population.from_trees(trees, PrimitiveSet(select(STANDARD, ("add", "mul", "exp")), ("x",)))
+    assert complexities(population, weights).tolist() == [1, 2, 3, 4, 4]
+
+
+def test_a_search_with_fractions_shows_them_in_its_front():
+    X = np.random.default_rng(0).uniform(0, 1, (50, 1))
+    weights = {"exp": 2.6, "x0": 0.4, "constant": 0.1, "mul": 0.7}
+    quick = {
+        "generations": 5,
+        "population": 60,
+        "islands": 2,
+        "seeding": 0.0,
+        "seconds": None,
+        "primitives": ["add", "mul", "exp"],
+    }
+    found = shine.evolve(X, np.exp(X[:, 0]) * X[:, 0], complexity=weights, **quick)
+    assert found.best.weights == weights
+    assert found.best.expression in ("x0*exp(x0)", "exp(x0)*x0") and found.best.complexity == 4
+    assert [model.complexity for model in found.front] == [
+        tree_complexity(model.tree, weights) for model in found.front
+    ]
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1000.5, float("nan"), "a"])
+def test_other_weights_are_refused(weight):
+    with pytest.raises(ValueError, match=r"complexity\.exp must be "):
+        shine.evolve([[1.0], [2.0]], [1.0, 2.0], complexity={"exp": weight})

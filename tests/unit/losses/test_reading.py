@@ -11,6 +11,7 @@ import pytest
 from shine import losses
 from shine.errors import UnsupportedSyntaxError
 from shine.fitness.losses import LOSSES
+from shine.losses import errors, loss_text
 from shine.losses.library import LIBRARY
 
 FACTOR = 3.0
@@ -158,3 +159,32 @@ def test_columns_have_to_be_those_that_the_loss_reads():
 def test_an_unknown_attribute_is_answered():
     with pytest.raises(AttributeError, match="has no attribute 'pinball'; it has gaussian, poisson"):
         _ = losses.pinball
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "f(p, t) = abs(p - 2*t)^1.5",
+        "f(x, y) = abs(x - 2*y)^1.5",
+        "f(a, b) = abs(a - 2*b)^1.5",
+        "f(y, y_hat) = abs(y_hat - 2*y)^1.5",
+        "lambda pred, target: abs(pred - 2*target)**1.5",
+        lambda t, p: abs(p - 2 * t) ** 1.5,
+        "loss(prediction, target) = abs(prediction - 2*target)^1.5",
+    ],
+)
+def test_arguments_of_other_libraries_are_understood(loss):
+    assert errors(loss, [3.0, 8.0], [1.0, 2.0]).tolist() == [1.0, 8.0]
+
+
+def test_the_third_argument_of_other_libraries_is_the_weight():
+    assert errors("f(p, t, w) = w*(p - t)^2", [3.0], [1.0], weight=[5.0]).tolist() == [20.0]
+
+
+def test_beside_a_prediction_such_names_are_columns():
+    assert errors("lambda prediction, t, w: w*abs(prediction - t)", [3.0], [0.0], t=[1.0], w=[2.0]).tolist() == [4.0]
+
+
+def test_two_arguments_with_one_meaning_are_refused():
+    with pytest.raises(UnsupportedSyntaxError, match="two arguments of the loss mean target"):
+        loss_text("f(p, t, y) = p - t - y")
