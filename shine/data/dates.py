@@ -84,7 +84,7 @@ def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
             order = "month"
         else:
             unclear = short[0].string
-    values = np.full(len(cells), np.datetime64("NaT"), "datetime64[us]")
+    values = np.full(len(cells), "NaT", "datetime64[us]")
     for row, match in enumerate(matches):
         if match is not None:
             values[row] = _moment(match, order)
@@ -101,7 +101,7 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
     hour = int(parts["hour"] or 0)
     if parts["half"]:
         if not 1 <= hour <= 12:
-            return np.datetime64("NaT")
+            return np.datetime64("NaT", "us")
         hour = hour % 12 + 12 * (parts["half"].lower() == "pm")
     fraction = int((parts["fraction"] or "0").ljust(6, "0")[:6])
     year, month, day, minute, second = (int(parts[name] or 0) for name in ("year", "month", "day", "minute", "second"))
@@ -109,7 +109,7 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
         moment = datetime(year, month, day, hour, minute, second, fraction, _zone(parts["zone"]))
         return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us")
     except (ValueError, OverflowError):  # no such day
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "us")
 
 
 def _month(word: str) -> int:
@@ -126,7 +126,7 @@ def _zone(text: str | None) -> timezone:
 
 def durations_of(cells: Sequence[str]) -> NDArray[Any]:
     """Times of day and durations, ``8:30`` or ``08:30:15.5``; NaT where a cell is neither. Microseconds."""
-    values = np.full(len(cells), np.timedelta64("NaT"), "timedelta64[us]")
+    values = np.full(len(cells), "NaT", "timedelta64[us]")
     for row, cell in enumerate(cells):
         match = _CLOCK.fullmatch(cell)
         if match is not None:

@@ -66,12 +66,12 @@ def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
 
 
 def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
-    generator.state = bits
-    # NumPy accepts any number as a position in its tables, and would read beyond them.
+    # Some versions of NumPy accept any number as a position in its tables, and would read beyond them.
     for position, size in (("pos", 624), ("buffer_pos", 4)):
-        holder = generator.state if position in generator.state else generator.state["state"]
+        holder = bits if position in bits else bits["state"]
         if not 0 <= holder.get(position, 0) <= size:
             raise ValueError(f"{position} of the random generator is {holder[position]}, beyond its table of {size}")
+    generator.state = bits
     return np.random.Generator(generator)
 
 

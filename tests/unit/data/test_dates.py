@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shine.data.dates import counted, dates_of, durations_of, origin_of, unit_of
 
-NAT = np.datetime64("NaT")
+NAT = np.datetime64("NaT", "us")
 
 ONE = {
     "2023-01-05": "2023-01-05",

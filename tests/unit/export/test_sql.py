@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ STRUCTURAL = (*EXACT, "neg", "abs", "min", "max", "floor", "ceil", "sign", "wher
 
 def selected(text: str, names: tuple[str, ...], columns: Any) -> Any:
     """Values of an expression in SQLite, NULL as NaN."""
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         columns_of_table = ", ".join(f'"{name}" DOUBLE PRECISION' for name in names)
         base.execute(f"CREATE TABLE data ({columns_of_table})")
         marks = ", ".join("?" * len(names))
@@ -123,7 +124,7 @@ QUOTIENTS = (
 @pytest.mark.parametrize("formula", QUOTIENTS)
 def test_integer_columns_are_not_divided_as_integers(formula):
     a, b = [7, -7, 3, 2], [2, 2, 4, 3]
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         base.execute("CREATE TABLE data (a INTEGER, b INTEGER)")
         base.executemany("INSERT INTO data VALUES (?, ?)", zip(a, b, strict=True))
         for dialect in ("standard", "sqlite"):
@@ -140,7 +141,7 @@ def test_names_are_quoted_where_they_must_be():
     ]  # fmt: skip
     names = ("select", 'a"; DROP TABLE data', "Group")
     tree = Tree(names, ast.BinOp(ast.Name(names[1], ast.Load()), ast.Sub(), ast.Name("Group", ast.Load())))
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         base.execute(f"CREATE TABLE data ({', '.join(quoted(name) for name in names)})")
         base.execute("INSERT INTO data VALUES (1.0, 5.0, 2.0)")
         assert base.execute(f"SELECT {sql_expression(tree)} FROM data").fetchall() == [(3.0,)]

@@ -104,10 +104,10 @@ def test_a_syntax_tree_that_contains_itself_is_rejected():
         parse(node)
 
 
-@pytest.mark.parametrize("node", [ast.BinOp(), ast.Name(), ast.Call(), ast.Constant(), ast.Compare(), ast.BoolOp()])
-def test_a_malformed_syntax_tree_is_rejected(node):
+@pytest.mark.parametrize("kind", [ast.BinOp, ast.Name, ast.Call, ast.Constant, ast.Compare, ast.BoolOp])
+def test_a_malformed_syntax_tree_is_rejected(kind):
     with pytest.raises(ShineError):
-        parse(node)
+        parse(kind.__new__(kind))
 
 
 def test_other_objects_than_formulas_are_a_type_error():

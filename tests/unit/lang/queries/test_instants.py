@@ -42,7 +42,7 @@ def test_instants(value, unit, zone, expected):
 
 
 @pytest.mark.parametrize(
-    "value", ["tomorrow", "now", "2024-13-01", "2024-02-30", "1.2.2024", 3, np.datetime64("NaT"), ""]
+    "value", ["tomorrow", "now", "2024-13-01", "2024-02-30", "1.2.2024", 3, np.datetime64("NaT", "s"), ""]
 )
 def test_what_is_no_date_is_refused(value):
     with pytest.raises(ValueError, match="is not a date"):
