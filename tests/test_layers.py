@@ -32,15 +32,16 @@ BELOW: dict[str, set[str]] = {
     "typing": set(),
     "moved": set(),
     "errors": set(),
+    "files": set(),
     "stages": set(),
     "parallel": {"errors", "stages"},
     "lang": {"errors"},
     "words": {"lang"},
-    "llvm": {"errors"},
+    "llvm": {"errors", "files"},
     "codegen": {"errors", "lang"},
     "arrays": {"errors", "lang", "codegen", "llvm"},
     # Generated data have the bits of formulas.
-    "data": {"errors", "stages", "lang", "arrays"},
+    "data": {"errors", "files", "stages", "lang", "arrays"},
     "fitness": {"errors", "lang"},
     "domain": {"errors", "lang", "data", "arrays"},
     "report": {"errors", "lang", "data"},
@@ -61,10 +62,10 @@ BELOW: dict[str, set[str]] = {
     "search": _SEARCH | {"parallel", "inference"},
     "estimators": _SEARCH | {"parallel", "inference", "search"},
     "config": {"errors", "parallel", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
-    "runs": _FACES,
+    "runs": _FACES | {"files"},
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.
-    "aot": {"errors", "lang", "codegen", "llvm", "export"},
+    "aot": {"errors", "files", "lang", "codegen", "llvm", "export"},
     # Names that tensors may have in C.
     "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot", "evaluators"},
     # Rows of threads; facts about processors.
@@ -78,7 +79,7 @@ BELOW: dict[str, set[str]] = {
     # Networks are compiled, and searched like any other data.
     "distillation": {"errors", "lang", "data", "tensor", "search"},
     "shine": _SEARCH | {"inference", "search", "estimators", "distillation"},
-    "cli": _FACES | {"runs", "bench", "aot", "callbacks", "tensor", "distillation"},
+    "cli": _FACES | {"files", "runs", "bench", "aot", "callbacks", "tensor", "distillation"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""

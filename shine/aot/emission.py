@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from shine.aot import headers, linking, nvptx, projects, python_module, wasm
 from shine.aot.code import Code, Files, Job
+from shine.files import write_bytes
 from shine.lang.names import value_text
 
 Emitter = Callable[[Job], Files]
@@ -105,5 +106,5 @@ def written(files: Files, folder: str | Path) -> list[Path]:
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
-        (place / file).write_bytes(content)
+        write_bytes(place / file, content)
     return [place / file for file in files]

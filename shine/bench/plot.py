@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from math import log10
-from pathlib import Path
 
 from shine.bench.run import Report
 
@@ -15,9 +15,8 @@ WEAK = {"DEAP, arrays": "#15803d", "gplearn": "#b45309", "reference": "#57534e",
 OTHER = "#78716c"
 
 
-def save_plot(report: Report, path: Path) -> None:
-    """Write a plot of node-rows per second against rows, one line for each evaluator, in the format of the file's
-    ending.
+def plot(report: Report, ending: str) -> bytes:
+    """A plot of node-rows per second against rows, one line for each evaluator, in the format of a file's ending.
 
     Raises
     ------
@@ -52,7 +51,9 @@ def save_plot(report: Report, path: Path) -> None:
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold")
     axes.text(0, 1.015, str(report.machine["cpu"]), transform=axes.transAxes, color=OTHER, fontsize=9)
     _label(axes, ends)
-    figure.savefig(path, dpi=150)
+    content = BytesIO()
+    figure.savefig(content, dpi=150, format=ending.removeprefix(".") or None)
+    return content.getvalue()
 
 
 def _lines(report: Report) -> dict[tuple[str, str], list[tuple[int, float]]]:

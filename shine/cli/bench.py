@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from shine.bench import Settings, benchmark, report_text
-from shine.bench.plot import save_plot
+from shine.bench.plot import plot
 from shine.cli.codes import FAILURE
 from shine.cli.output import is_terminal, json_text, print_text, write_file
 
@@ -40,7 +40,7 @@ def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> i
     if json_path and json_path != PRINT:
         write_file(json_path, json_text(report.as_json()).encode())
     if plot_path:
-        save_plot(report, plot_path)
+        write_file(plot_path, plot(report, plot_path.suffix))
     for wrong in report.wrong:
         click.echo(
             f"error: {wrong.evaluator} ({wrong.precision}, {wrong.rows} rows) computes other losses for "

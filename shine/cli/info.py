@@ -15,8 +15,8 @@ import shine
 from shine.bench.host import cpu_name, installed
 from shine.cli.output import print_json
 from shine.evaluators.workers import processors
+from shine.files import WRITING
 from shine.llvm.cache import ENTRY, cache_folder, problem
-from shine.llvm.private import WRITING
 from shine.llvm.target import host_cpu, host_triple, llvm_version
 
 _ENTRY = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")

@@ -60,13 +60,14 @@ def write_file(path: Path, content: bytes) -> None:
     click.ClickException
         If it cannot be written.
     """
-    from shine.runs.files import write_bytes
+    from shine.files import target, write_bytes
 
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(content)  # a device or a named pipe must not be replaced
+        place = target(path)  # a link stays
+        if place.exists() and not place.is_file() and not place.is_dir():
+            place.write_bytes(content)  # a device or a named pipe must not be replaced
         else:
-            write_bytes(path.resolve(), content)  # a link stays; its target is replaced
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle; ValueError: a NUL byte
+            write_bytes(place, content)
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte
         reason = getattr(error, "strerror", None) or error
         raise click.ClickException(f"{path}: cannot be written: {reason}") from None

@@ -32,7 +32,6 @@ in_option = click.option("folder", "--in", type=FILE, metavar="DIR", help="The f
 @click.option("--reverse", is_flag=True, help="The last first.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Most rows. [50 in the table]")
 @in_option
-@click.option("--rebuild", is_flag=True, help="Read all folders again.")
 @json_option
 @click.pass_context
 def runs_group(context: click.Context, /, **options: Any) -> None:

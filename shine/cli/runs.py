@@ -30,12 +30,11 @@ def list_runs(
     folder: Path | None,
     settings: Sequence[str],
     limit: int | None,
-    rebuild: bool,
     as_json: bool,
     **conditions: Any,
 ) -> None:
     """Print the runs that meet conditions (see `shine.runs.finding.find`)."""
-    from shine.runs.finding import RUNS, count, found, query
+    from shine.runs.finding import RUNS, found, query
 
     folder = RUNS if folder is None else folder
     check_runs(folder)
@@ -45,19 +44,18 @@ def list_runs(
         raise click.UsageError(f"--set {wrong}: write KEY=VALUE, as evolution.population=500")
     most = limit if limit or as_json else MOST_ROWS
     try:
-        asked = query(**conditions, limit=most, settings=[(key.strip(), value) for key, _, value in pairs])
+        asked = query(**conditions, settings=[(key.strip(), value) for key, _, value in pairs])
         with display_for("json" if as_json else "front", f"reading {folder}"):
-            rows = found(folder, asked, rebuild=rebuild)
-        more = count(folder, asked) - len(rows) if len(rows) == most else 0
+            rows = found(folder, asked)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if as_json:
-        print_json([_as_json(row) for row in rows])
+        print_json([_as_json(row) for row in rows[:most]])
         return
-    for line in _listed(rows):
+    for line in _listed(rows[:most]):
         click.echo(line)
-    if more:
-        click.echo(f"{more} more; see --limit and --json")
+    if len(rows) > len(rows[:most]):
+        click.echo(f"{len(rows) - len(rows[:most])} more; see --limit and --json")
 
 
 def check_runs(folder: Path) -> None:
@@ -225,7 +223,8 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
     front = [{**asdict(each), "words": sorted(each.words)} for each in entry.formulas]
     date = datetime.fromtimestamp(entry.date).isoformat(timespec="seconds")
-    return {**asdict(entry), "date": date, "formulas": front}
+    told = {name: value for name, value in asdict(entry).items() if name != "configuration"}
+    return {**told, "date": date, "settings": entry.settings, "formulas": front}
 
 
 def _letters(count: int) -> list[str]:

@@ -3,7 +3,7 @@
 from shine.config.former import current_names, is_retired
 from shine.config.models import Config, DataSettings, GraphGuess, LlvmFunction
 from shine.config.reading import Job, read_config, read_job, with_formulas
-from shine.config.writing import dump_config, schema
+from shine.config.writing import config_values, dump_config, schema
 from shine.search.settings import FitnessSettings
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "GraphGuess",
     "Job",
     "LlvmFunction",
+    "config_values",
     "current_names",
     "dump_config",
     "is_retired",

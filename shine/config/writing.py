@@ -25,8 +25,12 @@ class _Dumper(yaml.SafeDumper):
 add_resolvers(_Dumper)
 
 
+def config_values(config: Config) -> dict[str, Any]:
+    """A configuration as values of JSON, with every default."""
+    data = config.data.model_dump(mode="json", exclude_none=True)
+    return {**config.model_dump(mode="json"), "data": data}
+
+
 def dump_config(config: Config) -> str:
     """A configuration as YAML, with every default written out; reading it gives the same configuration."""
-    values = config.model_dump(mode="json")
-    values["data"] = config.data.model_dump(mode="json", exclude_none=True)
-    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(config_values(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

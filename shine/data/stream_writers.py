@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import DataError
+from shine.files import replacing, target
 from shine.lang.names import value_text
 from shine.typing import Floats
 
@@ -47,8 +48,9 @@ def keep_apart(out: Path, data: object) -> None:
         raise DataError(f"{out}: lies in the folder of the data, {data}; write the predictions to another folder")
 
 
-def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractContextManager[Write]:
-    """What writes a file, by the ending of its name.
+@contextmanager
+def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+    """What writes a file, by the ending of its name: completely or not at all.
 
     Parameters
     ----------
@@ -62,12 +64,15 @@ def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractConte
     ------
     DataError
         If a library is missing.
+    OSError
+        If it cannot be written.
     """
-    return WRITERS[path.suffix.lower()](path, headings, rows)
+    with replacing(target(path)) as file, WRITERS[path.suffix.lower()](path, file, headings, rows) as write:
+        yield write
 
 
 @contextmanager
-def _arrow(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+def _arrow(path: Path, stream: Any, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     try:
         import pyarrow
         from pyarrow import ipc, parquet
@@ -77,41 +82,32 @@ def _arrow(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     is_parquet = path.suffix.lower() == ".parquet"
     # Predictions hardly repeat: a dictionary of them would take time and no less space.
     options = {"use_dictionary": False, "write_page_checksum": True}
-    file: Any = parquet.ParquetWriter(path, schema, **options) if is_parquet else ipc.new_file(path, schema)
+    file: Any = parquet.ParquetWriter(stream, schema, **options) if is_parquet else ipc.new_file(stream, schema)
     with file:
         yield lambda columns: file.write(pyarrow.table(dict(columns), schema=schema))
 
 
 @contextmanager
-def _delimited(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+def _delimited(path: Path, stream: Any, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    with path.open("w", encoding="utf-8") as file:
-        file.write(separator.join(headings) + "\n")
+    stream.write((separator.join(headings) + "\n").encode())
 
-        def write(columns: Mapping[str, Floats]) -> None:
-            for row in zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True):
-                file.write(separator.join(row) + "\n")
+    def write(columns: Mapping[str, Floats]) -> None:
+        for row in zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True):
+            stream.write((separator.join(row) + "\n").encode())
 
-        yield write
+    yield write
 
 
 @contextmanager
-def _numpy(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+def _numpy(path: Path, stream: Any, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     shape = (rows,) if len(headings) == 1 else (rows, len(headings))
-    array = np.lib.format.open_memmap(path, "w+", np.float64, shape)
-    start = 0
-
-    def write(columns: Mapping[str, Floats]) -> None:
-        nonlocal start
-        stop = start + len(next(iter(columns.values())))
-        array[start:stop] = np.column_stack(list(columns.values())).reshape(array[start:stop].shape)
-        start = stop
-
-    yield write
-    array.flush()
+    form = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.float64)), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, form)
+    yield lambda columns: stream.write(np.column_stack(list(columns.values())).astype(np.float64).tobytes())
 
 
-WRITERS: dict[str, Callable[[Path, tuple[str, ...], int], AbstractContextManager[Write]]] = {
+WRITERS: dict[str, Callable[[Path, Any, tuple[str, ...], int], AbstractContextManager[Write]]] = {
     **dict.fromkeys((".parquet", ".feather", ".arrow", ".ipc"), _arrow),
     **dict.fromkeys((".csv", ".tsv", ".txt"), _delimited),
     ".npy": _numpy,

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import llvmlite
 
+from shine.files import WRITING
 from shine.llvm import private
 from shine.llvm.secret import secret_of
 from shine.llvm.target import host_cpu, host_triple, llvm_version
@@ -175,7 +176,7 @@ def _forget(folder: Path) -> None:
                 changed = each.stat(follow_symlinks=False).st_mtime
                 if ENTRY.fullmatch(each.name):
                     ages.append((changed, each.path))
-                elif each.name.startswith(private.WRITING) and time.time() - changed > 3600:
+                elif each.name.startswith(WRITING) and time.time() - changed > 3600:
                     os.unlink(each.path)
     for _, path in sorted(ages)[:-ENTRIES]:
         with contextlib.suppress(OSError):

@@ -8,21 +8,14 @@ modes, such as Windows, a folder of the user's profile counts as private.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-_HAS_OWNERS = hasattr(os, "geteuid")
+from shine.files import HAS_OWNERS, UNLINKED, replacing
 
 # A FIFO would wait for its other end; a link would lead elsewhere.
-_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-_WRITE = (
-    os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
-)
-
-WRITING = ".writing-"
-"""Beginning of the names of files that are being written."""
+_READ = os.O_RDONLY | UNLINKED | getattr(os, "O_NONBLOCK", 0)
 
 
 def make_folder(folder: Path) -> None:
@@ -44,7 +37,7 @@ def exposure(folder: Path) -> str | None:
     OSError
         If it cannot be inspected.
     """
-    if not _HAS_OWNERS:
+    if not HAS_OWNERS:
         return None
     user, given, real = os.geteuid(), Path(os.path.abspath(folder)), Path(os.path.realpath(folder))
     own = real.stat()
@@ -101,7 +94,7 @@ def read(path: Path, most: int, hidden: bool = False) -> bytes | None:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None
-        if _HAS_OWNERS and (found.st_uid != os.geteuid() or found.st_mode & (0o077 if hidden else 0o022)):
+        if HAS_OWNERS and (found.st_uid != os.geteuid() or found.st_mode & (0o077 if hidden else 0o022)):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(most + 1)
@@ -118,13 +111,5 @@ def write(path: Path, content: bytes) -> None:
     OSError
         If it cannot be written.
     """
-    temporary = path.with_name(f"{WRITING}{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, _WRITE, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with replacing(path, 0o600) as file:
+        file.write(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -15,8 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from shine.errors import ExportError
+from shine.files import write_bytes
 from shine.lang.names import cut, shown
-from shine.runs.files import read_file, write_bytes
+from shine.runs.files import read_file
 from shine.typing import AnyArray
 
 FORMAT: Final = "shine checkpoint"
@@ -168,6 +170,8 @@ class Shelf:
         OSError
             If it cannot be written; the earlier ones stay.
         """
+        if self._place.is_symlink():
+            raise OSError(errno.ELOOP, f"{self._place.name} is a link")
         self._place.mkdir(exist_ok=True)
         path = self._place / f"{checkpoint.header['generation']:010}.npz"
         write_bytes(path, checkpoint_bytes(checkpoint))

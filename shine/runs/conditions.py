@@ -1,40 +1,42 @@
-"""Conditions on runs and formulas, as people write them -> SQL."""
+"""Conditions on runs and formulas, as people write them -> functions."""
 
 from __future__ import annotations
 
+import json
+import operator
 import re
-import sqlite3
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shine.errors import ShineError
 from shine.lang.names import listed, similar
-from shine.runs.index import comparable, spaced
+from shine.runs.entries import Entry, FormulaEntry, printable
 from shine.runs.words import word
 from shine.words import FORMER
 
-RUN_COLUMNS = {
-    "name": "runs.name", "date": "runs.date", "target": "runs.target", "data": "runs.data", "hash": "runs.data_hash",
-    "generations": "runs.generations", "evaluations": "runs.evaluations", "seconds": "runs.seconds",
-    "seed": "runs.seed", "stopped_by": "runs.stopped_by", "shine": "runs.shine", "problem": "runs.problem",
-}  # fmt: skip
-"""What a condition can compare of a run, and the column of the index."""
+RUN_COLUMNS = ("name", "date", "target", "data", "hash", "generations", "evaluations", "seconds", "seed", "stopped_by",
+               "shine", "problem")  # fmt: skip
+"""What a condition can compare of a run."""
 
-FORMULA_COLUMNS = {
-    "loss": "formulas.loss", "r2": "formulas.r2", "nodes": "formulas.nodes", "formula": "formulas.expression",
-}  # fmt: skip
+FORMULA_COLUMNS = ("loss", "r2", "nodes", "formula")
 """What a condition can compare of a formula."""
 
-COLUMNS = {**RUN_COLUMNS, **FORMULA_COLUMNS}
+COLUMNS = (*RUN_COLUMNS, *FORMULA_COLUMNS)
+
+_FIELDS = {"hash": "data_hash", "formula": "expression"}
+"""Fields of entries that have another name than their column."""
 
 BARE = {"r2": ">=", "loss": "<=", "nodes": "<=", "seconds": "<=", "date": ">="}
 """What a bare number means: a formula that reached it, or that is no larger."""
 
 OTHER_NAMES = {"size": "nodes", "complexity": "nodes", "R2": "r2", "expression": "formula", "run": "name"}
 """Other words for columns."""
+
+_SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne}
 
 _COMPARISON = re.compile(r"\s*(<=|>=|!=|==|<|>|=|~)?\s*(.*?)\s*\Z", re.DOTALL)
 _CONDITION = re.compile(r"\s*([^\W\d][\w.]*)\s*((?:<=|>=|!=|==|<|>|=|~).*)\Z", re.DOTALL)
@@ -64,13 +66,11 @@ class Condition:
     value: float | str
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A part of an SQL condition, and its values."""
+RunTest = Callable[[str, Entry], bool]
+"""Whether a run, with its name, meets a condition."""
 
-    text: str
-    values: tuple[Any, ...] = ()
-    of_formula: bool = False
+FormulaTest = Callable[[FormulaEntry], bool]
+"""Whether a formula meets a condition."""
 
 
 def condition(text: str) -> Condition:
@@ -128,68 +128,83 @@ def moment(text: str) -> float:
         raise ValueError(f"{text!r} is not a date; write 2026-01-31 or 2026-01-31T14:00") from None
 
 
-def clause(given: Condition, connection: sqlite3.Connection) -> Clause:
-    """The SQL of a condition.
+def tests(given: Iterable[Condition], runs: Collection[Entry]) -> tuple[list[RunTest], list[FormulaTest]]:
+    """Conditions on runs and on formulas, as functions.
 
     Raises
     ------
     UnknownSettingError
-        If it is about a setting that no run has.
+        If a condition is about a setting that none of the runs has.
     """
-    column = COLUMNS.get(given.key)
-    if column is None:
-        key = _setting(given.key, connection)
-        compare, value = _compare("value", given)
-        text = f"runs.choice IN (SELECT choice FROM settings WHERE key = ? AND {compare})"
-        return Clause(text, (key, value))
-    if given.key == "data" and given.sign in ("=", "!="):
-        return _of_data(str(given.value), given.sign == "=")
-    compare, value = _compare(column, given)
-    return Clause(compare, (value,), given.key in FORMULA_COLUMNS)
+    of_runs: list[RunTest] = []
+    of_formulas: list[FormulaTest] = []
+    for each in given:
+        if each.key in FORMULA_COLUMNS:
+            of_formulas.append(partial(_formula_meets, each))
+        elif each.key in COLUMNS:
+            of_runs.append(partial(_run_meets, each))
+        else:
+            known = {key for run in runs for key in run.settings if key != "seed"}
+            of_runs.append(partial(_setting_meets, replace(each, key=_setting(each.key, known))))
+    return of_runs, of_formulas
 
 
-def with_word(given: str) -> Clause:
+def with_word(given: str) -> FormulaTest:
     """A formula that uses a function, an operator or a feature."""
-    return Clause("instr(formulas.words, ?) > 0", (spaced(frozenset([word(given)])),), True)
+    known = word(given)
+    return lambda formula: known in formula.words
 
 
-def without_word(given: str) -> Clause:
+def without_word(given: str) -> FormulaTest:
     """A formula that does not use a function, an operator or a feature."""
-    return Clause("instr(formulas.words, ?) = 0", (spaced(frozenset([word(given)])),), True)
+    known = word(given)
+    return lambda formula: known not in formula.words
 
 
-def like(formula: str) -> Clause:
+def like(text: str) -> FormulaTest:
     """A formula that contains a text; blanks do not matter."""
-    return Clause("instr(replace(formulas.expression, ' ', ''), ?) > 0", (formula.replace(" ", ""),), True)
+    text = text.replace(" ", "")
+    return lambda formula: text in formula.expression.replace(" ", "")
 
 
-def all_of(clauses: Iterable[Clause]) -> Clause:
-    """The conjunction of clauses."""
-    parts = list(clauses)
-    text = " AND ".join(f"({part.text})" for part in parts) or "1"
-    return Clause(text, tuple(value for part in parts for value in part.values), any(each.of_formula for each in parts))
+def _formula_meets(given: Condition, formula: FormulaEntry) -> bool:
+    return _compare(getattr(formula, _FIELDS.get(given.key, given.key)), given)
 
 
-def _compare(column: str, given: Condition) -> tuple[str, float | str]:
+def _run_meets(given: Condition, name: str, run: Entry) -> bool:
+    if given.key == "data" and given.sign in ("=", "!="):
+        return _is_of_data(run, str(given.value)) == (given.sign == "=")
+    return _compare(printable(name) if given.key == "name" else getattr(run, _FIELDS.get(given.key, given.key)), given)
+
+
+def _setting_meets(given: Condition, name: str, run: Entry) -> bool:
+    return given.key in run.settings and _compare(comparable(run.settings[given.key]), given)
+
+
+def _compare(value: float | str | None, given: Condition) -> bool:
+    if value is None:
+        return False
     if given.sign == "~":
-        return f"instr(lower({column}), lower(?)) > 0", given.value
-    # SQLite takes every text for greater than every number.
-    kind = "" if isinstance(given.value, str) else f"typeof({column}) IN ('integer', 'real') AND "
-    return f"{kind}{column} {given.sign} ?", given.value
+        return str(given.value).lower() in str(value).lower()
+    if isinstance(value, str) != isinstance(given.value, str):
+        return given.sign == "!="
+    return bool(_SIGNS[given.sign](value, given.value))
 
 
-def _of_data(name: str, wanted: bool) -> Clause:
-    """Runs on a file, which is named by its path, by its name alone or by the beginning of the data's hash."""
-    ways = ["runs.data = ?", "runs.data = ?"]
-    values = [name, str(Path(name).absolute())]
-    if _HASH.fullmatch(name):
-        ways.append("substr(runs.data_hash, 1, ?) = ?")
-        values += [len(name), name]  # type: ignore[list-item]
-    if Path(name).name == name:
-        ways.append("substr(runs.data, -?) IN (?, ?)")
-        values += [len(name) + 1, f"/{name}", f"\\{name}"]  # type: ignore[list-item]
-    either = " OR ".join(ways)
-    return Clause(either if wanted else f"NOT ({either})", tuple(values))
+def _is_of_data(run: Entry, name: str) -> bool:
+    """Whether a run is on a file, which is named by its path, by its name alone or by the beginning of its hash."""
+    return (
+        run.data in (name, str(Path(name).absolute()))
+        or bool(_HASH.fullmatch(name) and run.data_hash.startswith(name))
+        or (Path(name).name == name and run.data.endswith((f"/{name}", f"\\{name}")))
+    )
+
+
+def comparable(value: Any) -> float | str:
+    """A setting in the form that conditions compare: a number, or else a text."""
+    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _value(text: str) -> Any:
@@ -206,28 +221,21 @@ def _value(text: str) -> Any:
     return parse_document(f"value: {text}", "the value").value.get("value")
 
 
-def _setting(given: str, connection: sqlite3.Connection) -> int:
-    """The row of a setting, which may be named without its section if no other one is called so."""
-    known: dict[str, int] = dict(connection.execute("SELECT key, id FROM keys"))
+def _setting(given: str, known: Collection[str]) -> str:
+    """The whole name of a setting, which may be given without its section if no other one is called so."""
     first, dot, rest = given.partition(".")
     key = f"{FORMER.get(first, first)}{dot}{rest}"
     if key in known:
-        return known[key]
-    short = [name for name in known if name.endswith(f".{key}")]
+        return key
+    short = sorted(name for name in known if name.endswith(f".{key}"))
     if len(short) == 1:
-        return known[short[0]]
+        return short[0]
     from shine.words import OTHER_WORDS
 
     if len(short) > 1:
-        raise UnknownSettingError(f"{given}: may be {listed(sorted(short))}; write the whole name")
+        raise UnknownSettingError(f"{given}: may be {listed(short)}; write the whole name")
     meant = OTHER_WORDS.get(rest or key)
-    near = next((name for name in known if meant and name.split(".")[-1] == meant), None)
-    near = near or next((name for name in known if name.split(".")[-1] == rest), None)
-    near = near or similar(given, [*COLUMNS, *known])
+    ends = {name.split(".")[-1]: name for name in sorted(known, reverse=True)}
+    near = ends.get(meant or "") or ends.get(rest) or similar(given, [*COLUMNS, *sorted(known)])
     told = f"; did you mean {near}?" if near else f"; there are {listed(COLUMNS)}, and the settings of configurations"
     raise UnknownSettingError(f"{given}: no run has a setting of this name{told}")
-
-
-Reader = Callable[[str], Clause]
-WORDS: Mapping[str, Reader] = {"uses": with_word, "without": without_word, "formula": like}
-"""Conditions on the text of formulas."""

@@ -1,4 +1,4 @@
-"""What a folder tells about its run, in the form of the index; a damaged file is a remark, never an error."""
+"""What a folder tells about its run; a damaged file is a remark, never an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from shine.errors import ShineError
+from shine.lang.lazy import cached_property
 from shine.lang.names import cut
 from shine.runs.words import words_of
 
@@ -18,8 +21,6 @@ UNFINISHED, DAMAGED = "unfinished", "damaged"
 
 _LAST_LINES = 1 << 16
 """Bytes at the end of a log that are read; a line is far shorter."""
-_MOST = 2**63
-"""Whole numbers from here on do not fit into a column of SQLite."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,11 @@ class FormulaEntry:
     loss: float | None
     r2: float | None
     nodes: int | None
-    words: frozenset[str]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The functions and names that it uses."""
+        return words_of(self.expression)
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,7 @@ class Entry:
     ----------
     date : float
         When its result was written, or else its log: seconds since 1970.
-    settings : mapping of str to JSON value
-        By their names with dots: ``evolution.population``.
+    configuration : mapping of str to JSON value
     formulas : tuple of FormulaEntry
         The front; of a run without a result the formula in the last line of the log.
     problem : str
@@ -63,7 +67,7 @@ class Entry:
     target: str
     data: str
     data_hash: str
-    settings: Mapping[str, Any]
+    configuration: Mapping[str, Any]
     generations: int | None
     evaluations: int | None
     seconds: float | None
@@ -73,6 +77,11 @@ class Entry:
     formulas: tuple[FormulaEntry, ...]
     problem: str = ""
 
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The values of the configuration, by their names with dots: ``evolution.population``."""
+        return {printable(key): value for key, value in flat(self.configuration)}
+
 
 def read_entry(folder: Path) -> Entry:
     """What the files in a folder tell about its run.
@@ -80,26 +89,28 @@ def read_entry(folder: Path) -> Entry:
     Parameters
     ----------
     folder : Path
-        Of this version of Shine or a former one, finished or not.
+        Of a run, finished or not.
     """
-    settings, no_settings = _settings(folder / "config.yaml")
-    result, no_result = _result(folder / "result.json")
+    result, front, no_result = _result(folder / "result.json")
+    settings, no_settings = _mapping(result.get("settings")), ""
+    if not settings:  # reading YAML takes fifty times as long
+        settings, no_settings = _settings(folder / "config.yaml")
     log = {} if result else _last_line(folder / "log.jsonl")
     told: Mapping[str, Any] = result or log
     data, target = _data(settings)
     return Entry(
         date=_date(folder),
-        target=_text(told.get("target", target)),
+        target=printable(told.get("target", target)),
         data=data,
-        data_hash=_text(told.get("data") or _hash_of_checkpoint(folder)),
-        settings=settings,
+        data_hash=printable(told.get("data") or _hash_of_checkpoint(folder)),
+        configuration=settings,
         generations=_whole(told.get("generations", log.get("generation"))),
         evaluations=_whole(told.get("evaluations")),
         seconds=_real(told.get("seconds")),
         seed=_whole(told.get("seed", settings.get("seed"))),
-        stopped_by=_text(result.get("stopped_by")) if result else DAMAGED if no_result else UNFINISHED,
-        shine=_text(_mapping(told.get("versions")).get("shine")),
-        formulas=tuple(_front(result) if result else _so_far(log)),
+        stopped_by=printable(result.get("stopped_by")) if result else DAMAGED if no_result else UNFINISHED,
+        shine=printable(_mapping(told.get("versions")).get("shine")),
+        formulas=front if result else tuple(_so_far(log)),
         problem="; ".join(filter(None, (no_result, no_settings))),
     )
 
@@ -107,7 +118,7 @@ def read_entry(folder: Path) -> Entry:
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values of nested mappings, each with its keys joined by dots; an empty mapping is a value."""
     for key, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, dict) and value:
             yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
@@ -121,20 +132,20 @@ def _settings(path: Path) -> tuple[dict[str, Any], str]:
         values, problem = read_values(path)
     except ShineError as error:
         return {}, cut(str(error).splitlines()[0].replace(str(path), path.name))  # the folder may be moved
-    return {_text(key): value for key, value in flat(values)}, cut(f"{path.name}: {problem}") if problem else ""
+    return values, cut(f"{path.name}: {problem}") if problem else ""
 
 
-def _result(path: Path) -> tuple[dict[str, Any], str]:
-    """The values in result.json, and why they cannot be read; both are empty if there is none."""
+def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
+    """The values in result.json, its front, and why they cannot be read; all are empty if there is none."""
     try:
         if not path.is_file():
-            return {}, f"{path.name}: is not a file" if path.exists() else ""
-        value = json.loads(path.read_bytes())
-        if isinstance(value, dict) and value.get("front") and list(_front(value)):
-            return value, ""
-        return {}, f"{path.name}: is not the result of a run"
+            return {}, (), f"{path.name}: is not a file" if path.exists() else ""
+        value = from_json(path.read_bytes(), cache_strings="keys")
+        if isinstance(value, dict) and value.get("front"):
+            return value, tuple(_front(value)), ""
+        return {}, (), f"{path.name}: is not the result of a run"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        return {}, cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
+        return {}, (), cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:
@@ -148,7 +159,7 @@ def _formula(index: int, model: Mapping[str, Any], nodes: object, best: bool) ->
     if not isinstance(text, str):
         raise ValueError("an expression is not text")
     loss, r2 = _real(model["loss"]), _real(model.get("r2"))
-    return FormulaEntry(index, best, _text(text), loss, r2, _whole(nodes), frozenset(map(_text, words_of(text))))
+    return FormulaEntry(index, best, printable(text), loss, r2, _whole(nodes))
 
 
 def _so_far(log: Mapping[str, Any]) -> Iterator[FormulaEntry]:
@@ -190,10 +201,10 @@ def _hash_of_checkpoint(folder: Path) -> object:
 
 def _data(settings: Mapping[str, Any]) -> tuple[str, str]:
     """What the data are, the file or the formula that they are made by, and the name of the target."""
-    path = settings.get("data.path")
-    if path is not None:
-        return _text(path), _text(settings.get("data.target"))
-    return _text(settings.get("data.generate.target")), "y"
+    data = _mapping(settings.get("data"))
+    if data.get("path") is not None:
+        return printable(data["path"]), printable(data.get("target"))
+    return printable(_mapping(data.get("generate")).get("target")), "y"
 
 
 def _date(folder: Path) -> float:
@@ -205,22 +216,24 @@ def _date(folder: Path) -> float:
     return 0.0
 
 
-def _text(value: object) -> str:
-    """A value as text that SQLite takes: half of a surrogate pair is written as its code."""
+def printable(value: object) -> str:
+    """A value as text that can be printed: half of a surrogate pair is written as its code."""
     return "" if value is None else str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _real(value: object) -> float | None:
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     try:
-        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        number = float(value) if type(value) is int else math.nan
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

@@ -1,11 +1,11 @@
-"""Folders of runs, and files that are written completely or not at all."""
+"""Folders of runs, and their files."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from shine.errors import ExportError
+from shine.files import write_bytes
 
 
 def default_folder(config_path: Path, runs: Path = Path("runs")) -> Path:
@@ -82,33 +82,8 @@ def read_file(path: Path) -> bytes:
         raise ExportError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all, even if the process is killed or the power fails.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written. An earlier file stays as it was.
-    """
-    # In the same folder, because a file can be replaced atomically only within one file system. The name is fixed, so
-    # that the next process overwrites the leftovers of a killed process.
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        try:
-            _write_all(descriptor, content)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as `write_bytes` does.
+    """Write a text file, completely or not at all.
 
     Raises
     ------
@@ -122,23 +97,6 @@ def write_text(path: Path, text: str) -> None:
         raise unwritable(path, error) from None
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power failure, if the system can do that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def unwritable(path: Path, error: Exception) -> ExportError:
     """The error for a file or a folder that cannot be written."""
     return ExportError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,30 +14,24 @@ from shine.lang.names import listed
 from shine.runs.conditions import (
     COLUMNS,
     OTHER_NAMES,
-    Clause,
     Condition,
     UnknownSettingError,
-    all_of,
-    clause,
     compared,
     condition,
     like,
+    tests,
     with_word,
     without_word,
 )
-from shine.runs.index import with_index
+from shine.runs.entries import Entry, FormulaEntry, printable, read_entry
+from shine.runs.scanning import run_names
+from shine.stages import stage
 
 RUNS = Path("runs")
 """Where `shine evolve` puts runs."""
 
 DESCENDING = {"date", "r2", "generations", "evaluations"}
 """Columns that are sorted with the largest value first."""
-
-_SELECTED = (
-    "runs.name, runs.date, runs.target, runs.data, runs.data_hash, runs.generations, runs.evaluations, runs.seconds,"
-    " runs.seed, runs.stopped_by, runs.shine, runs.problem, formulas.expression, formulas.loss, formulas.r2,"
-    " formulas.nodes, formulas.place, formulas.best"
-)
 
 
 class Found(NamedTuple):
@@ -206,70 +200,48 @@ def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
     return found(Path(folder), query(**keywords))
 
 
-def found(folder: Path, asked: Query, *, rebuild: bool = False) -> list[Found]:
+def found(folder: Path, asked: Query) -> list[Found]:
     """What a query finds among the runs in a folder (see `find`)."""
-    rows = _asked(folder, asked, lambda connection: _rows(connection, asked), rebuild)
-    place = os.path.join(folder, "")
-    return [_found(place, row) for row in rows]
+    names = run_names(folder)
+    with stage(f"reading {len(names)} runs in {folder}"):
+        entries = {name: read_entry(folder / name) for name in names}
+    rows = [_found(folder, name, entries[name], formula) for name, formula in _matches(entries, asked)]
+    value = attrgetter("data_hash" if asked.sort == "hash" else asked.sort)
+    rows.sort(key=lambda row: (row.name, row.place or 0))
+    known, unknown = [row for row in rows if value(row) is not None], [row for row in rows if value(row) is None]
+    known.sort(key=value, reverse=(asked.sort in DESCENDING) != asked.reverse)
+    return [*known, *unknown][: asked.limit]
 
 
-def count(folder: Path, asked: Query) -> int:
-    """Number of runs or formulas that a query would find without its limit."""
-    return int(_asked(folder, asked, lambda connection: _count(connection, asked), False))
-
-
-def _asked(folder: Path, asked: Query, use: Any, rebuild: bool) -> Any:
+def _matches(entries: Mapping[str, Entry], asked: Query) -> Iterator[tuple[str, FormulaEntry | None]]:
+    """The runs that meet a query, each with a formula that does; None where the query says nothing about formulas."""
     try:
-        return with_index(folder, use, rebuild=rebuild)
+        run_tests, formula_tests = tests(asked.conditions, entries.values())
     except UnknownSettingError as error:
         raise ValueError(str(error)) from None
+    formula_tests += [*map(with_word, asked.uses), *map(without_word, asked.without)]
+    formula_tests += [like(asked.formula)] if asked.formula else []
+    about_formulas = asked.formulas or asked.best or bool(formula_tests)
+    for name, entry in entries.items():
+        if not all(test(name, entry) for test in run_tests):
+            continue
+        formulas = sorted(
+            entry.formulas, key=lambda each: (not each.best, each.loss is None, each.loss or 0.0, each.index)
+        )
+        found = [each for each in formulas[: 1 if asked.best else None] if all(test(each) for test in formula_tests)]
+        if not about_formulas:
+            yield name, formulas[0] if formulas else None
+        for each in found[: None if asked.formulas else 1] if about_formulas else ():
+            yield name, each
 
 
-def _rows(connection: sqlite3.Connection, asked: Query) -> list[tuple[Any, ...]]:
-    text, values = _select(connection, asked)
-    column, descending = COLUMNS[asked.sort], (asked.sort in DESCENDING) != asked.reverse
-    order = f"ORDER BY {column} IS NULL, {column} {'DESC' if descending else 'ASC'}, runs.name, formulas.place"
-    limit = "" if asked.limit is None else f" LIMIT {asked.limit}"
-    return connection.execute(f"{text} {order}{limit}", values).fetchall()
-
-
-def _count(connection: sqlite3.Connection, asked: Query) -> int:
-    text, values = _select(connection, asked, "1")
-    return int(connection.execute(f"SELECT count(*) FROM ({text})", values).fetchone()[0])
-
-
-def _select(connection: sqlite3.Connection, asked: Query, columns: str = _SELECTED) -> tuple[str, tuple[Any, ...]]:
-    """The query in SQL, and its values."""
-    parts = [
-        *(clause(each, connection) for each in asked.conditions),
-        *map(with_word, asked.uses),
-        *map(without_word, asked.without),
-        *([like(asked.formula)] if asked.formula else []),
-    ]
-    of_runs = all_of(part for part in parts if not part.of_formula)
-    of_formulas = all_of([part for part in parts if part.of_formula] + ([_CHOSEN] if asked.best else []))
-    if asked.formulas:
-        where = all_of([of_runs, of_formulas])
-        return f"SELECT {columns} FROM runs JOIN formulas ON formulas.run = runs.id WHERE {where.text}", where.values
-    if not of_formulas.of_formula:
-        joined = "runs LEFT JOIN formulas ON formulas.run = runs.id AND formulas.rank = 0"
-        return f"SELECT {columns} FROM {joined} WHERE {of_runs.text}", of_runs.values
-    first = (
-        f"SELECT formulas.run, min(formulas.rank) AS rank FROM formulas WHERE {of_formulas.text} GROUP BY formulas.run"
-    )
-    joined = (
-        f"({first}) AS first JOIN runs ON runs.id = first.run"
-        " JOIN formulas ON formulas.run = first.run AND formulas.rank = first.rank"
-    )
-    return f"SELECT {columns} FROM {joined} WHERE {of_runs.text}", (*of_formulas.values, *of_runs.values)
-
-
-_CHOSEN = Clause("formulas.rank = 0", (), True)
-
-
-def _found(folder: str, row: tuple[Any, ...]) -> Found:
-    name, date, *rest, best = row
-    return Found._make((name, folder + name, datetime.fromtimestamp(date), *rest, bool(best)))
+def _found(folder: Path, name: str, entry: Entry, formula: FormulaEntry | None) -> Found:
+    run = (printable(name), os.path.join(folder, name), datetime.fromtimestamp(entry.date), entry.target, entry.data,
+           entry.data_hash, entry.generations, entry.evaluations, entry.seconds, entry.seed, entry.stopped_by,
+           entry.shine, entry.problem)  # fmt: skip
+    if formula is None:
+        return Found(*run, None, None, None, None, None, False)
+    return Found(*run, formula.expression, formula.loss, formula.r2, formula.nodes, formula.index, formula.best)
 
 
 def _several(given: str | Iterable[str]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shine.config import Job, dump_config, read_job, with_formulas
+from shine.config import Job, config_values, dump_config, read_job, with_formulas
 from shine.errors import ConfigError, ExportError
 from shine.parallel import opened
 from shine.runs.files import check_empty, write_text
@@ -195,7 +195,7 @@ def _run(
 
 def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord]) -> None:
     named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
-    record = result_record(result, *named, job.preparation, put_in, data)
+    record = result_record(result, *named, job.preparation, put_in, data, config_values(job.config))
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shine.errors import ExportError
+from shine.files import remove_leftovers
 from shine.runs.files import unwritable
 
 
@@ -40,6 +41,8 @@ def only_writer(folder: Path) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BusyRunError(f"{folder}: another process is writing this run") from None
+            for place in (folder, folder / "checkpoints"):
+                remove_leftovers(place)
         yield
     finally:
         with suppress(OSError):  # nothing was written through it

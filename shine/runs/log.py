@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shine.files import UNLINKED
 from shine.runs.records import PutInRecord
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Log:
             If the file cannot be read or written.
         """
         kept, known = 0, set()
-        if self.path.exists() and not self.path.is_file():  # reading a named pipe would block
+        if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):  # reading a pipe would block
             raise OSError(errno.EINVAL, "is not a file")
         if generation and self.path.exists():
             for line in self.path.read_bytes().splitlines(keepends=True):
@@ -63,9 +64,12 @@ class Log:
                     break
                 kept += len(line)
                 known.add(number)
-        with self.path.open("ab") as stream:
-            stream.truncate(kept)
-            os.fsync(stream.fileno())
+        descriptor = self._opened()
+        try:
+            os.ftruncate(descriptor, kept)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         self._written = kept
         return generation - len(known)
 
@@ -85,7 +89,7 @@ class Log:
         if not self._waiting:
             return
         # Opened each time, because a network folder may disappear for a while.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
+        descriptor = self._opened()
         try:
             # The line has a fixed place, so that writing it again after an interrupt does not double it.
             self._written = os.lseek(descriptor, min(self._written, os.fstat(descriptor).st_size), os.SEEK_SET)
@@ -98,11 +102,14 @@ class Log:
     def sync(self) -> None:
         """Write the waiting lines, and make the log survive a power failure; an `OSError` if that fails."""
         self.flush()
-        descriptor = os.open(self.path, os.O_WRONLY)
+        descriptor = self._opened()
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_WRONLY | os.O_CREAT | UNLINKED, 0o666)
 
 
 def formulas_put_in(path: Path) -> list[PutInRecord]:

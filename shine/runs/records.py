@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Ge
-from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
 
 from shine import __version__
 from shine.data.headings import check_features
@@ -161,6 +161,8 @@ class ResultRecord(_Record):
     """The limit that ended the run, or `interrupted` by the user, or `callback`."""
     put_in: tuple[PutInRecord, ...] = ()
     """The formulas that a person put in while the search ran; the seed alone repeats a run only without them."""
+    settings: dict[str, JsonValue] | None = None
+    """The configuration, with every default; null for a search without one."""
     versions: Versions
     """Versions of the software that made the run."""
 
@@ -209,8 +211,9 @@ def result_record(
     preparation: Preparation | None = None,
     put_in: Sequence[PutInRecord] = (),
     data: str | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> ResultRecord:
-    """The contents of result.json for a result; `data` is the hash of its data."""
+    """The contents of result.json for a result; `data` is the hash of its data, `settings` the configuration."""
     front = tuple(_model_record(model, at == result.best_index) for at, model in enumerate(result.front))
     return ResultRecord(
         schema_version=SCHEMA_VERSION,
@@ -232,6 +235,7 @@ def result_record(
         seed=result.seed,
         stopped_by=result.stopped_by,  # type: ignore[arg-type]
         put_in=tuple(put_in),
+        settings=settings,
         versions=versions(),
     )
 

@@ -1,6 +1,6 @@
 """The functions and names that a formula uses, read from its text without parsing it.
 
-An index reads hundreds of thousands of formulas, of any version and depth; a parser would take minutes.
+A query reads hundreds of thousands of formulas, of any depth; a parser would take minutes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def words_of(formula: str) -> frozenset[str]:
 
 
 def word(given: str) -> str:
-    """The word of the index for a function, an operator or a feature as users name it."""
+    """The word for a function, an operator or a feature as users name it."""
     from shine.lang.primitives import OTHER_NAMES  # slow to import
 
     given = {"^": "**"}.get(given, given)

@@ -70,23 +70,19 @@ def predict_file(
     keep_apart(out, data)
     stream = open_stream(data, where)
     headings = (PREDICTION, *(() if interval is None else ENDS))
-    part = out.with_name(f".{out.stem}.part{out.suffix}")
     names = model.tree.parameters
     used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
     known = preparation or _preparation(model)
     try:
-        with writer_of(part, headings, stream.rows) as write:
+        with writer_of(out, headings, stream.rows) as write:
             ends: dict[str, list[float]] = {}
             for columns in new_blocks(stream, known, used):
                 write(_predicted(model, columns, interval, kind))
                 for name, column in columns.items():
                     ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
                                   np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
-        part.replace(out)
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
     corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
     if np.isfinite(corners).all():
         model.predict(corners)  # warns

@@ -18,9 +18,10 @@ from typing import Any
 from helpers.faulty_system import FaultySystem
 from helpers.run_folders import newest_good
 
+from shine import files
 from shine.config import read_job
 from shine.errors import ExportError
-from shine.runs import Notice, chosen_folder, files, log, open_run, resume_job, run_job
+from shine.runs import Notice, chosen_folder, log, open_run, resume_job, run_job
 from shine.runs.checkpoints import Checkpoint, DamagedCheckpointError, Shelf, read_checkpoint
 
 CONFIG = """

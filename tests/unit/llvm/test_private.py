@@ -133,7 +133,7 @@ def test_missing_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
 
 
 def test_where_there_are_no_owners_entries_are_authenticated_all_the_same(folder, monkeypatch):
-    monkeypatch.setattr(private, "_HAS_OWNERS", False)
+    monkeypatch.setattr(private, "HAS_OWNERS", False)
     folder.chmod(0o777)
     assert is_kept()
     for path in folder.iterdir():

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from helpers.faulty_system import FAULTS, FaultySystem
 
+from shine import files
 from shine.errors import ExportError
-from shine.runs import chosen_folder, default_folder, files, write_text
+from shine.runs import chosen_folder, default_folder, write_text
 
 
 def test_default_folders_are_numbered(tmp_path: Path) -> None:
@@ -73,9 +74,3 @@ def test_a_write_that_takes_only_a_part_is_continued(tmp_path: Path, monkeypatch
     monkeypatch.setattr(files, "os", Slow())
     write_text(tmp_path / "f", "some text of more letters")
     assert (tmp_path / "f").read_text() == "some text of more letters"
-
-
-def test_the_leftovers_of_a_killed_process_are_overwritten(tmp_path: Path) -> None:
-    (tmp_path / ".f.partial").write_text("a longer text than the one that comes after it")
-    write_text(tmp_path / "f", "new")
-    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("f", "new")]

@@ -16,6 +16,7 @@ from helpers.faulty_system import FAULTS, FaultySystem
 from helpers.markers import mostly_slow
 from helpers.run_folders import ending, newest_good
 
+from shine import files
 from shine.config import Config, Job, read_config, read_job
 from shine.errors import ConfigError, DataError, ExportError
 from shine.gp.evolution import Progress
@@ -23,7 +24,6 @@ from shine.runs import (
     Notice,
     checkpoints,
     chosen_folder,
-    files,
     identity,
     jobs,
     log,
@@ -33,6 +33,7 @@ from shine.runs import (
     run_job,
 )
 from shine.runs.checkpoints import Shelf
+from shine.runs.files import write_text as written
 
 SMALL = """
 data: {generate: {rows: 20, noise: 0.1, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}
@@ -131,7 +132,7 @@ def test_a_run_that_has_a_result_has_everything_else(job: Job, tmp_path: Path, m
             assert (path.parent / "front.csv").exists()
             assert newest_good(path.parent) == 6
             assert len(open_run(path.parent).history) == 7
-        files.write_text(path, text)
+        written(path, text)
 
     monkeypatch.setattr(jobs, "write_text", write_text)
     run_job(job, chosen_folder(tmp_path / "run"))
@@ -258,7 +259,7 @@ def test_an_interrupt_while_the_result_is_written_comes_too_late(
     def write_text(path: Path, text: str) -> None:
         if path.name == "front.csv" and interrupts:
             raise interrupts.pop()
-        files.write_text(path, text)
+        written(path, text)
 
     monkeypatch.setattr(jobs, "write_text", write_text)
     assert run_job(job, folder).stopped_by == "generations"

@@ -1,8 +1,7 @@
-"""How long it takes to find runs among many: `python experiments/runs_index.py --runs 10000`.
+"""How long it takes to find runs among many: `python experiments/past_runs.py --runs 10000`.
 
-Makes one run, copies its folder with other formulas, seeds and settings, and asks by the index: when it
-is there, after it was deleted, after it was damaged. Beside that it reads every result.json, as a script without it
-does. All ways must find the same.
+Makes one run, copies its folder with other formulas, seeds and settings, and asks. Beside that it reads every
+result.json by a script of a few lines, which must find the same.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any
 
 from shine.config import read_job
 from shine.runs import find, run_job
-from shine.runs.index import FILE
 
 CONFIG = """
 data:
@@ -72,12 +70,13 @@ def make(folder: Path, runs: int) -> None:
         place = folder / f"run-{number:05}"
         place.mkdir()
         population, seconds = rng.choice((100, 200, 500, 1000)), rng.choice((10.0, 20.0, 40.0))
-        own = config.replace("population: 100\n", f"population: {population}\n")
-        own = own.replace("seconds: 60.0\n", f"seconds: {seconds}\n").replace("\nseed: 0\n", f"\nseed: {number}\n")
         # Crossover is a number of its own: no two runs have the same settings.
-        own = own.replace("crossover: 0.35\n", f"crossover: {0.3 + number * 1e-6:.6f}\n")
-        (place / "config.yaml").write_text(own)
-        (place / "result.json").write_text(json.dumps(varied(result, rng, number)))
+        settings = dict(result["settings"])
+        settings["evolution"] |= {"population": population, "crossover": 0.3 + number * 1e-6}
+        settings["stop"] |= {"seconds": seconds}
+        settings["seed"] = number
+        (place / "config.yaml").write_text(config)
+        (place / "result.json").write_text(json.dumps({**varied(result, rng, number), "settings": settings}))
 
 
 def timed(action: Callable[[], Any], repeats: int = 1) -> tuple[float, float, Any]:
@@ -112,44 +111,16 @@ def main() -> None:
         folder = Path(scratch) / "runs"
         folder.mkdir()
         print(f"{given.runs} runs made in {timed(lambda: make(folder, given.runs))[0]:.1f} s")
-        time.sleep(2.1)  # files that were written just now are read again
-        clock, processor, everything = timed(lambda: find(folder))
-        print(f"indexed in {clock:.1f} s, {processor:.1f} s of the processor; {size(folder):.1f} MB")
         slowest = 0.0
         for name, asked in QUERIES.items():
             clock, processor, found = timed(lambda asked=asked: find(folder, **asked), given.repeats)
             slowest = max(slowest, clock)
             print(f"{clock * 1e3:7.0f} ms {processor * 1e3:7.0f} ms of the processor  {len(found):6} found  {name}")
         print(f"slowest query: {slowest:.3f} s")
-        clock, _, number = timed(lambda: by_reading(folder))
-        asked = QUERIES["exp, fewer than 12 nodes, R2 0.9"]
-        with_index, _, found = timed(lambda: find(folder, **asked), given.repeats)
-        assert number == len(found)
-        print(f"reading every result.json instead: {clock:.2f} s, {clock / with_index:.0f} times as long")
-        for what, damage in DAMAGES.items():
-            damage(folder / FILE)
-            clock, _, again = timed(lambda: find(folder))
-            assert again == everything
-            print(f"{what}: made again in {clock:.1f} s, nothing lost")
+        clock, processor, number = timed(lambda: by_reading(folder), given.repeats)
+        assert number == len(find(folder, **QUERIES["exp, fewer than 12 nodes, R2 0.9"]))
+        print(f"a script that reads every result.json: {clock:.2f} s, {processor:.2f} s of the processor")
 
-
-def size(folder: Path) -> float:
-    """Megabytes of the index."""
-    return (folder / FILE).stat().st_size / 1e6
-
-
-def overwrite(path: Path) -> None:
-    """Zeros over the middle half of a file."""
-    with path.open("r+b") as stream:
-        stream.seek(path.stat().st_size // 4)
-        stream.write(bytes(path.stat().st_size // 2))
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "deleted": Path.unlink,
-    "cut to a half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "zeros in the middle": overwrite,
-}
 
 if __name__ == "__main__":
     main()
