@@ -54,6 +54,8 @@ class Dataset:
         All rows, if these are a sample of rows that are not in memory.
     worth : float, optional
         Most independent rows that these count as (see `effective_rows`).
+    known_ranges : mapping of str to (float, float), optional
+        Least and greatest value of each feature in all rows, if these are some of them (see `ranges`).
     """
 
     columns: Floats
@@ -67,6 +69,7 @@ class Dataset:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Whole | None = None
     worth: float | None = None
+    known_ranges: Mapping[str, tuple[float, float]] | None = None
 
     @classmethod
     def from_arrays(
@@ -187,6 +190,7 @@ class Dataset:
             {name: column[at] for name, column in self.beside.items()},
             self.labels,
             worth=self.worth,
+            known_ranges=self.ranges,
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -203,6 +207,16 @@ class Dataset:
         if self.n_rows <= rows:
             return self
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
+
+    @cached_property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Least and greatest value of each feature in all rows, of which these may be a sample or a part."""
+        if self.whole is not None:
+            return self.whole.ranges
+        if self.known_ranges is not None:
+            return self.known_ranges
+        ends = ((float(column.min()), float(column.max())) for column in self.columns)
+        return dict(zip(self.features, ends, strict=True))
 
     @property
     def n_rows(self) -> int:

@@ -69,7 +69,8 @@ class OddsRefinement:
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found = [complete.tree(index) for index in range(len(complete))]
-        versions = [found, [simplify(tree, primitives, functions=COMPILED) for tree in found]]
+        ranges = self.dataset.ranges
+        versions = [found, [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in found]]
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]

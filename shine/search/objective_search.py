@@ -199,7 +199,8 @@ class _End:
         population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY, most)
         lines = zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)
         found = [with_line(population.tree(index), *line) for index, line in enumerate(lines)]
-        simple = [simplify(tree, self.primitives, functions=COMPILED) for tree in (*found, *kept)]
+        ranges = rows.ranges
+        simple = [simplify(tree, self.primitives, functions=COMPILED, ranges=ranges) for tree in (*found, *kept)]
         constant = Tree(rows.features, ast.Constant(rows.target_mean))
         return list(dict.fromkeys([constant, *simple, *found, *kept]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from shine.gp.snapping import Nats, rounded_off, snapped, without_idle_digits
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
+from shine.lang.simplify.terms import Range
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.search.lines import with_functions
@@ -70,17 +71,17 @@ def polished(
     rows, least, nats = sample.effective_rows, least_error(sample), nats_of(sample)
     simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
     # Simplified in between: the product of two constants needs fewer digits than both of them.
-    simple = population_of(_simplified(simple, primitives), primitives)
+    simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
     simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
     if sample is not dataset:
         fitted = converged(fitted, linearizer_of(dataset), tolerance, _LAST_STEPS)
     for individuals in (fitted, simple):
-        yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives)
+        yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
 
 
-def _simplified(individuals: Population, primitives: PrimitiveSet) -> list[Tree]:
+def _simplified(individuals: Population, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> list[Tree]:
     complete = [individuals.tree(index) for index in range(len(individuals))]
-    simple = {tree: simplify(tree, primitives, functions=COMPILED) for tree in dict.fromkeys(complete)}
+    simple = {tree: simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in dict.fromkeys(complete)}
     return [simple[tree] for tree in complete]
 
 

@@ -99,7 +99,7 @@ def refined(
     constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
     complete = _completed(individuals, forms, dataset, loss, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
-    trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
+    trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
     else:
@@ -120,7 +120,7 @@ def refined(
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # With simple constants, many formulas are the same.
     chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
-    shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives)]
+    shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, out_of_time)]
     if shorter:
         chosen += measured(shorter, dataset, loss, weights, primitives, threads, rules)
     # Individuals have at most this size; with their lines they may be larger.

@@ -87,7 +87,7 @@ class Scaling:
         columns = dataset.columns
         if self.columns:
             columns = np.ldexp(columns, [[-self.columns.get(name, 0)] for name in dataset.features])
-        return replace(dataset, columns=columns, target=np.ldexp(dataset.target, -self.target))
+        return replace(dataset, columns=columns, target=np.ldexp(dataset.target, -self.target), known_ranges=None)
 
     def entering(self, tree: Tree) -> Tree:
         """Rewrite a formula of the given data for the scaled data."""

@@ -6,7 +6,7 @@ values of each part of a formula are looked up among those of small expressions,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -60,7 +60,13 @@ FIGURES = 12
 """Significant figures of a factor and a summand."""
 
 
-def shortened(models: Sequence[Model], enough: float, dataset: Dataset, primitives: PrimitiveSet) -> list[Model]:
+def shortened(
+    models: Sequence[Model],
+    enough: float,
+    dataset: Dataset,
+    primitives: PrimitiveSet,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> list[Model]:
     """Shorter forms of the models whose loss is at most `enough`, where there are any.
 
     Parameters
@@ -70,19 +76,24 @@ def shortened(models: Sequence[Model], enough: float, dataset: Dataset, primitiv
     dataset : Dataset
     primitives : PrimitiveSet
         Functions that small expressions are made of.
+    out_of_time : callable
+        Says whether to stop looking.
     """
     exact = [model for model in models if model.loss <= enough and model.tree.size > SHORT]
-    return [found for model in exact if (found := _shortened(model, dataset, primitives)) is not model]
+    found = [_shortened(model, dataset, primitives, out_of_time) for model in exact]
+    return [new for new, model in zip(found, exact, strict=True) if new is not model]
 
 
-def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet) -> Model:
+def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_time: Callable[[], bool]) -> Model:
     features = [name for name in dataset.features if ("name", name) in model.tree.tokens]
-    if len(features) > MOST_FEATURES:
+    if len(features) > MOST_FEATURES or out_of_time():
         return model
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
     small = _SmallExpressions(sample, features, primitives, model.tree.size > LONG)
     for _ in range(MOST_STEPS):
-        trees = [tidy(tree, COMPILED) for tree in small.replaced(model.tree)]
+        if out_of_time():
+            break
+        trees = [tidy(tree, COMPILED, dataset.ranges) for tree in small.replaced(model.tree)]
         trees = [tree for tree in trees if tree_complexity(tree, model.weights) < model.complexity]
         trees.sort(key=lambda tree: tree_complexity(tree, model.weights))
         found = next((tree for tree in trees if same_values(model.tree, tree, list(dataset.columns))), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from shine.gp.complexity import tree_complexity
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.lang.interpret import evaluate
 from shine.lang.primitives import PrimitiveSet
+from shine.lang.simplify.terms import Range
 from shine.lang.simplify.tidy import tidy
 from shine.lang.tree import Tree
 from shine.search.model import Model
@@ -35,7 +36,7 @@ _ALIKE = 1e-11
 def tidied(
     models: Sequence[Model], dataset: Dataset, primitives: PrimitiveSet, rules: Rules | None = None
 ) -> list[Model]:
-    """The models in the form that people write.
+    """The models in the form that people write, given the ranges of the features in all rows.
 
     A model stays as it is if that form is not simpler, has other values on the data, or breaks a constraint.
 
@@ -49,7 +50,7 @@ def tidied(
         Compiles the constraints for a primitive set.
     """
     columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
-    result = [_tidied(model, columns) for model in models]
+    result = [_tidied(model, columns, dataset.ranges) for model in models]
     changed = [at for at, model in enumerate(models) if result[at] is not model]
     if rules is not None and changed:
         kept = _keep_constraints([(models[at].tree, result[at].tree) for at in changed], primitives, rules)
@@ -58,8 +59,8 @@ def tidied(
     return result
 
 
-def _tidied(model: Model, columns: Sequence[Floats]) -> Model:
-    tree = tidy(model.tree, COMPILED)
+def _tidied(model: Model, columns: Sequence[Floats], ranges: Mapping[str, Range]) -> Model:
+    tree = tidy(model.tree, COMPILED, ranges)
     if tree == model.tree or tree_complexity(tree, model.weights) > model.complexity:
         return model
     return replace(model, tree=tree) if same_values(model.tree, tree, columns) else model

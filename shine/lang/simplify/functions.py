@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from shine.lang.facts import FACTS, basic_where
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,
+    Coefficient,
     Unfit,
     coefficient,
     negative,
@@ -16,11 +17,12 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
+from shine.lang.simplify.exact import ExactRules
 from shine.lang.simplify.factoring import SumBuilder
+from shine.lang.simplify.ranges import Ranges
 from shine.lang.simplify.sums import LARGEST_EXPONENT
-from shine.lang.simplify.tables import Product, times_sum
-from shine.lang.simplify.terms import CONSTANT, Terms
+from shine.lang.simplify.tables import Product, combined, raised, times_sum
+from shine.lang.simplify.terms import CONSTANT, NAME, Terms
 
 
 class FunctionBuilder(SumBuilder):
@@ -36,6 +38,7 @@ class FunctionBuilder(SumBuilder):
     def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
         super().__init__(terms, allowed)
         self.exact = ExactRules(terms, allowed)
+        self.ranges = Ranges(terms)
 
     def written_product(self, product: Product) -> int:
         """The shortest formula found for a product. A subclass implements it."""
@@ -93,6 +96,9 @@ def _odd_function(builder: FunctionBuilder, operation: str, arguments: tuple[int
 
 
 def _absolute(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    low, high = builder.ranges.of(arguments[0])
+    if low >= 0 or high <= 0:
+        return arguments[0] if low >= 0 else builder.opposite(arguments[0])
     a, _ = builder.positive(arguments[0])
     (number, divisor), factors = builder.product_of(a)
     if not all(_is_not_negative(builder, base, exponent) for base, exponent in factors.items()):
@@ -105,21 +111,50 @@ def _absolute(builder: FunctionBuilder, operation: str, arguments: tuple[int, ..
 
 
 def _is_not_negative(builder: FunctionBuilder, base: int, exponent: int) -> bool:
-    return exponent % 2 == 0 or builder.terms.operations[base] in NOT_NEGATIVE
+    return exponent % 2 == 0 or builder.ranges.is_not_negative(base)
 
 
 def _root(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     """The root of an even power is half the power of the absolute value."""
     (number, divisor), factors = builder.product_of(arguments[0])
-    if number < 0 or not factors or any(exponent % 2 for exponent in factors.values()):
+    if number < 0 or not factors:
         return None
-    signed = [base for base, e in factors.items() if e // 2 % 2 and builder.terms.operations[base] not in NOT_NEGATIVE]
+    if any(exponent % 2 for exponent in factors.values()):
+        return _root_of_some(builder, (number, divisor), factors)
+    signed = [base for base, e in factors.items() if e // 2 % 2 and not builder.ranges.has_one_sign(base)]
     halved = {base: exponent // 2 for base, exponent in factors.items() if base not in signed}
     if signed:
         if "abs" not in builder.allowed:
             return None
         halved[builder.terms.make("abs", builder.product(ONE, {base: factors[base] // 2 for base in signed}))] = 1
-    return builder.product(coefficient(math.sqrt(number), math.sqrt(divisor)), halved)
+    scale = coefficient(math.sqrt(number), math.sqrt(divisor))
+    negative_ones = sum(e % 2 and builder.ranges.of(base)[0] < 0 for base, e in halved.items() if base in factors)
+    return builder.product(negative(scale) if negative_ones % 2 else scale, halved)
+
+
+def _root_of_some(builder: FunctionBuilder, factor: Coefficient, factors: Mapping[int, int]) -> int | None:
+    """``sqrt(x**2*y)`` is ``x*sqrt(y)`` if x is never negative."""
+    rest = {base: exponent for base, exponent in factors.items() if exponent % 2}
+    root = builder.product(factor, rest)
+    # Where x is 0, the root of a negative y would be missing.
+    least = 0.0 if builder.ranges.is_not_negative(root) else 5e-324
+    out = {base: e // 2 for base, e in factors.items() if base not in rest and builder.ranges.of(base)[0] >= least}
+    if not out:
+        return None
+    within = {base: exponent for base, exponent in factors.items() if base not in out}
+    own, inside = builder.product_of(builder.function("sqrt", (builder.product(factor, within),)))
+    return builder.product(own, combined(out, inside))
+
+
+def common_power(builder: FunctionBuilder, factors: Mapping[int, int]) -> tuple[int, dict[int, int]]:
+    """The largest exponent by which a product is a power of another one, which is never negative, and that one."""
+    greatest = math.gcd(*factors.values())
+    # Roots of an odd power are missing where the product is negative, and so is it.
+    for power in dict.fromkeys((greatest, greatest // (greatest & -greatest)) if greatest else ()):
+        root = {base: exponent // power for base, exponent in factors.items()}
+        if power % 2 or builder.ranges.is_not_negative(builder.product(ONE, root)):
+            return power, root
+    return 1, dict(factors)
 
 
 def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
@@ -142,7 +177,21 @@ def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int,
 
 
 def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return builder.function("sqrt", arguments[:1]) if _is_half(builder, arguments[1]) else None
+    if _is_half(builder, arguments[1]):
+        return builder.function("sqrt", arguments[:1])
+    base, number = arguments[0], builder.terms.number(arguments[1])
+    own, factors = builder.product_of(base)
+    if number is None or number.is_integer() or own != ONE:
+        return None
+    # (x**2)**0.75 is x**1.5 if x is never negative.
+    power, root = common_power(builder, factors)
+    whole = power * number
+    if power == 1 or not math.isfinite(whole):
+        return None
+    if whole.is_integer() and abs(whole) * max(map(abs, root.values())) <= LARGEST_EXPONENT:
+        # A negative product has no fractional power, but a whole one.
+        return builder.product(ONE, raised(root, int(whole)))
+    return builder.function("pow", (builder.product(ONE, root), builder.terms.constant(whole)))
 
 
 def _is_half(builder: FunctionBuilder, exponent: int) -> bool:
@@ -153,6 +202,9 @@ def _extremum(builder: FunctionBuilder, operation: str, arguments: tuple[int, ..
     """``max(max(a, b), b)`` is ``max(a, b)``; two constants become one."""
     terms = builder.terms
     for one, other in (arguments, arguments[::-1]):
+        (low, _), (_, high) = map(builder.ranges.of, (one, other) if operation == "max" else (other, one))
+        if low >= high and (low, high) != (0.0, 0.0):
+            return one
         if terms.operations[one] != operation:
             continue
         inner = terms.arguments[one]
@@ -161,6 +213,26 @@ def _extremum(builder: FunctionBuilder, operation: str, arguments: tuple[int, ..
         if terms.number(other) is not None and terms.number(inner[1]) is not None:
             return builder.exact.apply(operation, (inner[0], builder.exact.apply(operation, (inner[1], other), 0)), 0)
     return None
+
+
+def _step(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    """``relu(x)`` is x and ``sign(x)`` is 1 if x is positive."""
+    low, high = builder.ranges.of(arguments[0])
+    if operation == "relu":
+        return arguments[0] if low >= 0 else builder.terms.constant(0.0) if high <= 0 else None
+    return builder.terms.constant(math.copysign(1.0, low)) if low > 0 or high < 0 else None
+
+
+def _comparison(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    """``x < 3`` is 1 if x is always less; only of features and numbers, which are never NaN."""
+    if operation in ("le", "ge") and arguments[0] == arguments[1]:
+        return builder.terms.constant(1.0)
+    if any(builder.terms.operations[argument] not in (CONSTANT, NAME) for argument in arguments):
+        return None
+    (low, high), (least, most) = map(builder.ranges.of, arguments)
+    surely = {"lt": high < least, "le": high <= least, "gt": low > most, "ge": low >= most}[operation]
+    never = {"lt": low >= most, "le": low > most, "gt": high <= least, "ge": high < least}[operation]
+    return builder.terms.constant(float(surely)) if surely or never else None
 
 
 def _equality(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
@@ -181,6 +253,9 @@ _RULES: dict[str, Callable[[FunctionBuilder, str, tuple[int, ...]], int | None]]
     "pow": _power,
     "min": _extremum,
     "max": _extremum,
-    **dict.fromkeys(("le", "ge", "eq", "ne"), _equality),
+    "relu": _step,
+    "sign": _step,
+    **dict.fromkeys(("lt", "le", "gt", "ge"), _comparison),
+    **dict.fromkeys(("eq", "ne"), _equality),
 }
 """Rules by function: an equal term for simplified arguments, which are not all constants; None if there is none."""

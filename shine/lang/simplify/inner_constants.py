@@ -19,7 +19,7 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.functions import FunctionBuilder
+from shine.lang.simplify.functions import FunctionBuilder, common_power
 from shine.lang.simplify.tables import Product, Sum, combined, raised
 
 _ODD = basic_where(lambda facts: facts.family == "function" and facts.parity == "odd")
@@ -45,6 +45,8 @@ class ConstantMover(FunctionBuilder):
             return self._with_sign_outside(operation, arguments)
         if operation == "exp":
             return self._with_factor_of_exponential(arguments)
+        if operation == "log":
+            return self._with_exponent_outside(arguments)
         if operation not in ("sqrt", "pow"):
             return None
         own, factors = self.product_of(arguments[0])
@@ -64,6 +66,14 @@ class ConstantMover(FunctionBuilder):
         if self.is_sum(arguments[0]) or own[0] >= 0:
             return None
         return self._times(MINUS_ONE, self.function(operation, (self.opposite(arguments[0]),)))
+
+    def _with_exponent_outside(self, arguments: tuple[int, ...]) -> Product | None:
+        """``log(x**2)`` as ``2*log(x)`` if x is never negative."""
+        own, factors = self.product_of(arguments[0])
+        power, root = common_power(self, factors) if own == ONE and factors else (1, {})
+        if power == 1:
+            return None
+        return self._times((float(power), 1.0), self.function("log", (self.product(ONE, root),)))
 
     def _with_factor_of_exponential(self, arguments: tuple[int, ...]) -> Product | None:
         total = self.sum_of(arguments[0])
@@ -118,6 +128,8 @@ class ConstantMover(FunctionBuilder):
             found = self.let_out(part) if self.terms.operations[part] in _ODD else None
             return None if found is None else (ZERO, self.product(ONE, found.factors), found.coefficient)
         own, factors = self.product_of(inner)
+        if own == ONE and (found := self.let_out(part)) is not None:
+            return ZERO, self.product(ONE, found.factors), found.coefficient
         if own == ONE or own[0] <= 0 or not factors:
             return None
         shift = self._folded("log", value(own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from shine.lang.folding import EXACT, Functions
@@ -11,7 +11,7 @@ from shine.lang.parse import natural_order
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.exact import ExactRules, demands_on
-from shine.lang.simplify.terms import Terms
+from shine.lang.simplify.terms import NO_RANGES, Range, Terms
 from shine.lang.tree import Tree
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
@@ -31,6 +31,7 @@ def simplify(
     *,
     rounding: bool = True,
     functions: Functions = EXACT,
+    ranges: Mapping[str, Range] = NO_RANGES,
 ) -> Tree:
     """An equal formula with fewer nodes, or the same number.
 
@@ -46,6 +47,9 @@ def simplify(
     functions : mapping of str to callable
         The functions that fold constants: `shine.arrays.COMPILED`, or by default `EXACT`. `EXACT` leaves ``exp(2)`` as
         it is, because only compiled code knows its bits.
+    ranges : mapping of str to (float, float)
+        The least and the greatest value of parameters, such as those of all rows of some data (`Dataset.ranges`). With
+        rounding, the result is equal for values within them: ``sqrt(x**2)`` is x if x is never negative.
 
     Returns
     -------
@@ -63,16 +67,20 @@ def simplify(
     >>> from shine.lang.parse import parse
     >>> str(simplify(parse("(a*2 + 4)*0.5 + b/b")))
     'a + 3'
+    >>> str(simplify(parse("sqrt(a*a*b)"), ranges={"a": (0.1, 5.0)}))
+    'a*sqrt(b)'
     """
 
     def step(terms: Terms) -> Callable[[int], int]:
         allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
         return Algebra(terms, allowed).simplified if rounding else _Exact(terms, allowed).simplified
 
-    return settled(tree, step, functions)
+    return settled(tree, step, functions, ranges)
 
 
-def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> Tree:
+def settled(
+    tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions, ranges: Mapping[str, Range]
+) -> Tree:
     """A formula after as many passes as change it.
 
     Parameters
@@ -82,12 +90,16 @@ def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions
         Makes the function that simplifies one term once, given all terms of a formula.
     functions : mapping of str to callable
         The functions that fold constants.
+    ranges : mapping of str to (float, float)
+        The least and the greatest value of parameters.
     """
+    assigned = {name for name, _ in tree.assignments}
+    ranges = {name: ranges[name] for name in tree.parameters if name in ranges and name not in assigned}
     equal_sized, left = [tree], _MOST_WORK * tree.size + _FREE_WORK
     for _ in range(_MOST_PASSES):
         if left <= 0:
             break
-        following, work = _pass(tree, step, functions)
+        following, work = _pass(tree, step, functions, ranges)
         left -= work
         if following in equal_sized:
             # If passes turn formulas into each other in a circle, always choose the same one.
@@ -99,13 +111,15 @@ def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions
     return tree
 
 
-def _pass(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> tuple[Tree, int]:
+def _pass(
+    tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions, ranges: Mapping[str, Range]
+) -> tuple[Tree, int]:
     """The formula with every subformula simplified once, and the work that it took."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only names in the formula: a table may have many thousand columns.
     known = {*tree.parameters, *(name for name, _ in tree.assignments)}
     names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
-    terms = Terms(names, tree.functions, functions)
+    terms = Terms(names, tree.functions, functions, ranges)
     given = [terms.term(node) for node in nodes]
     simplified = step(terms)
     *values, result = [terms.node(simplified(term)) for term in given]

@@ -10,6 +10,7 @@ import ast
 import math
 import zlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from shine.lang.folding import EXACT, Functions, folded, folded_tree
 from shine.lang.grammar import LARGEST_EXACT
@@ -32,8 +33,13 @@ _CHAIN = "compare "
 """Prefix of the operation of a chain such as ``a < b <= c``, which has more than two operands."""
 
 
+Range = tuple[float, float]
+"""The least and the greatest value of something."""
+
 Key = tuple[int, int, int]
 """Sorting key of formulas: first feature, size, and a digest that is the same in all processes."""
+
+NO_RANGES: Mapping[str, Range] = MappingProxyType({})
 
 
 class Terms:
@@ -47,9 +53,17 @@ class Terms:
         Definitions of composite primitives.
     values_of : mapping of str to callable
         The functions that fold constants.
+    ranges : mapping of str to (float, float)
+        The least and the greatest value of features, where they are known.
     """
 
-    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive], values_of: Functions = EXACT) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        functions: Mapping[str, Primitive],
+        values_of: Functions = EXACT,
+        ranges: Mapping[str, Range] = NO_RANGES,
+    ) -> None:
         self.operations: list[str] = []
         self.arguments: list[tuple[int, ...]] = []
         self.values: list[float] = []
@@ -60,6 +74,7 @@ class Terms:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._functions = functions
         self._values_of = values_of
+        self._ranges = ranges
         self._number_types: set[type] = set()
         self.work = 0
         """What simplification did so far: a count of small steps, which bounds it alike on all machines."""
@@ -110,6 +125,10 @@ class Terms:
     def number(self, term: int) -> float | None:
         """The value of a constant; None for every other term."""
         return self.values[term] if self.operations[term] == CONSTANT else None
+
+    def range_of_name(self, term: int) -> Range:
+        """The range of a feature or an assigned name; infinite if it is not known."""
+        return self._ranges.get(self._names[int(self.values[term])], (-math.inf, math.inf))
 
     def is_application(self, term: int, operation: str, arguments: tuple[int, ...]) -> bool:
         """Whether a term applies an operation to these arguments."""

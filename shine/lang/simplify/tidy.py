@@ -8,7 +8,7 @@ laws of exponentials and logarithms. Of equal forms the shortest is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ from shine.lang.simplify.coefficients import (
 from shine.lang.simplify.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.simplifier import settled
 from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
-from shine.lang.simplify.terms import NAME, Terms
+from shine.lang.simplify.terms import NAME, NO_RANGES, Range, Terms
 from shine.lang.tree import Tree
 
 COMMON = names_where(
@@ -56,7 +56,7 @@ _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
 
 
-def tidy(tree: Tree, functions: Functions = EXACT) -> Tree:
+def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES) -> Tree:
     """An equal formula in the form that people write.
 
     Parameters
@@ -65,6 +65,8 @@ def tidy(tree: Tree, functions: Functions = EXACT) -> Tree:
         A formula of float64 numbers.
     functions : mapping of str to callable
         The functions that fold constants (see `shine.lang.simplify.simplifier.simplify`).
+    ranges : mapping of str to (float, float)
+        The least and the greatest value of parameters, where they are known.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def tidy(tree: Tree, functions: Functions = EXACT) -> Tree:
     'y*(3 - y) - x*abs(v)'
     """
     tree = replace(tree, functions={**STANDARD, **tree.functions})
-    return settled(tree, lambda terms: _Tidy(terms, COMMON.union(terms.operations)).simplified, functions)
+    return settled(tree, lambda terms: _Tidy(terms, COMMON.union(terms.operations)).simplified, functions, ranges)
 
 
 _Form = TypeVar("_Form", Product, Sum)
