@@ -14,6 +14,7 @@ from shine.aot.emission import EMITTERS, emitted, written
 from shine.aot.interface import check_name
 from shine.aot.targets import Target, target_of
 from shine.codegen.numbers import ELEMENTS
+from shine.export.sources import notes, with_preparation
 from shine.lang.parse import parse
 from shine.lang.program.program import Program
 from shine.lang.program.trees import tree_program
@@ -147,9 +148,12 @@ def job(
     if isinstance(program, Program):
         return Job(program, name, machine, level if program.size <= LARGE else 0, f"the graph {program.name}")
     formula: Any = source
-    tree = parse(getattr(formula, "tree", formula), params)
+    tree = parse(getattr(formula, "named", formula), params)
     text = str(tree)
     description = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+    headings = with_preparation(getattr(formula, "headings", None), getattr(formula, "preparation", None))
+    noted = notes({name: name for name in tree.parameters}, headings)
+    description = "\n".join([description, *(f"{name} is {note}." for name, note in noted.items())])
     return Job(tree_program(tree, dtype), name, machine, level if tree.size <= LARGE else 0, description)
 
 

@@ -11,12 +11,13 @@ import click
 from shine.aot import EMITTERS, Job, emitted, job
 from shine.cli.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
 from shine.cli.output import print_json, print_text, write_file
-from shine.cli.sources import parsed, shown, tree_of
+from shine.cli.sources import model_of, parsed, shown
 from shine.errors import CompilationError, FormError, LoweringError
 from shine.lang.program.program import Program
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
+    from shine.search.model import Model
     from shine.tensor.native.code import TensorCode
     from shine.tensor.native.function import TensorFunction
 
@@ -51,7 +52,7 @@ def compile_source(
     compiled = _source(source, dtype, parameters, index, wanted)
     made: Job | TensorCode
     try:
-        if isinstance(compiled, Tree | Program):
+        if isinstance(compiled, Tree | Program) or hasattr(compiled, "tree"):
             kinds = _kinds(emit, EMITTERS)
             made = job(compiled, NAME if name is None else name, target, cpu, features, dtype or "float64", None, level)
             files = emitted(made, kinds)
@@ -91,7 +92,7 @@ def _kinds(emit: Sequence[str], known: Collection[str]) -> list[str]:
 
 def _source(
     source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
-) -> Tree | Program | TensorFunction:
+) -> Model | Tree | Program | TensorFunction:
     """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
     path = Path(source)
     if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
@@ -103,7 +104,7 @@ def _source(
         raise click.UsageError(f"{wanted.given} is for graphs, and there is no file {shown(source)}")
     if parameters is not None:
         return parsed(source, parameters)
-    return tree_of(source, index)
+    return model_of(source, index)[0]
 
 
 def _described(made: Job) -> dict[str, object]:

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,13 +16,10 @@ from shine.cli.sources import model_of
 from shine.export import EXPORTS, export
 from shine.export.c import c_files
 from shine.export.prepared_sql import prepared_notes
+from shine.export.sources import sources_of, with_preparation
 from shine.export.sql import DIALECTS
 from shine.lang.rounding import Precision
 from shine.lang.tree import Tree
-
-if TYPE_CHECKING:
-    from shine.data.preparation import Preparation
-    from shine.search.model import Model
 
 
 def export_formula(
@@ -45,10 +42,10 @@ def export_formula(
         raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
     if dialect not in (None, *DIALECTS):
         raise click.UsageError(f"--dialect {dialect}: is unknown; use one of {', '.join(DIALECTS)}")
-    found, run = model_of(source, index)
-    if to == "sql" and run is not None:
-        options["preparation"] = run.record.preparation
-        for note in _notes(run.record.preparation, found, dialect):
+    found, _ = model_of(source, index)
+    if to == "sql" and not isinstance(found, Tree):
+        sources = sources_of(found.tree.used_parameters, with_preparation(found.headings, found.preparation))
+        for note in prepared_notes(sources.values(), dialect or DIALECTS[0]):
             click.echo(f"note: {note}", err=True)
     tree = found if isinstance(found, Tree) else found.tree
     headings: Mapping[str, str] = {} if isinstance(found, Tree) else found.headings
@@ -56,8 +53,7 @@ def export_formula(
     write = partial(export, tree) if isinstance(found, Tree) else found.export
     record = {"expression": str(tree), "parameters": tree.parameters, "headings": columns, "to": to, "name": name}
     if to == "c" and out is not None:
-        named = found if isinstance(found, Tree) else found.named
-        files = _c_files(c_files(named, name, headings=headings, precision=precision), out)
+        files = _c_files(c_files(found, name, precision=precision), out)
     else:
         made = write(to, name, precision=precision, **options)
         files = {} if out is None else {out: made.encode() if isinstance(made, str) else made}
@@ -70,13 +66,6 @@ def export_formula(
         print_json({**record, **shown})
     elif not files:
         print_text(made) if isinstance(made, str) else print_bytes(made, to)
-
-
-def _notes(preparation: Preparation | None, found: Model | Tree, dialect: str | None) -> list[str]:
-    """What a user should know of the columns that SQL reads."""
-    if preparation is None or isinstance(found, Tree):
-        return []
-    return prepared_notes(preparation.of(found.tree.used_parameters), dialect or DIALECTS[0])
 
 
 def _c_files(texts: Mapping[str, str], out: Path) -> dict[Path, bytes]:

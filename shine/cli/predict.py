@@ -18,7 +18,7 @@ from shine.cli.sources import chosen, opened
 from shine.data.applying import new_rows
 from shine.data.opened import is_streamed
 from shine.data.opening import COMPRESSED, ENDINGS, FORMATS
-from shine.data.preparation import Preparation, plain_preparation
+from shine.data.preparation import plain_preparation
 from shine.data.stream_writers import keep_apart
 from shine.errors import ExtrapolationWarning
 from shine.search.model import Model
@@ -49,7 +49,7 @@ def predict(
             print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
         return
     ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
-    columns = _predictions(model, data, run.record.preparation, interval, kind)
+    columns = _predictions(model, data, interval, kind)
     if out is not None:
         write_file(out, WRITERS[ending](columns))
     if as_json:
@@ -65,7 +65,6 @@ def predict(
 def _predictions(
     model: Model,
     data: Path,
-    preparation: Preparation | None,
     interval: float | None,
     kind: Literal["mean", "prediction"],
 ) -> dict[str, Floats]:
@@ -76,7 +75,7 @@ def _predictions(
     if not data.is_dir():
         _ending(data)
     headings = {name: model.headings.get(name, name) for name in features}
-    rows = new_rows(data, preparation or plain_preparation(headings), used)
+    rows = new_rows(data, model.preparation or plain_preparation(headings), used)
     for note in rows.notes:
         click.echo(f"note: {note}", err=True)
     count = len(next(iter(rows.columns.values())))

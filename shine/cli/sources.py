@@ -92,12 +92,6 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
         raise click.UsageError(f"{shown(formula)}: {error}") from None
 
 
-def tree_of(source: str, index: int | None) -> Tree:
-    """The formula of a run, or the one that the argument itself is (see `model_of`)."""
-    found, _ = model_of(source, index)
-    return found if isinstance(found, Tree) else found.tree
-
-
 def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     """The model of a run, and the run, if the argument is an existing folder; otherwise the argument as a formula.
 

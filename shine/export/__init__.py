@@ -7,13 +7,17 @@ on `statements` if it has statements or nodes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shine.export.given import takes_models
 from shine.export.headings import Headings
+from shine.export.sources import with_preparation
 from shine.lang.names import value_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
 
 Writer = Callable[..., str | bytes]
 """Writes a formula under a name, with the original headings of its columns; further arguments are options."""
@@ -89,12 +93,10 @@ def _sql(
     *,
     dialect: str = "standard",
     columns: Any = None,
-    preparation: Any = None,
 ) -> str:
     from shine.export.sql import sql_expression
 
-    made = sql_expression(tree, columns, dialect=dialect, headings=headings, preparation=preparation)
-    return f"{made}\n"
+    return f"{sql_expression(tree, columns, dialect=dialect, headings=headings)}\n"
 
 
 def _pandas(tree: Tree, name: str, headings: Headings) -> str:
@@ -137,6 +139,7 @@ def export(
     name: str = "f",
     *,
     headings: Headings | None = None,
+    preparation: Preparation | None = None,
     precision: Precision = None,
     **options: Any,
 ) -> str | bytes:
@@ -153,11 +156,13 @@ def export(
     headings : mapping of str to str, optional
         Original headings of the columns, by feature. SQL, pandas and Polars read columns by them, LaTeX shows them,
         and code has them in a comment.
+    preparation : Preparation, optional
+        How columns of the user's table became numbers, if they did not hold numbers: SQL, pandas, Polars and Excel read
+        its texts, dates and gaps, and all other forms say what numbers they stand for. Models know theirs.
     precision : int, optional
         Significant digits of constants; all by default.
     **options
-        Of the form, as its own function takes them: `dialect`, `columns` and `preparation` of SQL, `cells` of Excel,
-        `indent` of JSON.
+        Of the form, as its own function takes them: `dialect` and `columns` of SQL, `cells` of Excel, `indent` of JSON.
 
     Returns
     -------
@@ -180,9 +185,10 @@ def export(
     if to not in EXPORTS:
         raise ValueError(f"unknown export {value_text(to)}; use one of {', '.join(EXPORTS)}")
     writer = EXPORTS[to]
-    known = writer.__kwdefaults__ or {}
-    unknown = next((option for option in options if option not in known), None)
+    of_form = writer.__kwdefaults__ or {}
+    unknown = next((option for option in options if option not in of_form), None)
     if unknown is not None:
-        allowed = f"it has {', '.join(known)}" if known else "it has none"
+        allowed = f"it has {', '.join(of_form)}" if of_form else "it has none"
         raise ValueError(f"the export to {to} has no option {value_text(unknown)}; {allowed}")
-    return writer(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, headings or {}, **options)
+    known = (headings or {}) if preparation is None else with_preparation(headings, preparation)
+    return writer(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, known, **options)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
+from shine.data.dates import UNITS
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import ATOM, Phrase, phrase, word, written
 from shine.export.given import takes_models
-from shine.export.headings import Headings, column_headings
+from shine.export.headings import Headings
+from shine.export.sources import Source, sourced, sources_of
+from shine.lang.names import shown
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -23,6 +29,15 @@ DEEPEST = 64
 
 _LARGEST = 9.99999999999999e307
 """The largest number that Excel reads; larger numbers are written as products."""
+
+MOST_TEXTS = 127
+"""Most cases that `IFS` takes."""
+
+LONGEST_TEXT = 255
+"""Longest text within a formula that Excel takes, in characters."""
+
+_DAY_ZERO, _FIRST_DATE = np.datetime64("1899-12-30", "s"), np.datetime64("1900-03-01", "s")
+"""The day that Excel's dates count from; before 1900-03-01 they are off by one."""
 
 _COMPARISON = 1
 
@@ -43,9 +58,9 @@ def excel_formula(
     ----------
     tree : Tree or Model
     cells : mapping of str to str, or "table", optional
-        Place of each feature: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
-        (``"[@speed]"``). "table" means the columns of the table that the formula stands in, by their headings. By
-        default the cells of the first row, in the order of the features: A1, B1, ...
+        Place of each feature, or of the column that it is made of: a cell (``"B2"``, ``"$B$2"``), a name of the
+        workbook, a column of a table (``"[@speed]"``). "table" means the columns of the table that the formula stands
+        in, by their headings. By default the cells of the first row, in the order of the columns: A1, B1, ...
     headings : mapping of str to str, optional
         Original headings of the columns, by feature; the names of the features by default.
     precision : int, "exact" or None
@@ -67,16 +82,20 @@ def excel_formula(
     >>> excel_formula(parse("2*a"), "table", headings={"a": "price [€]"})
     "=2*[@[price '[€']]]"
     """
-    tree = rounded_tree(tree, precision, named=False)
-    if cells is None:
-        cells = {name: f"{column_letters(position)}1" for position, name in enumerate(tree.parameters)}
-    elif isinstance(cells, str):
-        cells = _table_columns(tree, headings, cells)
-    missing = next((name for name in tree.used_parameters if name not in cells), None)
-    if missing is not None:
-        raise ValueError(f"cells lacks the feature {missing!r}; it has {', '.join(cells)}")
+    if isinstance(cells, str) and cells != "table":
+        raise ValueError(f"cells is a mapping of features to cells, or 'table'; it is {cells!r}")
+    columns = dict.fromkeys(source.name for source in sources_of(tree.parameters, headings).values())
+    by_heading, same = (cells == "table"), (str.casefold if cells == "table" else None)
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "a table in Excel", same)
+    if by_heading:
+        places = {source.name: _table_column(source.heading) for source in sources.values()}
+    elif cells is None:
+        places = {name: f"{column_letters(position)}1" for position, name in enumerate(columns)}
+    else:
+        places = dict(cells)  # type: ignore[arg-type]  # no "table" here
     writer = _Excel()
-    result = writer.translate(tree, [word(cells.get(name, "#REF!")) for name in tree.parameters])
+    texts = {name: _cell(name, source, places, writer) for name, source in sources.items()}
+    result = writer.translate(tree, [texts.get(name, word("#REF!")) for name in tree.parameters])
     text = written(writer.numeric(result), writer.form, LONGEST - 1)
     depth = _nesting(text)
     if depth > DEEPEST:
@@ -93,16 +112,63 @@ def column_letters(position: int) -> str:
     return letters
 
 
-def _table_columns(tree: Tree, headings: Headings | None, cells: str) -> dict[str, str]:
-    """References to the columns of the table that the formula stands in."""
-    if cells != "table":
-        raise ValueError(f"cells is a mapping of features to cells, or 'table'; it is {cells!r}")
-    found = column_headings(tree, headings, "a table in Excel", str.casefold)
-    if "" in found.values():
+def _table_column(heading: str) -> str:
+    """A reference to a column of the table that the formula stands in."""
+    if not heading:
         raise ExportError("a table in Excel has no column without a heading; give the column one")
     # An apostrophe escapes the characters that have a meaning in references.
-    escaped = {name: re.sub(r"(['#@\[\]])", r"'\1", heading) for name, heading in found.items()}
-    return {name: f"[@[{text}]]" for name, text in escaped.items()}
+    escaped = re.sub(r"(['#@\[\]])", r"'\1", heading)
+    return f"[@[{escaped}]]"
+
+
+def _cell(name: str, source: Source, places: Mapping[str, str], writer: _Excel) -> Phrase:
+    """A number that the formula uses, made of a cell."""
+    if name in places and (name != source.name or source.kind == "number"):
+        cell, source = word(places[name]), replace(source, kind="number")
+    elif source.name in places:
+        cell = word(places[source.name])
+    else:
+        raise ValueError(f"cells lacks the feature {source.name!r}; it has {', '.join(places)}")
+    made = _FROM_CELLS[source.kind](cell, source, writer)
+    return made if source.mean is None else phrase("IF(", cell, '="", ', writer.number(source.mean), ", ", made, ")")
+
+
+def _of_text(cell: Phrase, source: Source, writer: _Excel) -> Phrase:
+    if len(source.codes) > MOST_TEXTS:
+        raise ExportError(
+            f"column {shown(source.heading)} has {len(source.codes)} texts, and a formula in Excel distinguishes at "
+            f"most {MOST_TEXTS}; look their numbers up in a table of the workbook, and name the cell with cells={{...}}"
+        )
+    parts: list[str | Phrase] = []
+    for text, code in source.codes.items():
+        if len(text) > LONGEST_TEXT:
+            raise ExportError(f"a formula in Excel has no text of more than {LONGEST_TEXT} characters: {shown(text)}")
+        escaped = text.replace('"', '""')
+        parts += ["IFS(" if not parts else ", ", "EXACT(", cell, f', "{escaped}"), ', writer.number(code)]
+    return phrase(*parts, ")")
+
+
+def _of_date(cell: Phrase, source: Source, writer: _Excel) -> Phrase:
+    origin = np.datetime64(source.origin, "s")
+    if origin < _FIRST_DATE:
+        raise ExportError(f"Excel has no dates before 1900-03-01, but {shown(source.heading)} counts from {origin}")
+    serial = float((origin - _DAY_ZERO) / np.timedelta64(1, "D"))
+    return _in_unit(phrase("(", cell, "-", writer.number(serial), ")"), source, writer)
+
+
+def _in_unit(days: Phrase, source: Source, writer: _Excel) -> Phrase:
+    each = UNITS["days"] // UNITS[source.unit]
+    return days if each == 1 else phrase("(", days, "*", writer.number(float(each)), ")")
+
+
+_FROM_CELLS: dict[str, Callable[[Phrase, Source, _Excel], Phrase]] = {
+    "number": lambda cell, source, writer: cell,
+    "truth": lambda cell, source, writer: phrase("N(", cell, ")"),
+    "text": _of_text,
+    "date": _of_date,
+    "duration": _in_unit,
+}
+"""The number in a cell, by what the cell holds: dates are days since 1899-12-30, and durations parts of days."""
 
 
 def _nesting(text: str) -> int:

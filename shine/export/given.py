@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from shine.export.sources import with_preparation
 from shine.lang.names import value_text
 from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
 
 P = ParamSpec("P")
 Made = TypeVar("Made")
@@ -23,13 +27,23 @@ class HasTree(Protocol):
         ...
 
     @property
+    def named(self) -> Tree:
+        """The formula with the functions that have names of their own."""
+        ...
+
+    @property
     def headings(self) -> Mapping[str, str]:
         """Original headings of the columns, by feature."""
         ...
 
+    @property
+    def preparation(self) -> Preparation | None:
+        """How columns of the user's table became numbers, if they did not hold numbers."""
+        ...
+
 
 def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concatenate[Tree | HasTree, P], Made]:
-    """Decorate an export of a tree: it takes models, too, and their headings if it takes headings."""
+    """Decorate an export of a tree: it takes models, too, and what is known of their columns if it takes headings."""
     takes_headings = "headings" in signature(write).parameters
 
     @wraps(write)
@@ -41,7 +55,7 @@ def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concat
             best = "; pass its best_" if hasattr(tree, "best_") else "; shine.parse makes a tree of text and functions"
             raise TypeError(f"{write.__name__} takes a shine.Model or a tree, not {given}{best}")
         if takes_headings:
-            options.setdefault("headings", tree.headings)
-        return write(tree.tree, *arguments, **options)
+            options.setdefault("headings", with_preparation(tree.headings, tree.preparation))
+        return write(tree.named, *arguments, **options)
 
     return made  # type: ignore[return-value]  # mypy takes the first argument for a named one

@@ -20,6 +20,7 @@ from shine.errors import ExportError, GraphImportError, UnsupportedSyntaxError
 from shine.export.expressions.translation import composites, is_standard
 from shine.export.given import takes_models
 from shine.export.headings import Headings
+from shine.export.sources import made_numbers
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized
@@ -57,7 +58,8 @@ def to_json(
     indent : int, optional
         Spaces for each level; None for a single line.
     headings : mapping of str to str, optional
-        Original headings of the columns, by feature; `json_headings` reads them back.
+        Original headings of the columns, by feature; `json_headings` reads them back. ``columns`` says what the
+        numbers of texts and dates are, if they are known.
     precision : int, "exact" or None
         Significant digits of constants; all by default.
 
@@ -81,12 +83,14 @@ def to_json(
                 f"primitive {primitive.name!r} cannot be exported to JSON: another function has that name; rename one"
             )
     original = [(headings or {}).get(feature, feature) for feature in tree.parameters]
+    columns = made_numbers(tree.parameters, headings)
     document = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "name": tree.name if name is None else name,
         "features": list(tree.parameters),
         **({"headings": original} if original != list(tree.parameters) else {}),
+        **({"columns": columns} if columns else {}),
         "functions": [
             {"name": own.name, "parameters": list(own.definition.parameters), **_body(own.definition)}
             for own in functions.values()
@@ -182,7 +186,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
         _refuse("it is nested too deeply")
     except ValueError as error:
         _refuse(f"it is not JSON: {str(error)[-160:]}")
-    _check_object(document, _KEYS, "the document", {"headings"})
+    _check_object(document, _KEYS, "the document", {"headings", "columns"})
     if document["schema"] != SCHEMA:
         _refuse(f"its schema is {_shown(document['schema'])}, not {SCHEMA!r}")
     version = document["schema_version"]
@@ -191,6 +195,9 @@ def _document(text: str | bytes) -> dict[str, Any]:
     if version > SCHEMA_VERSION:
         _refuse(f"schema_version is {version}; this version of Shine reads up to {SCHEMA_VERSION}")
     headings, features = document.get("headings"), document["features"]
+    columns = document.get("columns", {})
+    if not isinstance(columns, dict) or not all(isinstance(note, str) for note in columns.values()):
+        _refuse("columns is not an object of texts, by feature")
     if headings is not None and (
         not isinstance(headings, list)
         or not isinstance(features, list)

@@ -6,8 +6,9 @@ import keyword
 from dataclasses import replace
 
 from shine.export.given import takes_models
-from shine.export.headings import Headings, column_headings
+from shine.export.headings import Headings
 from shine.export.python.module import Module
+from shine.export.sources import Source, sourced
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -17,7 +18,7 @@ def {name}(frame):
     return pd.Series({values}, index=frame.index, name={name!r}, dtype="float64")
 '''
 
-_COLUMN = '        frame[{heading}].to_numpy(dtype="float64", na_value=np.nan),\n'
+_NUMBERS = '.to_numpy(dtype="float64", na_value=np.nan)'
 
 
 @takes_models
@@ -46,11 +47,25 @@ def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"{name!r} is not a name for a Python function")
-    columns = column_headings(tree, headings, "pandas")
-    tree = replace(rounded_tree(tree, precision, named=False), parameters=tuple(columns))
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "pandas")
     inner = f"_{name}_of_columns"
-    module = Module(inner, columns, {"pd", name}).text(tree, inner)
-    arguments = "".join(_COLUMN.format(heading=repr(heading)) for heading in columns.values())
-    values = f"{inner}(\n{arguments}    )" if columns else f"{inner}()"
+    called = {own: source.heading for own, source in sources.items() if source.kind == "number"}
+    module = Module(inner, called, {"pd", name}).text(replace(tree, parameters=tuple(sources)), inner)
+    arguments = "".join(f"        {_number(source)},\n" for source in sources.values())
+    values = f"{inner}(\n{arguments}    )" if sources else f"{inner}()"
     module = module.replace("import numpy as np\n", "import numpy as np\nimport pandas as pd\n", 1)
     return f"{module}\n\n{_FUNCTION.format(name=name, values=values)}"
+
+
+def _number(source: Source) -> str:
+    """The number of a column, as an array."""
+    column = f"frame[{source.heading!r}]"
+    if source.kind == "text":
+        made = f"{column}.astype(str).map({dict(source.codes)!r})"
+        return (made if source.mean is None else f"{made}.mask({column}.isna(), {source.mean!r})") + _NUMBERS
+    if source.kind in ("date", "duration"):
+        read = "to_datetime" if source.kind == "date" else "to_timedelta"
+        since = f" - pd.Timestamp({source.origin!r})" if source.origin else ""
+        day_first = ", dayfirst=True" if source.day_first else ""
+        column = f"((pd.{read}({column}{day_first}){since}) / pd.Timedelta(1, {source.unit!r}))"
+    return (column if source.mean is None else f"{column}.fillna({source.mean!r})") + _NUMBERS

@@ -7,11 +7,15 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 
+import numpy as np
+
+from shine.data.dates import UNITS
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
 from shine.export.given import takes_models
-from shine.export.headings import Headings, column_headings
+from shine.export.headings import Headings
 from shine.export.python.names import identifiers, numbered
+from shine.export.sources import Source, sourced
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -54,15 +58,34 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"{name!r} is not a name for a Python variable")
-    columns = column_headings(tree, headings, "Polars")
-    names = identifiers(columns, {"pl", name})
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "Polars")
+    names = identifiers(sources, {"pl", name})
     writer = _Polars({"pl", name, *names.values()})
     arguments = [word(names.get(feature, "None")) for feature in tree.parameters]
-    result = writer.numeric(writer.translate(rounded_tree(tree, precision, named=False), arguments))
-    lines = [f"{names[feature]} = pl.col({_column(heading)}).cast(pl.Float64)" for feature, heading in columns.items()]
+    result = writer.numeric(writer.translate(tree, arguments))
+    lines = [f"{names[feature]} = {_number(source)}" for feature, source in sources.items()]
     # Without a name, the result would have that of a column that is in it.
     whole = written(writer.atom(result), writer.form)
     return "\n".join(["import polars as pl", "", *lines, *writer.lines, f"{name} = {whole}.alias({name!r})", ""])
+
+
+def _number(source: Source) -> str:
+    """The number of a column."""
+    column = f"pl.col({_column(source.heading)})"
+    if source.kind == "text":
+        made = f"{column}.cast(pl.String).replace_strict({dict(source.codes)!r}, default=None, return_dtype=pl.Float64)"
+        if source.mean is None:
+            return made
+        return f"pl.when({column}.is_null()).then({source.mean!r}).otherwise({made})"
+    if source.kind == "date":
+        since = f"pl.lit({str(np.datetime64(source.origin, 's'))!r}).str.to_datetime(time_unit='us')"
+        column = f"({column}.cast(pl.Datetime('us')) - {since}).dt.total_microseconds()/{UNITS[source.unit]}"
+    elif source.kind == "duration":
+        column = f"{column}.cast(pl.Duration('us')).dt.total_microseconds()/{UNITS[source.unit]}"
+    if source.kind in ("date", "duration"):
+        column = f"({column})"
+    made = f"{column}.cast(pl.Float64)"
+    return made if source.mean is None else f"{made}.fill_nan(None).fill_null({source.mean!r})"
 
 
 def _column(heading: str) -> str:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shine.data.dates import UNITS
 from shine.errors import ExportError
-
-if TYPE_CHECKING:
-    from shine.data.preparation import PreparedColumn
+from shine.export.sources import Source
 
 
-def prepared_sql(column: PreparedColumn, name: str, source: str, dialect: str) -> str:
-    """An SQL expression of a column of numbers; NULL where the run would have no number.
+def source_sql(source: Source, column: str, dialect: str) -> str:
+    """An SQL expression of a number; NULL where the model would have no number.
 
     Parameters
     ----------
-    column : PreparedColumn
-        The column of the table.
-    name : str
-        One of its columns of numbers.
-    source : str
+    source : Source
+    column : str
         SQL text of the table's column: numbers, texts, timestamps or dates, intervals or times of day.
     dialect : str
         See `shine.export.sql.sql_expression`.
@@ -33,70 +27,80 @@ def prepared_sql(column: PreparedColumn, name: str, source: str, dialect: str) -
     ExportError
         If the database has no such values.
     """
-    place = column.names.index(name)
-    text = _WRITERS[column.kind](column, place, source, dialect)
-    return f"COALESCE({text}, {column.means[place]!r})" if column.means else text
+    text = _WRITERS[source.kind](source, column, dialect)
+    # A text that is not known has no number either, but is not missing.
+    return (
+        text if source.mean is None or source.kind == "text" else f"COALESCE({text}, {_written(source.mean, dialect)})"
+    )
 
 
-def prepared_notes(columns: Iterable[PreparedColumn], dialect: str) -> list[str]:
+def prepared_notes(sources: Iterable[Source], dialect: str) -> list[str]:
     """What a user should know of the columns that an expression reads: a line for each date and duration."""
     written = "texts such as 2023-12-31" if dialect == "sqlite" else "of type DATE or TIMESTAMP"
     forms = {"date": f"dates, {written}", "duration": "of type TIME or INTERVAL"}
+    headings = {source.heading: source.kind for source in sources if source.kind in forms}
     return [
-        f"the expression takes the values of column {column.heading!r} to be {forms[column.kind]}"
-        for column in columns
-        if column.kind in forms
+        f"the expression takes the values of column {heading!r} to be {forms[kind]}"
+        for heading, kind in headings.items()
     ]
 
 
-def _plain(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
-    return source
+def _plain(source: Source, column: str, dialect: str) -> str:
+    return column
 
 
-def _truth(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
+def _truth(source: Source, column: str, dialect: str) -> str:
     # Databases with a type for truth values do not calculate with them.
-    return source if dialect == "sqlite" else f"CAST({source} AS INTEGER)"
+    return column if dialect == "sqlite" else f"CAST({column} AS INTEGER)"
 
 
-def _one_hot(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
-    own = column.categories[len(column.categories) - len(column.names) + place]
-    others = [_text(each) for each in column.categories if each != own]
-    one_of = f"= {others[0]}" if len(others) == 1 else f"IN ({', '.join(others)})"
-    rest = f" WHEN {source} {one_of} THEN 0.0" if others else ""
-    return f"CASE WHEN {source} = {_text(own)} THEN 1.0{rest} END"
+def _text(source: Source, column: str, dialect: str) -> str:
+    texts: dict[float, list[str]] = {}
+    for text, code in source.codes.items():
+        texts.setdefault(code, []).append(_quoted(text))
+    if len(texts) == len(source.codes) and source.mean is None:
+        cases = " ".join(f"WHEN {each[0]} THEN {_written(code, dialect)}" for code, each in texts.items())
+        return f"CASE {column} {cases} END"
+    cases = " ".join(f"WHEN {column} {_one_of(each)} THEN {_written(code, dialect)}" for code, each in texts.items())
+    missing = "" if source.mean is None else f" WHEN {column} IS NULL THEN {_written(source.mean, dialect)}"
+    return f"CASE {cases}{missing} END"
 
 
-def _ordinal(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
-    cases = " ".join(f"WHEN {_text(each)} THEN {code}.0" for code, each in enumerate(column.categories))
-    return f"CASE {source} {cases} END"
+def _written(number: float, dialect: str) -> str:
+    # DuckDB reads a number without an exponent as a decimal.
+    text = repr(number)
+    return f"{text}E0" if dialect == "duckdb" and "e" not in text and not number.is_integer() else text
 
 
-def _date(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
-    origin = str(np.datetime64(column.origin, "s")).replace("T", " ")
+def _one_of(texts: list[str]) -> str:
+    return f"= {texts[0]}" if len(texts) == 1 else f"IN ({', '.join(texts)})"
+
+
+def _date(source: Source, column: str, dialect: str) -> str:
+    origin = str(np.datetime64(source.origin, "s")).replace("T", " ")
     if dialect != "sqlite":
-        return _in_unit(f"EXTRACT(EPOCH FROM CAST({source} AS TIMESTAMP) - TIMESTAMP '{origin}')", column.unit)
+        return _in_unit(f"EXTRACT(EPOCH FROM CAST({column} AS TIMESTAMP) - TIMESTAMP '{origin}')", source.unit)
     # Dates are texts in ISO 8601 there.
-    if column.unit == "days":
-        return f"(JULIANDAY({source}) - JULIANDAY('{origin}'))"
+    if source.unit == "days":
+        return f"(JULIANDAY({column}) - JULIANDAY('{origin}'))"
     # Whole seconds are exact, unlike fractions of days.
-    whole = f"STRFTIME('%s', {source}) - STRFTIME('%s', '{origin}')"
-    return _in_unit(f"({whole} + STRFTIME('%f', {source}) - STRFTIME('%S', {source}))", column.unit)
+    whole = f"STRFTIME('%s', {column}) - STRFTIME('%s', '{origin}')"
+    return _in_unit(f"({whole} + STRFTIME('%f', {column}) - STRFTIME('%S', {column}))", source.unit)
 
 
-def _duration(column: PreparedColumn, place: int, source: str, dialect: str) -> str:
+def _duration(source: Source, column: str, dialect: str) -> str:
     if dialect == "sqlite":
         raise ExportError(
-            f"SQL (sqlite) has no durations; make a column of {column.unit} from {column.heading!r}, and name it with "
+            f"SQL (sqlite) has no durations; make a column of {source.unit} from {source.heading!r}, and name it with "
             "columns={...}"
         )
-    return _in_unit(f"EXTRACT(EPOCH FROM CAST({source} AS INTERVAL))", column.unit)
+    return _in_unit(f"EXTRACT(EPOCH FROM CAST({column} AS INTERVAL))", source.unit)
 
 
 _WRITERS = {
     "number": _plain,
     "truth": _truth,
-    "one-hot": _one_hot,
-    "ordinal": _ordinal,
+    "text": _text,
     "date": _date,
     "duration": _duration,
 }
@@ -107,6 +111,6 @@ def _in_unit(seconds: str, unit: str) -> str:
     return f"({seconds} / {UNITS[unit] / UNITS['seconds']!r})"
 
 
-def _text(value: str) -> str:
+def _quoted(value: str) -> str:
     escaped = value.replace("'", "''")
     return f"'{escaped}'"

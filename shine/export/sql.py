@@ -12,8 +12,9 @@ from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
 from shine.export.given import takes_models
-from shine.export.headings import Headings, check_distinct, column_headings
-from shine.export.prepared_sql import prepared_sql
+from shine.export.headings import Headings
+from shine.export.prepared_sql import source_sql
+from shine.export.sources import Source, sourced, with_preparation
 from shine.lang.names import shown, value_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
@@ -74,15 +75,15 @@ def sql_expression(
     ----------
     tree : Tree or Model
     columns : mapping of str to str, optional
-        SQL text of each feature, copied as it is. By default the column with the feature's heading; headings that are
-        not lower case, or are reserved words, get quotes. Columns hold double precision; integers work, too.
+        SQL text of each feature, or of the column that it is made of, copied as it is. By default the
+        column with the feature's heading; headings that are not lower case, or are reserved words, get quotes.
+        Columns hold double precision; integers work, too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
     headings : mapping of str to str, optional
         Original headings of the columns, by feature; the names of the features by default.
     preparation : Preparation, optional
-        What a run made of the columns of its file (``run.record.preparation``): the expression then reads the columns
-        of the file and makes the numbers itself. Missing values are NULL there, dates are dates, timestamps or, in
-        SQLite, texts in ISO 8601.
+        How columns of the user's table became numbers; models know theirs. The expression reads the columns and makes
+        the numbers itself. Missing values are NULL, dates are dates, timestamps or, in SQLite, texts in ISO 8601.
     precision : int, "exact" or None
         Significant digits of constants; all by default.
 
@@ -104,36 +105,28 @@ def sql_expression(
     """
     if dialect not in DIALECTS:
         raise ValueError(f"unknown dialect {value_text(dialect)}; use one of {', '.join(DIALECTS)}")
-    tree = rounded_tree(tree, precision, named=False)
-    if columns is None:
-        columns = _columns(tree, headings, preparation, dialect)
-    missing = [name for name in tree.used_parameters if name not in columns]
-    if missing:
-        raise ValueError(f"columns lacks the feature {missing[0]!r}; it has {', '.join(columns)}")
+    headings = headings if preparation is None else with_preparation(headings, preparation)
+    form, same = f"SQL ({dialect})", _in_lower_case if dialect in CASELESS else str
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, form, None if columns else same)
+    texts = {name: _number(name, source, columns, form, dialect) for name, source in sources.items()}
     writer = _Sql(dialect)
     # Features that the formula does not use have no text, and need none.
-    result = writer.numeric(writer.translate(tree, [word(columns.get(name, "NULL")) for name in tree.parameters]))
+    result = writer.numeric(writer.translate(tree, [word(texts.get(name, "NULL")) for name in tree.parameters]))
     deepest = DEEPEST.get(dialect)
     if deepest is not None and result.depth > deepest:
         raise ExportError(f"the formula is nested {result.depth} levels deep; {dialect} allows {deepest}")
     return written(result, writer.form)
 
 
-def _columns(tree: Tree, headings: Headings | None, preparation: Preparation | None, dialect: str) -> dict[str, str]:
-    """SQL text of the features that a formula uses, with checked names of columns."""
-    form, same = f"SQL ({dialect})", _in_lower_case if dialect in CASELESS else str
-    if preparation is None:
-        found = column_headings(tree, headings, form, same)
-        return {name: _checked(heading, name, form, dialect) for name, heading in found.items()}
-    used = tree.used_parameters
-    sources = preparation.of(used)
-    every = {column.name: column.heading for column in preparation.columns}
-    check_distinct(every, {column.name for column in sources}, form, same)
-    texts: dict[str, str] = {}
-    for column in sources:
-        source = _checked(column.heading, column.name, form, dialect)
-        texts |= {name: prepared_sql(column, name, source, dialect) for name in column.names if name in used}
-    return texts
+def _number(name: str, source: Source, columns: Mapping[str, str] | None, form: str, dialect: str) -> str:
+    """SQL text of a number that a formula uses."""
+    if columns is None:
+        return source_sql(source, _checked(source.heading, source.name, form, dialect), dialect)
+    if name in columns and (name != source.name or source.kind == "number"):
+        return columns[name]
+    if source.name not in columns:
+        raise ValueError(f"columns lacks the feature {source.name!r}; it has {', '.join(columns)}")
+    return source_sql(source, columns[source.name], dialect)
 
 
 def _checked(heading: str, name: str, form: str, dialect: str) -> str:

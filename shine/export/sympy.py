@@ -9,8 +9,9 @@ from typing import Any
 from shine.errors import ExportError
 from shine.export.expressions.translation import Translation
 from shine.export.given import takes_models
-from shine.export.headings import Headings, notes
+from shine.export.headings import Headings
 from shine.export.python.names import identifiers
+from shine.export.sources import notes
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 

@@ -186,6 +186,7 @@ def _run(
                 raise ConfigError([f"parallel: {error}"]) from None
             searching = partial(search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool)
             result = followed(report, config.search, partial(searching, job.dataset, config.search))
+            result = result.with_preparation(job.preparation)
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in))
     finally:
         _despite_an_interrupt(keeper.finish)

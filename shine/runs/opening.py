@@ -88,8 +88,7 @@ class Run:
             record.seed,
             record.stopped_by,
             None if record.noise is None else NoiseEstimate(**record.noise.model_dump()),
-            record.preparation,
-        )
+        ).with_preparation(record.preparation)
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:

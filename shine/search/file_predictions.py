@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shine.data.applying import new_blocks
-from shine.data.preparation import Preparation, plain_preparation
+from shine.data.preparation import plain_preparation
 from shine.data.stream_sources import open_stream
 from shine.data.stream_writers import checked_target, keep_apart, writer_of
 from shine.errors import DataError
 from shine.inference.bands import Kind
 from shine.search.model import Model
-from shine.search.template_model import TemplateModel
 from shine.typing import Floats
 
 PREDICTION, ENDS = "prediction", ("low", "high")
@@ -27,7 +25,6 @@ def predict_file(
     model: Model,
     data: Any,
     out: str | Path,
-    preparation: Preparation | None = None,
     *,
     interval: float | None = None,
     kind: Kind = "prediction",
@@ -42,8 +39,6 @@ def predict_file(
         Only columns that the formula uses are read.
     out : path
         A file whose name ends in one of `shine.data.stream_writers.WRITERS`. It is complete or not there.
-    preparation : Preparation, optional
-        How columns became the numbers that the formula uses.
     interval : float, optional
         Level of intervals, whose ends are columns beside the predictions.
     kind : {"prediction", "mean"}
@@ -72,7 +67,7 @@ def predict_file(
     headings = (PREDICTION, *(() if interval is None else ENDS))
     names = model.tree.parameters
     used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
-    known = preparation or _preparation(model)
+    known = model.preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
     try:
         with writer_of(out, headings, stream.rows) as write:
             ends: dict[str, list[float]] = {}
@@ -87,22 +82,6 @@ def predict_file(
     if np.isfinite(corners).all():
         model.predict(corners)  # warns
     return stream.rows
-
-
-def _preparation(model: Model) -> Preparation:
-    """How columns become numbers for a formula that was found in arrays: only groups may have texts as names."""
-    plain = plain_preparation({name: model.headings.get(name, name) for name in model.tree.parameters})
-    groups = model.law.groups if isinstance(model, TemplateModel) else None
-    if groups is None or groups.labels is None:
-        return plain
-    label_of = dict(zip(groups.values, groups.labels, strict=True))
-    # A text that no row of the search had any more has a number, but is no group.
-    labels = tuple(label_of.get(float(number), "") for number in range(int(groups.values[-1]) + 1))
-    columns = (
-        replace(column, kind="ordinal", categories=labels) if column.name == groups.column else column
-        for column in plain.columns
-    )
-    return replace(plain, columns=tuple(columns))
 
 
 def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | None, kind: Kind) -> dict[str, Floats]:

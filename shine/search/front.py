@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -274,8 +274,6 @@ class Result:
     stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
     noise : NoiseEstimate, optional
         The loss that noise alone leaves, by replicates or neighbouring rows; None if the rows do not tell.
-    preparation : Preparation, optional
-        How columns of a file became numbers, if they did not hold numbers.
     """
 
     front: Front
@@ -286,7 +284,6 @@ class Result:
     seed: int
     stopped_by: str
     noise: NoiseEstimate | None = None
-    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         # Any sequence of models becomes a front, which has the tables.
@@ -297,6 +294,13 @@ class Result:
     def best(self) -> Model:
         """The recommended formula."""
         return self.front[self.best_index]
+
+    def with_preparation(self, preparation: Preparation | None) -> Result:
+        """The result whose formulas know how columns of the user's table became numbers; None if they held numbers."""
+        if preparation is None:
+            return self
+        models = tuple(replace(model, preparation=preparation) for model in self.front)
+        return replace(self, front=replace(self.front, models=models))
 
     @property
     def reason(self) -> str:
@@ -328,7 +332,7 @@ class Result:
         from shine.search.file_predictions import predict_file
 
         model = self.best if index is None else self.front[index]
-        return predict_file(model, data, out, self.preparation, **options)
+        return predict_file(model, data, out, **options)
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction"

@@ -18,7 +18,7 @@ from shine.lang.names import shortened
 from shine.lang.parse import parse
 from shine.lang.presentation import for_people
 from shine.lang.printing import definition_source
-from shine.lang.rounding import Precision
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive, Tree
 from shine.lang.wrapping import wrapped
@@ -27,6 +27,7 @@ from shine.search.uncertain import UncertainModel
 from shine.typing import Floats
 
 if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
     from shine.inference.bands import Kind as Band
     from shine.inference.inference import Basis
     from shine.inference.uncertainty import Uncertainty
@@ -56,6 +57,8 @@ class Model(UncertainModel):
         Original heading of each feature's column, by the feature's name in the formula; empty if it is not known.
     digits : int, optional
         Significant digits of constants that the data support; None if it is not known.
+    preparation : Preparation, optional
+        How columns of the user's table became numbers; None if they held numbers.
     objectives : tuple of float
         What the further objectives of the user's say of it, if there are any.
     basis : Basis, optional
@@ -73,6 +76,7 @@ class Model(UncertainModel):
     objectives: tuple[float, ...] = ()
     basis: Basis | None = field(default=None, compare=False)
     known: Uncertainty | None = field(default=None, compare=False)
+    preparation: Preparation | None = None
 
     @property
     def expression(self) -> str:
@@ -189,21 +193,24 @@ class Model(UncertainModel):
         """
         from shine.export import FOR_PEOPLE, export
 
-        if to in FOR_PEOPLE:
-            return export(self.rounded(precision), to, name, headings=self.headings, **options)
-        return export(self.tree, to, name, headings=self.headings, precision=precision, **options)
+        tree = self.rounded(precision) if to in FOR_PEOPLE else self._with_digits(precision)
+        known = {"headings": self.headings, "preparation": self.preparation} | options
+        return export(tree, to, name, **known)
+
+    def _with_digits(self, precision: Precision) -> Tree:
+        """The formula for code, with all digits by default."""
+        return rounded_tree(self.tree, precision, named=False)
 
     def python(self, name: str = "f", *, precision: Precision = None) -> str:
         """Source of a Python function that only needs NumPy, with all digits of constants by default."""
-        from shine.export.python import python_source
-
-        return python_source(self.tree, name, headings=self.headings, precision=precision)
+        return str(self.export("python", name, precision=precision))
 
     def latex(self, precision: Precision = None) -> str:
         """The formula for LaTeX's math mode, with the headings of the columns (see `rounded` for the precision)."""
         from shine.export.latex import latex
+        from shine.export.sources import with_preparation
 
-        return latex(self.rounded(precision), headings=self.headings)
+        return latex(self.rounded(precision), headings=with_preparation(self.headings, self.preparation))
 
     def sympy(self, precision: Precision = None) -> Any:
         """The formula as a SymPy expression (see `rounded` for the precision).
@@ -246,6 +253,7 @@ class Model(UncertainModel):
         return _model_of, (
             str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
             self.digits, self.objectives, None if (known := self._lasting()) is None else known.plain(),
+            self.preparation,
         )  # fmt: skip
 
     def __copy__(self) -> Self:
@@ -281,6 +289,7 @@ def _model_of(
     digits: int | None = None,
     objectives: tuple[float, ...] = (),
     known: Mapping[str, Any] | None = None,
+    preparation: Preparation | None = None,
 ) -> Model:
     """Read a model back from text (see `Model.__reduce__`); those of older versions lack the last of its parts."""
     table: dict[str, Primitive] = dict(STANDARD)
@@ -293,4 +302,4 @@ def _model_of(
 
         uncertainty = Uncertainty.of_plain(known)
     tree = parse(expression, parameters, table)
-    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, None, uncertainty)
+    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, None, uncertainty, preparation)

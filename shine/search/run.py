@@ -389,7 +389,7 @@ def evolve(
     )
     if is_opened(X, y):
         loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
-        return replace(searched(loaded.dataset), preparation=loaded.preparation)
+        return searched(loaded.dataset).with_preparation(loaded.preparation)
     X, given = without_roles(X, {"y": y, "sample_weight": sample_weight, "sigma": sigma, "groups": groups})
     X, columns = taken_apart(X, beside)
     if isinstance(y, str) and features is not None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
 from shine.gp.complexity import trees_complexity
 from shine.inference.constants import Form, Which
@@ -18,12 +19,12 @@ from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
 from shine.lang.names import shortened
 from shine.lang.presentation import for_people
-from shine.lang.rounding import Precision
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 from shine.lang.wrapping import wrapped
 from shine.search.figures import figures_text, screen_width
 from shine.search.model import LONGEST_IN_REPR, Model
-from shine.templates.grouping import with_known_groups
+from shine.templates.grouping import grouped_preparation, with_known_groups
 from shine.templates.law import Law
 from shine.typing import Floats
 
@@ -67,6 +68,12 @@ class TemplateModel(Model):
 
     law: Law = field(kw_only=True)
     output: int | None = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        # Columns of arrays and data frames hold numbers, except groups with texts as names.
+        if self.preparation is None and self.law.groups is not None and self.law.groups.labels is not None:
+            made = grouped_preparation(self.tree.parameters, self.headings, self.law.groups)
+            object.__setattr__(self, "preparation", made)
 
     @property
     def functions(self) -> dict[str, FoundFunction]:
@@ -235,19 +242,9 @@ class TemplateModel(Model):
         self._only()
         return Kernel(self.tree)
 
-    def export(self, to: str, name: str = "f", *, precision: Precision = None, **options: Any) -> str | bytes:
-        """The composed formula in another form, with named functions where the form has them (see `Model.export`)."""
-        from shine.export import FOR_PEOPLE, export
-
-        tree = self.rounded(precision) if to in FOR_PEOPLE else self.named
-        return export(tree, to, name, headings=self.headings, **options)
-
-    def python(self, name: str = "f", *, precision: Precision = None) -> str:
-        """Source of Python functions that only need NumPy: the unknown ones, and the formula that calls them."""
-        from shine.export.python import python_source
-
-        tree = self.named if precision is None else self.rounded(precision)
-        return python_source(tree, name, headings=self.headings)
+    def _with_digits(self, precision: Precision) -> Tree:
+        """The formula for code, which calls the unknown functions by their names."""
+        return self.law.named(self._only(), partial(rounded_tree, precision=precision, named=False))
 
     def __str__(self) -> str:
         """The formula for people, its functions and constants, and its figures; wrapped on a terminal."""
@@ -276,7 +273,7 @@ class TemplateModel(Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return _template_model_of, (
             self.law, self.loss, self.r2, dict(self.weights), dict(self.headings), self.digits, self.output,
-            None if (known := self._lasting()) is None else known.plain(),
+            None if (known := self._lasting()) is None else known.plain(), self.preparation,
         )  # fmt: skip
 
 
@@ -293,7 +290,10 @@ def _template_model_of(
     digits: int | None,
     output: int | None,
     known: Mapping[str, Any] | None = None,
+    preparation: Preparation | None = None,
 ) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
     tree, uncertainty = law.composed(output or 0), None if known is None else Uncertainty.of_plain(known)
-    return TemplateModel(tree, loss, r2, weights, headings, digits, known=uncertainty, law=law, output=output)
+    return TemplateModel(
+        tree, loss, r2, weights, headings, digits, known=uncertainty, preparation=preparation, law=law, output=output
+    )

@@ -13,6 +13,7 @@ from shine.data.dataset import Dataset
 from shine.data.frames import frame_columns
 from shine.data.headings import frame_headings
 from shine.data.numbers import numbers
+from shine.data.preparation import Preparation, plain_preparation
 from shine.errors import DataError
 from shine.lang.names import listed, shown, value_text
 from shine.templates.law import Groups
@@ -171,6 +172,29 @@ def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[s
     if not known.all():
         raise unknown_group(column, values[~known][0], groups.names)
     return table
+
+
+def grouped_preparation(features: Sequence[str], headings: Mapping[str, str], groups: Groups) -> Preparation:
+    """How the columns of a table became numbers if only the groups have texts as names.
+
+    Parameters
+    ----------
+    features : sequence of str
+    headings : mapping of str to str
+        Headings of the columns, by feature.
+    groups : Groups
+        With labels.
+    """
+    assert groups.labels is not None
+    plain = plain_preparation({name: headings.get(name, name) for name in features})
+    label_of = dict(zip(groups.values, groups.labels, strict=True))
+    # A text that no row of the search had any more has a number, but is no group.
+    labels = tuple(label_of.get(float(number), "") for number in range(int(groups.values[-1]) + 1))
+    columns = (
+        replace(column, kind="ordinal", categories=labels) if column.name == groups.column else column
+        for column in plain.columns
+    )
+    return replace(plain, columns=tuple(columns))
 
 
 def unknown_group(column: str, label: Any, known: Sequence[Any]) -> DataError:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from shine.export.c.dialect import HELPERS, dialect
 from shine.export.c.names import identifier
 from shine.export.given import takes_models
-from shine.export.headings import Headings, notes
+from shine.export.headings import Headings
+from shine.export.sources import notes
 from shine.export.statements.dialect import Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line
 from shine.lang.rounding import Precision, rounded_tree

@@ -12,7 +12,8 @@ from shine.errors import ExportError, GraphImportError
 from shine.export.given import takes_models
 from shine.export.graphdef.graph import TYPES, Graph
 from shine.export.graphdef.operations import COMPOSITES, FLOAT, INTEGER
-from shine.export.headings import Headings, notes
+from shine.export.headings import Headings
+from shine.export.sources import notes
 from shine.export.statements.straightline import straight_line
 from shine.frontends.graphdef.messages import Messages, messages
 from shine.lang.tree import Tree

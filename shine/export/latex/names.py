@@ -64,10 +64,11 @@ def latex_heading(heading: str) -> str:
     The text has commands that LaTeX, MathJax and KaTeX know for superscripts and subscripts, Greek letters, signs of
     mathematics, and characters with a meaning. All other letters stay as they are.
     """
-    return latex_name(heading) if heading.isidentifier() else _text(heading)
+    return latex_name(heading) if heading.isidentifier() else as_text(heading)
 
 
-def _text(heading: str) -> str:
+def as_text(heading: str) -> str:
+    """A heading, or a text of a column, as text in mathematics mode."""
     text = "".join(
         _LOOKALIKES.get(letter, letter) for letter in unicodedata.normalize("NFC", " ".join(heading.split()))
     )
@@ -138,7 +139,7 @@ def _letters(text: str) -> str:
 
 def _upright(text: str) -> str:
     # Fonts of mathematics have no other letters than those of ASCII.
-    return f"\\mathrm{{{_SPECIAL.sub(_escaped, text)}}}" if text.isascii() else _text(text)
+    return f"\\mathrm{{{_SPECIAL.sub(_escaped, text)}}}" if text.isascii() else as_text(text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from shine.export.expressions.infix import Infix
 from shine.export.expressions.phrases import ATOM, Phrase, phrase, with_opposite, written
 from shine.export.headings import Headings
-from shine.export.latex.names import latex_name, latex_names, operator
+from shine.export.latex.names import as_text, latex_heading, latex_name, latex_names, operator
+from shine.export.sources import Source, sourced
 from shine.lang.readable_numbers import readable_number
 from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
@@ -108,20 +110,41 @@ class _Latex(Infix):
 
     def formula(self, tree: Tree, name: str | None) -> str:
         """The whole text: one expression, or an `aligned` block with a line a definition."""
+        tree, sources = sourced(tree, self.headings, self.form, None)
         self.symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)], self.headings)
         # e is Euler's number unless a name of the formula looks the same.
         self.exponential = "e" not in self.symbols.values()
         arguments = [_symbol(self.symbols[parameter]) for parameter in tree.parameters]
         result = self.numeric(self.translate(tree, arguments))
-        lines = [*self.lines]
+        lines = [*self._codes(sources), *self.lines]
         for primitive in self.primitives:  # grows while it is walked
             lines.append(self.definition(primitive))
         if not lines:
             text = written(result, self.form)
-            return text if name is None else f"{latex_name(name)} = {text}"
-        lines.append((latex_name(name or tree.name), result))
+            return text if name is None else f"{latex_name(self._free(name))} = {text}"
+        lines.append((latex_name(self._free(name or tree.name)), result))
         rows = [f"{left} &= {written(right, self.form)}" for left, right in lines]
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _free(self, name: str) -> str:
+        """A name for the whole formula that means nothing else in the text: the wanted one, or else y, y_2, ..."""
+        others = {operator(primitive.name) for primitive in self.primitives} | set(self.symbols.values())
+        taken = others | {latex_name(primitive.name) for primitive in self.primitives}
+        wanted = chain([name, "y"], (f"y_{number}" for number in count(2)))
+        return next(each for each in wanted if latex_name(each) not in taken)
+
+    def _codes(self, sources: Mapping[str, Source]) -> list[tuple[str, Phrase]]:
+        """The lines that define the numbers of texts, except where a heading says them: ``site is A``."""
+        lines = []
+        for name, source in sources.items():
+            if source.kind != "text" or self.headings.get(name, source.heading) != source.heading:
+                continue
+            column, cases = latex_heading(source.heading), list[str | Phrase]()
+            for text, code in source.codes.items():
+                cases += [self.number(code), rf" & \text{{if }} {column} = {as_text(text)} \\ "]
+            cases[-1] = str(cases[-1]).removesuffix(r" \\ ") + r" \end{cases}"
+            lines.append((self.symbols[name], phrase(_BEGIN_CASES, *cases, strength=_CASES)))
+        return lines
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         functions = {

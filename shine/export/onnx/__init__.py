@@ -10,6 +10,7 @@ from shine.errors import ExportError
 from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.onnx.graph import Graph, Value
+from shine.export.sources import made_numbers
 from shine.export.statements.straightline import straight_line
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
@@ -42,7 +43,8 @@ def onnx_model(
     dtype : {"float64", "float32"}
         Type of the input and of the output.
     headings : mapping of str to str, optional
-        Original headings of the columns, by feature. The model's metadata have them as ``headings``, a list in JSON.
+        Original headings of the columns, by feature. The model's metadata have them as ``headings``, a list in JSON,
+        and as ``columns`` what the numbers of texts and dates are, by feature.
     precision : int, "exact" or None
         Significant digits of constants; all by default.
 
@@ -108,8 +110,10 @@ def _model(graph: Graph, name: str, kind: int, features: Sequence[str], headings
         ir_version=_VERSION,
     )
     if headings:
-        original = [headings.get(feature, feature) for feature in features]
-        helper.set_model_props(model, {"headings": json.dumps(original, ensure_ascii=False)})
+        made = made_numbers(features, headings)
+        told = {"headings": [headings.get(name, name) for name in features], **({"columns": made} if made else {})}
+        texts = {key: json.dumps(value, ensure_ascii=False) for key, value in told.items()}
+        helper.set_model_props(model, texts)
     onnx.checker.check_model(model)
     return model
 

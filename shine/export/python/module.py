@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from shine.export.expressions.phrases import Phrase, word, written
 from shine.export.expressions.translation import composites
-from shine.export.headings import Headings, notes
+from shine.export.headings import Headings
 from shine.export.python.expression import Expression
 from shine.export.python.names import identifier, identifiers, numbered
+from shine.export.sources import notes
 from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 

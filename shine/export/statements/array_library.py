@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from shine.export.expressions.phrases import ATOM
-from shine.export.headings import Headings, notes
+from shine.export.headings import Headings
+from shine.export.sources import notes
 from shine.export.statements import array_operations
 from shine.export.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from helpers.formulas import FEATURES, random_tree
 from helpers.rows import random_rows
 from hypothesis import given
 from strategies import trees
-from unit.export.oracles import Reader, expected_where, tokens
+from unit.export.oracles import expected_where
+from unit.export.spreadsheet import evaluated
 
 from shine.errors import ExportError
 from shine.export.excel import DEEPEST, LONGEST, column_letters, excel_formula
@@ -21,80 +21,7 @@ from shine.lang.parse import parse
 from shine.lang.tape import application
 from shine.lang.tree import Primitive, Tree
 
-FUNCTIONS: dict[str, Any] = {
-    "ABS": np.abs, "SQRT": np.sqrt, "EXP": np.exp, "LN": np.log, "LOG10": np.log10, "INT": np.floor, "SIGN": np.sign,
-    "SIN": np.sin, "COS": np.cos, "TAN": np.tan, "ASIN": np.arcsin, "ACOS": np.arccos, "ATAN": np.arctan,
-    "SINH": np.sinh, "COSH": np.cosh, "TANH": np.tanh, "ATANH": np.arctanh,
-    "LOG": lambda x, base: np.log(x) / np.log(base),
-    "MOD": np.remainder,
-    "MIN": lambda a, b: np.where((a < b) | (a != a), a, b),
-    "MAX": lambda a, b: np.where((a > b) | (a != a), a, b),
-    "IF": lambda condition, a, b: np.where(boolean(condition), a, b),
-    "AND": lambda *conditions: np.logical_and.reduce([boolean(c) for c in conditions]),
-    "OR": lambda *conditions: np.logical_or.reduce([boolean(c) for c in conditions]),
-    "NOT": lambda condition: ~boolean(condition),
-}  # fmt: skip
-COMPARISONS = {
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal, "<>": np.not_equal,
-}  # fmt: skip
-BINARY: dict[str, tuple[int, Any]] = {
-    **{symbol: (1, rule) for symbol, rule in COMPARISONS.items()},
-    "+": (3, np.add),
-    "-": (3, np.subtract),
-    "*": (4, np.multiply),
-    "/": (4, np.divide),
-    "^": (5, lambda a, b: a * a if np.ndim(b) == 0 and b == 2 else a * a * a if np.ndim(b) == 0 and b == 3 else a**b),
-}
-"""Strength and meaning of Excel's operators; all group to the left, and a minus sign binds more strongly than any."""
-
-TOKEN = r"[A-Z]+[0-9]+(?![0-9(])|[A-Z]+[0-9]*(?=\()|[0-9.]+(?:E[+-][0-9]+)?|#NUM!|<>|<=|>=|[-+*/^=<>(),]| +"
 COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")
-
-
-def boolean(condition: Any) -> Any:
-    assert np.asarray(condition).dtype == bool, "a number where Excel's text says a condition"
-    return condition
-
-
-class ExcelReader(Reader):
-    def expression(self, minimum: int = 0) -> Any:
-        left = self.prefix()
-        while self.token in BINARY and BINARY[self.token][0] > minimum:
-            strength, rule = BINARY[self.next()]
-            left = rule(left, self.expression(strength))
-        return left
-
-    def prefix(self) -> Any:
-        return -self.prefix() if self.accept("-") else self.atom()
-
-    def atom(self) -> Any:
-        token = self.next()
-        if token == "(":
-            value = self.expression()
-            self.expect(")")
-            return value
-        if token == "PI":
-            self.expect("(")
-            self.expect(")")
-            return np.float64(np.pi)
-        if token in FUNCTIONS:
-            self.expect("(")
-            arguments = [self.expression()]
-            while self.accept(","):
-                arguments.append(self.expression())
-            self.expect(")")
-            return FUNCTIONS[token](*arguments)
-        if token == "#NUM!":
-            return np.float64(np.nan)
-        return self.values[token] if token in self.values else np.float64(token)
-
-
-def evaluated(formula: str, columns: Any) -> Any:
-    assert formula[0] == "="
-    values = {f"{column_letters(i)}1": column for i, column in enumerate(columns)}
-    reader = ExcelReader(tokens(TOKEN, formula[1:]), values)
-    with np.errstate(all="ignore"):
-        return np.broadcast_to(reader.whole(reader.expression), columns[0].shape)
 
 
 def test_the_evaluator_knows_the_traps_of_excel():

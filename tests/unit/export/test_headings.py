@@ -170,9 +170,7 @@ def test_json_keeps_headings_and_reads_formulas_without_them():
 
 
 def test_an_option_that_a_form_lacks_is_refused():
-    with pytest.raises(
-        ValueError, match="the export to sql has no option 'dialekt'; it has dialect, columns, preparation"
-    ):
+    with pytest.raises(ValueError, match="the export to sql has no option 'dialekt'; it has dialect, columns"):
         export(parse("x"), "sql", dialekt="sqlite")
     with pytest.raises(ValueError, match="the export to c has no option 'dialect'; it has none"):
         export(parse("x"), "c", dialect="sqlite")
