@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ def frame_problem(values: Any, name: str) -> str | None:
     name : str
         ``X`` or ``y``, for messages.
     """
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        return f"{name} is sparse; make an array of it, with {name}.toarray()"
     records = getattr(getattr(values, "dtype", None), "names", None) is not None
     if records or (isinstance(values, Mapping) and not hasattr(values, "shape")):
         kind = "an array of records" if records else f"a {type(values).__name__}"
@@ -88,15 +90,36 @@ def columns_problem(columns: Sequence[tuple[object, Any]], name: str) -> str | N
 
 
 def array_problem(values: Any, name: str) -> str | None:
-    """Which column of an array-like holds text, where NumPy could not make numbers of it; None if that is not it."""
-    array = np.asarray(values, dtype=object)
+    """Why NumPy cannot make numbers of an array-like: texts, rows of several lengths, other objects; None if it can."""
+    try:
+        array = np.asarray(values, dtype=object)
+    except ValueError:  # arrays of different lengths
+        array = np.empty(len(values), dtype=object)
+        array[:] = list(values)
     columns = [array] if array.ndim == 1 else list(array.T) if array.ndim == 2 else []
     found = []
     for place, column in enumerate(columns):
         problem = _held(column)
         if problem is not None and all(isinstance(value, str | float | int) or value is None for value in column):
-            found.append((place, *problem))
-    return _message(name, found) if found else None
+            found.append((None if array.ndim == 1 else place, *problem))
+    return _message(name, found) if found else _object_problem(array, name)
+
+
+def _object_problem(array: NDArray[np.object_], name: str) -> str | None:
+    """What to tell of the first value that is no number."""
+    for place, value in np.ndenumerate(array) if array.ndim else ():
+        if isinstance(value, Sized) and not isinstance(value, str | bytes):
+            counts = [len(row) if isinstance(row, Sized) else -1 for row in array] if array.ndim == 1 else [0]
+            other = next((row for row, count in enumerate(counts) if count != counts[0]), 0)
+            if min(counts) >= 0 and other:
+                return (
+                    f"{name} has {counts[0]} values in row 0 and {counts[other]} in row {other}; all rows need as many"
+                )
+        elif isinstance(value, str) or value is None or hasattr(value, "__float__"):
+            continue
+        where = f"row {place[0]}" + (f", column {place[1]}" if array.ndim > 1 else "")
+        return f"{name} has a value of type {type(value).__name__} in {where}; numbers are needed"
+    return None
 
 
 def columns_with(values: Any, infinite: bool) -> str:

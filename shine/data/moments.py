@@ -15,6 +15,7 @@ class Moments:
         self.rows, self.weight, self.mean, self.square = 0, 0.0, 0.0, 0.0
         self._squares, self._repeats = 0.0, True
 
+    @np.errstate(all="ignore")  # squares may overflow: the spread is infinite then
     def add(self, target: Floats, weights: Floats) -> None:
         """Add some rows.
 

@@ -37,8 +37,6 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
         Naming the first offending row, and column if there are two dimensions.
     """
     check_unmasked(values, name)
-    if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        raise DataError(f"{name} is sparse; make an array of it, with {name}.toarray()")
     problem = frame_problem(values, name)
     if problem is not None:
         raise DataError(problem)

@@ -103,8 +103,8 @@ def _form(path: Path) -> str:
     """Arrow's name of the format of a file, or of all files of a folder."""
     if not path.is_dir():
         if path.suffix.lower() not in FORMATS:
-            endings = ", ".join((*FORMATS, ".npy"))
-            raise DataError(f"{path}: rows are read block by block from a folder, or a file that ends in one of {endings}")
+            allowed = ", ".join((*FORMATS, ".npy"))
+            raise DataError(f"{path}: only a folder, or a file that ends in one of {allowed}, is read block by block")
         return FORMATS[path.suffix.lower()]
     hidden = ("_", ".")  # as Arrow itself leaves them out
     names = (file.relative_to(path).parts for file in path.rglob("*") if file.is_file())

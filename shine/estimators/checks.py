@@ -60,7 +60,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
         named = []  # scikit-learn's message says which are too many, whatever they hold
     for name, values in named:
         problem = frame_problem(values, name)
-        if problem is None and name == "y" and np.asarray(values).dtype.kind in "US":
+        if problem is None and name == "y" and not _is_array_of_numbers(values):
             problem = array_problem(values, name)  # scikit-learn lets texts pass as targets
         if problem is not None:
             raise ValueError(problem)
@@ -73,11 +73,19 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
                 arrays = estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
         except OverflowError:
             raise too_large("X or y") from None
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise _explained(error, estimator, named) from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
         check_integers(values, array, name)
     return arrays
+
+
+def _is_array_of_numbers(values: Any) -> bool:
+    """Whether NumPy reads values, and not as texts."""
+    try:
+        return np.asarray(values).dtype.kind not in "US"
+    except ValueError:  # rows of several lengths
+        return False
 
 
 def _has_other_headings(estimator: BaseEstimator, X: Any, checks: Mapping[str, Any]) -> bool:
@@ -87,7 +95,11 @@ def _has_other_headings(estimator: BaseEstimator, X: Any, checks: Mapping[str, A
     return not checks.get("reset", True) and fitted is not None and given is not None and given != list(fitted)
 
 
-def _explained(error: ValueError, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> ValueError:
+_CONVERSION = ("could not convert", "setting an array element", "Cannot cast array", "float() argument")
+"""Beginnings of NumPy's errors for values that are no numbers."""
+
+
+def _explained(error: Exception, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> Exception:
     """scikit-learn's or NumPy's error, with the columns that it is about."""
     text = str(error)
     if text.startswith("The feature names should match"):
@@ -102,7 +114,7 @@ def _explained(error: ValueError, estimator: BaseEstimator, named: Sequence[tupl
             fill = f", or fill them: make_pipeline(SimpleImputer(), {type(estimator).__name__}())"
             advice = f"leave these rows out{'' if infinite or name == 'y' else fill}"
             return ValueError(f"{first}: {columns_with(values, infinite)}; {advice}")
-        problem = array_problem(values, name) if text.startswith("could not convert string") else None
+        problem = array_problem(values, name) if text.startswith(_CONVERSION) else None
         if problem is not None:
             return ValueError(problem)
     return error
@@ -129,6 +141,11 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     """
     if sample_weight is None:
         return None
+    try:
+        np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        what = array_problem(sample_weight, "sample_weight") or f"sample_weight is {value_text(sample_weight)}"
+        raise ValueError(f"{what}; give a number for each row") from None
     with brief_errors():
         weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():

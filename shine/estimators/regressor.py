@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from shine.data.beside import Beside, taken_apart
 from shine.data.numbers import check_beside, numbered_groups, numbers
@@ -293,6 +294,24 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         if return_std is False:
             return np.column_stack(found)
         return tuple(np.column_stack(part) for part in zip(*found, strict=True))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the chosen formulas, the mean of those of the targets (see `sklearn.metrics.r2_score`).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array-like of shape (n_rows,), optional
+        """
+        predicted = self.predict(X)
+        targets, weights = np.asarray(y), checked_weights(sample_weight, predicted)
+        if targets.dtype.kind in "iuf":
+            # R² is the same in any unit; in this one, squares do not overflow.
+            size = float(np.abs(targets).max(initial=0.0)) or 1.0
+            targets, predicted = targets / size, predicted / size
+        with np.errstate(all="ignore"):
+            return float(r2_score(targets, predicted, sample_weight=weights))
 
     def predict_file(self, data: Any, out: Any, index: Index = None, **options: Any) -> int:
         """Write the values of a formula for each row of some data to a file, block by block.

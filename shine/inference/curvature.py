@@ -101,7 +101,7 @@ class Curvature:
         smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
         dispersion = 2 * (smooth if smoothed else pointwise) / squares if squares > 0 else np.inf
         if smoothed:
-            exact = kinked * (weighted / counted)
+            exact = kinked * (weighted / counted if counted > 0 else 1.0)
         elif error.log_likelihood is not None and bend <= STRAIGHT * abs(pointwise) and np.isfinite(expected).all():
             exact = expected
         else:

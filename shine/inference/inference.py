@@ -83,6 +83,8 @@ class Basis:
 class Inference:
     """What the rows say about the constants of a formula.
 
+    Squares of rows at the ends of float64's range overflow; what follows from them is infinite or not a number.
+
     Parameters
     ----------
     form : Form
@@ -96,6 +98,7 @@ class Inference:
         self.likelihood = Likelihood(self.form, basis.rows, basis.error)
 
     @cached_property
+    @np.errstate(all="ignore")
     def optimum(self) -> Optimum:
         """The most likely constants, near those of the formula."""
         start = self.likelihood.total(self.form.values)
@@ -103,11 +106,13 @@ class Inference:
         return found if found.total <= start else Optimum(self.form.values, start)
 
     @cached_property
+    @np.errstate(all="ignore")
     def found(self) -> Covariance:
         """The covariance of the constants."""
         return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
 
     @cached_property
+    @np.errstate(all="ignore")
     def is_exact(self) -> bool:
         """Whether nothing but rounding is left of the errors."""
         rows, error = self.basis.rows, self.basis.error
@@ -118,6 +123,7 @@ class Inference:
         return self.optimum.total <= float(rows.row_weights @ least)
 
     @cached_property
+    @np.errstate(all="ignore")
     def uncertainty(self) -> Uncertainty:
         """All that is known, without profiles."""
         best, found, form = self.optimum, self.found, self.form
@@ -147,6 +153,7 @@ class Inference:
             tuple(self._notes()),
         )
 
+    @np.errstate(all="ignore")
     def profile(self, level: float) -> Floats:
         """Profile-likelihood intervals, shape (n_constants, 2); or by standard errors if errors are mere rounding."""
         known = self.uncertainty

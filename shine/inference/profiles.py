@@ -62,7 +62,11 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     known, factor = found.determined, found.dispersion * float(found.adjusted[index])
     assert known is not None
     variance = float(known.whole[index, index])
+    if not (0 < factor < np.inf and 0 < variance < np.inf):
+        return -np.inf, np.inf
     deviation, direction = float(np.sqrt(2 * variance / factor)), known.whole[index] / variance
+    if deviation == 0:
+        return float(known.start[index]), float(known.start[index])
 
     def point(value: float, near: Floats) -> _Point:
         start = near + direction * (value - near[index])

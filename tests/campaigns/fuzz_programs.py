@@ -1,11 +1,12 @@
-"""Programs around fits, as users write them: does every one end in a sensible model within its time, or in a clear error?
+"""Programs around fits, as users write them: does every one end in a sensible model in time, or in a clear error?
 
     python tests/campaigns/fuzz_programs.py --fits 3000 --seed 0
 
 `helpers/fit_programs.py` draws the program of each number: the face, the container of the data, their values, settings,
 losses, guesses, templates, second fits. `helpers/fit_uses.py` runs it and judges the fit, its processor time, and every
 use of its model. Programs run in a process of their own, so that a crash or a hang is found and told, too; a fit beyond
-its limit is tried once more, because the first fit of its kind compiles. ``--seed N --fits 1 --verbose`` repeats number N.
+its limit is tried once more, because the first fit of its kind compiles.
+``--seed N --fits 1 --verbose`` repeats number N.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def results(numbers: list[int]) -> Any:
                 if current is None:
                     raise RuntimeError(f"the process {text} between programs")
                 left.remove(current)
-                yield current, {"verdict": "FAILED", "failures": [text], "said": [], "skipped": [], "text": "", "seconds": 0.0,
-                                "processor": 0.0, "limit": None, "notes": [], "face": "?"}  # fmt: skip
+                yield current, {"verdict": "FAILED", "failures": [text], "said": [], "skipped": [], "text": "",
+                                "seconds": 0.0, "processor": 0.0, "limit": None, "notes": [], "face": "?"}  # fmt: skip
                 break
         process.join()
 

@@ -18,6 +18,7 @@ CAMPAIGNS = {
     "fork_storm": ["--forks", "5"],
     "fuzz_fit": ["--cases", "10"],
     "fuzz_graphs": ["--files", "200", "--folder", "fuzz"],
+    "fuzz_programs": ["--fits", "12"],
     "kill_and_resume": ["--kills", "5", "--generations", "8", "--kinds", "plain"],
     "poisoned_cache": ["--cases", "40"],
     "run_ptx": ["make", "kernels"],

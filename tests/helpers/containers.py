@@ -1,4 +1,4 @@
-"""The same numbers in the containers that users have: arrays of all types, frames of three libraries, lists, sparse ones."""
+"""The same numbers in the containers that users have: arrays of all types, frames of three libraries, lists."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Container = Callable[[Array, list[str]], Any]
 """Makes a container of numbers, shape (n_rows, n_columns), and headings."""
 
 HEADINGS = (
-    "a", "b", "x0", "x1", "T [K]", "größe", "密度", "cat. mass / g", "", " ", "if", "sin", "pi", "1", "a b", "a-b", "µ",
-    "e", "constant", "x" * 300, "\n", "'\"", "prediction", "target", "weight", "None", "_", "__x", "a.b", "100%", "α_β",
-    "f", "k", "inf", "nan", "lambda",
+    "a", "b", "x0", "x1", "T [K]", "größe", "密度", "cat. mass / g", "", " ", "if", "sin", "pi", "1", "a b", "a-b",
+    "µ", "e", "constant", "x" * 300, "\n", "'\"", "prediction", "target", "weight", "None", "_", "__x", "a.b",
+    "100%", "α_β", "f", "k", "inf", "nan", "lambda",
 )  # fmt: skip
 """Headings of columns, some of them not polite."""
 
@@ -112,7 +112,8 @@ CONTAINERS: dict[str, Container] = {
     "frame of float32": lambda v, h: _frame(v, h).astype("float32"),
     "frame of objects": lambda v, h: _frame(v, h).astype(object),
     "frame, nullable": lambda v, h: _frame(v, h).astype("Float64"),
-    "frame, nullable with NA": lambda v, h: _frame(np.where(np.arange(len(v))[:, None] == 1, np.nan, v), h).astype("Float64"),
+    "frame, nullable with NA": lambda v, h: _frame(
+        np.where(np.arange(len(v))[:, None] == 1, np.nan, v), h).astype("Float64"),
     "frame, nullable whole": _frame_with(lambda c: pd.Series(_rounded(c)).astype("Int64")),
     "frame with booleans": _frame_with(lambda c: c > c.median()),
     "frame with nullable booleans": _frame_with(lambda c: (c > c.median()).astype("boolean")),
@@ -120,7 +121,8 @@ CONTAINERS: dict[str, Container] = {
     "frame with categories of numbers": _frame_with(lambda c: pd.Categorical(_rounded(c))),
     "frame with intervals": _frame_with(lambda c: pd.arrays.IntervalArray.from_arrays(_rounded(c), _rounded(c) + 1.0)),
     "frame with dates": _frame_with(lambda c: pd.to_datetime(_rounded(c), unit="s")),
-    "frame with time zones": _frame_with(lambda c: pd.to_datetime(_rounded(c), unit="s", utc=True).tz_convert("Asia/Tokyo")),
+    "frame with time zones": _frame_with(
+        lambda c: pd.to_datetime(_rounded(c), unit="s", utc=True).tz_convert("Asia/Tokyo")),
     "frame with durations": _frame_with(lambda c: pd.to_timedelta(_rounded(c), unit="s")),
     "frame with periods": _frame_with(lambda c: pd.to_datetime(_rounded(c), unit="s").to_period("D")),
     "frame with texts": _frame_with(lambda c: c.map(lambda x: f"t{x:.0f}")),
@@ -130,17 +132,20 @@ CONTAINERS: dict[str, Container] = {
     "frame with sparse column": _frame_with(lambda c: pd.arrays.SparseArray(c)),
     "frame, all sparse": lambda v, h: _frame(v, h).astype(pd.SparseDtype(float, 0.0)),
     "frame of Arrow's types": lambda v, h: _frame(v, h).astype("float64[pyarrow]"),
-    "frame with decimals": _frame_with(lambda c: pd.Series(pd.array(_rounded(c), dtype=pd.ArrowDtype(pa.decimal128(20, 2))))),
+    "frame with decimals": _frame_with(
+        lambda c: pd.Series(pd.array(_rounded(c), dtype=pd.ArrowDtype(pa.decimal128(20, 2))))),
     "frame with complex numbers": _frame_with(lambda c: c.astype(complex)),
     "frame with index": lambda v, h: _frame(v, h).set_axis([f"r{i % 7}" for i in range(len(v))], axis=0),
-    "frame with two levels": lambda v, h: _frame(v, h).set_axis(pd.MultiIndex.from_tuples([("u", x) for x in h]), axis=1),
+    "frame with two levels": lambda v, h: _frame(v, h).set_axis(
+        pd.MultiIndex.from_tuples([("u", x) for x in h]), axis=1),
     "frame with headings twice": lambda v, h: _frame(v, [h[0]] * len(h)),
     "frame with numbered columns": lambda v, h: pd.DataFrame(v),
     "frame with mixed headings": lambda v, h: _frame(v, [0, *h[1:]]),
     "frame without columns": lambda v, h: _frame(v, h)[[]],
     "series": lambda v, h: pd.Series(v[:, 0], name=h[0]),
     "Polars": lambda v, h: pl.DataFrame(v, schema=h),
-    "Polars with nulls": lambda v, h: pl.DataFrame(np.where(v == v.ravel()[:1].sum(), np.nan, v), schema=h).fill_nan(None),
+    "Polars with nulls": lambda v, h: pl.DataFrame(
+        np.where(v == v.ravel()[:1].sum(), np.nan, v), schema=h).fill_nan(None),
     "Polars with categories": lambda v, h: pl.DataFrame(v, schema=h).with_columns(
         (pl.col(h[0]) > 0).cast(pl.String).cast(pl.Categorical)),
     "Polars, lazy": lambda v, h: pl.DataFrame(v, schema=h).lazy(),
@@ -160,10 +165,10 @@ CONTAINERS: dict[str, Container] = {
 }  # fmt: skip
 
 PLAIN = (
-    "array", "array in Fortran's order", "array with strides", "array backwards", "array read-only", "array without mask",
-    "array of object", "array of >f8", "array of longdouble", "memory map", "lists", "tuples", "frame", "frame of objects",
-    "frame, nullable", "frame of Arrow's types", "frame with index", "frame with numbered columns", "Polars", "Arrow",
-    "record batch",
+    "array", "array in Fortran's order", "array with strides", "array backwards", "array read-only",
+    "array without mask", "array of object", "array of >f8", "array of longdouble", "memory map", "lists", "tuples",
+    "frame", "frame of objects", "frame, nullable", "frame of Arrow's types", "frame with index",
+    "frame with numbered columns", "Polars", "Arrow", "record batch",
 )  # fmt: skip
 """Containers of the numbers as they are; most programs have one of them."""
 

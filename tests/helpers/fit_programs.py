@@ -1,4 +1,4 @@
-"""Whole programs around a fit, as users write them, drawn from a number by a grammar: data, container, settings, face."""
+"""Programs around a fit, as users write them, drawn from a number by a grammar: data, container, settings, face."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def column(rng: Random, n: int, wild: float) -> tuple[str, Array]:
         "tiny": lambda: rng.uniform(-1, 1, n) * 10.0 ** rng.uniform(-307, -100),
         "subnormal": lambda: rng.integers(-9, 9, n) * 5e-324,
         "any scale": lambda: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-300, 300, n),
-        "beyond 2**53": lambda: (2.0**53 + 2 * rng.integers(0, 1000, n)),
+        "beyond 2**53": lambda: 2.0**53 + 2 * rng.integers(0, 1000, n),
         "signed zeros": lambda: rng.choice([0.0, -0.0], n),
         "limits": lambda: rng.choice([1.7976931348623157e308, -1.7976931348623157e308, 2.2e-308, 0.0, 1.0], n),
         "repeated": lambda: np.resize(rng.uniform(-2, 2, 3), n),
@@ -110,8 +110,10 @@ def target_of(rng: Random, values: Array) -> tuple[str, Array]:
         noise = rng.choice([0.0, 0.0, 0.1, 1.0]) * rng.standard_normal(n)
         laws = {
             "line": 2.5 * a - 1.25 + noise, "product": a * b + noise, "sine": np.sin(a) + noise,
-            "ratio": a / (1 + b * b) + noise, "power": np.abs(a) ** 1.5 + noise, "exponential": np.exp(np.clip(a, -9, 9)),
-            "step": (a > np.median(a)) * 3.0, "count": rng.poisson(np.nan_to_num(np.clip(np.abs(a), 0, 50))).astype(float),
+            "ratio": a / (1 + b * b) + noise, "power": np.abs(a) ** 1.5 + noise,
+            "exponential": np.exp(np.clip(a, -9, 9)),
+            "step": (a > np.median(a)) * 3.0,
+            "count": rng.poisson(np.nan_to_num(np.clip(np.abs(a), 0, 50))).astype(float),
             "column": a.copy(), "far": 1e9 + a + noise,
         }  # fmt: skip
         name = str(rng.choice(list(laws)))
@@ -123,10 +125,12 @@ def target_of(rng: Random, values: Array) -> tuple[str, Array]:
 
 
 NAMES = (
-    "add sub mul div floordiv mod pow min max neg abs sqrt exp log floor ceil sign sin cos tan asin acos atan sinh cosh "
-    "tanh lt le gt ge eq ne logical_and logical_or logical_not where square cube inv sigmoid relu hypot log1p expm1 log2 "
-    "log10 cbrt aq protected_div protected_log protected_sqrt"
-).split()
+    "add", "sub", "mul", "div", "floordiv", "mod", "pow", "min", "max", "neg", "abs", "sqrt", "exp", "log",
+    "floor", "ceil", "sign", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "lt", "le",
+    "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where", "square", "cube", "inv",
+    "sigmoid", "relu", "hypot", "log1p", "expm1", "log2", "log10", "cbrt", "aq", "protected_div",
+    "protected_log", "protected_sqrt",
+)  # fmt: skip
 
 OWN_PRIMITIVES = (
     "def halved(x): return x/2", "def leg(a, b): return sqrt(a*a + b*b)", "def seven(x): return 7.0",
@@ -156,10 +160,25 @@ WRONG_LOSSES = (
     "own", "", "def own(a, b): return (a - b)**2", "quantile(2)", "huber(-1)",
 )  # fmt: skip
 
-BUILT_IN = (
-    "mse rmse mae nmse r2 huber(1) huber(1e-300) log_cosh student_t(4,1) quantile(0.9) poisson negative_binomial(1) gamma "
-    "logarithmic relative binomial hinge"
-).split()
+BUILT_IN = [
+    "mse",
+    "rmse",
+    "mae",
+    "nmse",
+    "r2",
+    "huber(1)",
+    "huber(1e-300)",
+    "log_cosh",
+    "student_t(4,1)",
+    "quantile(0.9)",
+    "poisson",
+    "negative_binomial(1)",
+    "gamma",
+    "logarithmic",
+    "relative",
+    "binomial",
+    "hinge",
+]
 
 TEMPLATES = (
     "f({a})", "f({a}) + g({b})", "f({a})*exp(-k*{b})", "k[{g}]*f({a}) + c", "f({a}) + k[{g}]", "D(f, 0)({a})",
@@ -183,7 +202,28 @@ def formula(rng: Random, heads: list[str], depth: int, names: list[str]) -> str:
 
 
 BINARY = frozenset(
-    "add sub mul div floordiv mod pow min max lt le gt ge eq ne logical_and logical_or hypot aq protected_div".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "floordiv",
+        "mod",
+        "pow",
+        "min",
+        "max",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "logical_and",
+        "logical_or",
+        "hypot",
+        "aq",
+        "protected_div",
+    ]
 )
 
 
@@ -194,9 +234,10 @@ def guess(rng: Random, heads: list[str], names: list[str]) -> Any:
     heads = heads or ["x0"]
     return one(
         rng,
-        *(formula(rng, heads, depth, names) for depth in (1, 2, 3, 6)), a, f"{a}*{a} + 1.5", "sin(" * deep + a + ")" * deep,
-        "exp(" * 6 + a + ")" * 6, " + ".join([a] * deep), "*".join([f"({a} + {i})" for i in range(deep)]), f"{a}/0", f"0*{a}",
-        "2", f"1e300*{a}*1e300", f"{a} if {a} > 0 else -{a}",
+        *(formula(rng, heads, depth, names) for depth in (1, 2, 3, 6)), a, f"{a}*{a} + 1.5",
+        "sin(" * deep + a + ")" * deep, "exp(" * 6 + a + ")" * 6, " + ".join([a] * deep),
+        "*".join([f"({a} + {i})" for i in range(deep)]),
+        f"{a}/0", f"0*{a}", "2", f"1e300*{a}*1e300", f"{a} if {a} > 0 else -{a}",
         wrong=("1e400", "", f"{a}^2", f"unknown({a})", "no_column", f"{a} +", 3.0, None, f"{a}; {a}", f"[{a}]",
                f"def h({a}): return {a}*2"),
     )  # fmt: skip
@@ -206,7 +247,7 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
     """Settings that all estimators and `evolve` know; the words are those of the estimators."""
     size = int(spread(rng, 1, 40))
     options: dict[str, Any] = {
-        "max_time": round(spread(rng, 0.01, 2.0 if rng.random() < 0.1 else 0.3), 3),
+        "max_time": round(spread(rng, 0.01, 2.0 if rng.random() < 0.07 else 0.2), 3),
         "generations": one(rng, None, None, 0, 1, 2, 5),
         "population_size": int(spread(rng, 2, 500)),
         "max_size": size,
@@ -222,11 +263,13 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
     elif draw < 0.6:
         options["primitives"] = [one(rng, *OWN_PRIMITIVES), *one(rng, [], ["add", "mul"], ["+", "^", "np.exp"])]
     elif draw < 0.64 and rng.odd:
-        options["primitives"] = one(rng, ["sin", "nothing"], ["nothing"], "sin", ["add", "add"], None, [3], ["def f(x): return y"])
+        options["primitives"] = one(
+            rng, ["sin", "nothing"], ["nothing"], "sin", ["add", "add"], None, [3], ["def f(x): return y"]
+        )
     if rng.random() < 0.25:
         names = options.get("primitives", ["add", "mul", "sub", "div", "sin", "sqrt"])
         names = [name for name in names if name in NAMES] if rng.random() < 0.8 else NAMES
-        formal = [head for head in _names(heads)]
+        formal = list(_names(heads))
         options["guesses"] = [guess(rng, formal, names or ["add"]) for _ in range(int(rng.integers(1, 4)))]
     if rng.random() < 0.15:
         options["parsimony"] = one(rng, 0.0, 0.5, 10.0, 1e300)
@@ -238,9 +281,10 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
         a = heads[0] if heads else "x0"
         options["constraints"] = one(
             rng, {"limits": {"constant": 0}}, {"limits": {a: 1}}, {"nesting": {"sin": {"sin": 0}}}, {"required": [a]},
-            {"forbidden": [a]}, {"required": [a], "forbidden": [a]}, {"monotonic": {a: "increasing"}}, {"limits": {"a?": 1}},
-            {"monotonic": {a: "decreasing"}, "penalty": 1e300}, {"units": {h: "m" for h in heads}, "target_unit": "s"},
-            {"units": {h: "kg*m/s^2" for h in heads}, "target_unit": "1", "dimensionless_constants": True},
+            {"forbidden": heads[1:]}, {"monotonic": {a: "increasing"}},
+            {"monotonic": {a: "decreasing"}, "penalty": 1e300},
+            {"units": dict.fromkeys(heads, "m"), "target_unit": "s"},
+            {"units": dict.fromkeys(heads, "kg*m/s^2"), "target_unit": "1", "dimensionless_constants": True},
             wrong=({"required": [a], "forbidden": [a]}, {"limits": {"a?": 1}}, {"x": 1}, {"limits": {"sin": -1}},
                    {"forbidden": heads}, 3),
         )  # fmt: skip
@@ -252,7 +296,8 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
                 "islands": one(rng, 1, 2, 5), "survival": one(rng, "nsga2", "age", "complexity"),
                 "selection": one(rng, "lexicase", "tournament"), "creation": one(rng, "ramped", "ptc2"),
                 "constants": one(rng, (0.0, 0.0), (-1e300, 1e300), (1.0, 1.0)), "constant_share": one(rng, 0.0, 1.0),
-                "complexity": one(rng, {"constant": 5}, {"sin": 1000}, {heads[0] if heads else "x0": 2}, wrong=({"what": 2},)),
+                "complexity": one(rng, {"constant": 5}, {"sin": 1000},
+                                  {heads[0] if heads else "x0": 2}, wrong=({"what": 2},)),
                 "constant_steps": one(rng, 0, 1, 100), "rows": one(rng, 1, 2, 10), "fitting_rows": one(rng, 1, 5),
                 "patience": one(rng, 1, 2), "initial_size": one(rng, 1, 50), "tournament": one(rng, 1, 1000),
                 "migrants": one(rng, 0, 1000), "renewal": one(rng, 1, 3), "stagnation": one(rng, 1, None),
@@ -271,7 +316,17 @@ def program(number: int) -> Program:
     rng = Random(np.random.PCG64([2026, number]))
     rng.odd = rng.random() < 0.35
     face = str(rng.choice(FACES))
-    n = one(rng, 2, 3, 4, 5, 8, *[int(spread(rng, 10, 300)) for _ in range(12)], int(spread(rng, 300, 5000)), wrong=(0, 1, 2))
+    n = one(
+        rng,
+        2,
+        3,
+        4,
+        5,
+        8,
+        *[int(spread(rng, 10, 300)) for _ in range(12)],
+        int(spread(rng, 300, 5000)),
+        wrong=(0, 1, 2),
+    )
     d = int(rng.integers(1, 5)) if rng.random() < 0.95 else int(rng.integers(5, 60))
     wild = 0.15 if rng.random() < 0.7 else 0.8
     named = [column(rng, n, wild) for _ in range(d)]
@@ -281,7 +336,9 @@ def program(number: int) -> Program:
     kind = str(rng.choice(list(CONTAINERS if rng.odd and rng.random() < 0.7 else PLAIN)))
     kind = "array" if rng.random() < 0.3 else kind
     heads = headings(d, rng)
-    framed = kind.startswith(("frame", "Polars", "Arrow", "record", "mapping")) and kind != "frame with numbered columns"
+    framed = (
+        kind.startswith(("frame", "Polars", "Arrow", "record", "mapping")) and kind != "frame with numbered columns"
+    )
     formal = heads if framed else [f"x{i}" for i in range(d)]
     options = settings_of(rng, formal)
     beside: dict[str, Any] = {}
@@ -305,14 +362,19 @@ def program(number: int) -> Program:
     if face == "transformer":
         options |= {"n_components": one(rng, 1, 2, 5), "raw_features": bool(rng.random() < 0.6)}
     if face in ("regressor", "classifier") and rng.random() < 0.1:
-        options["model_selection"] = one(rng, "accuracy", "score", lambda front: 0, wrong=(lambda front: 99, lambda f: None, "x"))
+        options["model_selection"] = one(
+            rng, "accuracy", "score", lambda front: 0, wrong=(lambda front: 99, lambda f: None, "x")
+        )
     if rng.random() < 0.08:
         options["callbacks"] = one(rng, _stop, _nothing, [_nothing, _stop], wrong=(3, _fail))
     again = None
     if face in ("regressor", "classifier", "transformer") and rng.random() < 0.25:
         again = {"warm_start": bool(rng.random() < 0.9)} | _changed(rng, options, formal)
     X = contained(values, heads, kind)
-    notes += [kind, *(f"{name}={str(value)[:60]}" for name, value in (options | (beside and {"beside": sorted(beside)})).items())]
+    notes += [
+        kind,
+        *(f"{name}={str(value)[:60]}" for name, value in (options | (beside and {"beside": sorted(beside)})).items()),
+    ]
     return Program(number, face, values, target, heads, kind, X, y, options, beside, again, notes)
 
 
@@ -338,12 +400,16 @@ def _nothing(progress: Any) -> None:
 
 def _classes(rng: Random, target: Array) -> Any:
     finite = np.nan_to_num(target, posinf=0, neginf=0)
-    codes = np.digitize(finite, np.quantile(finite, one(rng, [0.5], [0.3, 0.7], [0.1, 0.2, 0.6]))) if len(target) else finite
+    codes = (
+        np.digitize(finite, np.quantile(finite, one(rng, [0.5], [0.3, 0.7], [0.1, 0.2, 0.6])))
+        if len(target)
+        else finite
+    )
     codes = codes.astype(int)
     words = np.array(["no", "yes", "größer", ""])
     return one(
-        rng, codes, codes, codes > 0, words[codes], codes.astype(float) * 1e9, words[codes].astype(object), codes.tolist(),
-        codes.astype("int8"),
+        rng, codes, codes, codes > 0, words[codes], codes.astype(float) * 1e9, words[codes].astype(object),
+        codes.tolist(), codes.astype("int8"),
         wrong=(np.where(codes > 0, np.nan, 0.0), np.zeros(len(codes), int), target, codes.reshape(-1, 1),
                np.array([None if c else 1 for c in codes], object), np.column_stack([codes, codes])),
     )  # fmt: skip
@@ -373,10 +439,13 @@ def _of_numbers(rng: Random, options: dict[str, Any], beside: dict[str, Any], n:
             wrong=(np.zeros(n), np.full(n, np.nan)),
         )  # fmt: skip
     if rng.random() < 0.08:
-        beside["groups"] = one(rng, np.arange(n) // 3, np.zeros(n), np.array(list("ab" * n))[:n], wrong=(np.arange(n + 2),))
+        beside["groups"] = one(
+            rng, np.arange(n) // 3, np.zeros(n), np.array(list("ab" * n))[:n], wrong=(np.arange(n + 2),)
+        )
     if face == "evolve" and rng.random() < 0.08:
         options["objective"] = one(
-            rng, _median, _median, lambda p: np.zeros(len(p)), lambda p: np.full(len(p), np.nan), lambda p, f: np.array([[1.0, len(str(t))] for t in f]),
+            rng, _median, _median, lambda p: np.zeros(len(p)), lambda p: np.full(len(p), np.nan),
+            lambda p, f: np.array([[1.0, len(str(t))] for t in f]),
             wrong=(lambda p: -np.ones(len(p)), lambda p: 1.0, lambda p: p, 3, _own_failure),
         )  # fmt: skip
     if face == "evolve" and rng.random() < 0.05:
@@ -402,11 +471,13 @@ def _template(rng: Random, options: dict[str, Any], formal: list[str], target: A
     more: dict[str, Any] = {}
     if rng.random() < 0.5:
         known = {"k": one(rng, (0, None), 2.0, (-1e-3, 1e-3), {"start": 1e300}, wrong=((5, -5), "x", (1, 1))),
-                 "c": one(rng, {"integer": True, "bounds": (1, 5)}, 0.0), "p": (0.5, 3), "A": {"start": 0.0}}  # fmt: skip
+                 "c": one(rng, {"integer": True, "bounds": (1, 5)}, 0.0), "p": (0.5, 3),
+                 "A": {"start": 0.0}}  # fmt: skip
         more["parameters"] = {name: fact for name, fact in known.items() if re.search(rf"\b{name}\b", text)}
     if rng.random() < 0.3 and "f(" in text and text.count("(") < 3:
         more["unknown"] = {"f": one(rng, {"max_size": 1}, {"primitives": ["sin"]}, {"max_depth": 2},
-                                    {"primitives": ["pow"], "max_size": 7}, wrong=({"max_size": -1}, {"x": 1}))}  # fmt: skip
+                                    {"primitives": ["pow"], "max_size": 7},
+                                    wrong=({"max_size": -1}, {"x": 1}))}  # fmt: skip
     if rng.random() < 0.1:
         more["shrinkage"] = True
     options["template"] = {"formula": text} | more if more else text
@@ -420,7 +491,9 @@ def _contained_target(rng: Random, y: Array, notes: list[str]) -> Any:
     kind = str(rng.choice([name for name in (CONTAINERS if rng.odd else PLAIN) if name != "text"]))
     made = contained(y.reshape(-1, 1), ["y"], kind)
     notes.append(f"y as {kind}")
-    return made[:, 0] if isinstance(made, np.ndarray) and made.ndim == 2 and rng.random() < 0.9 and made.shape[1] else made
+    return (
+        made[:, 0] if isinstance(made, np.ndarray) and made.ndim == 2 and rng.random() < 0.9 and made.shape[1] else made
+    )
 
 
 def _changed(rng: Random, options: dict[str, Any], heads: list[str]) -> dict[str, Any]:

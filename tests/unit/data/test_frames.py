@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from shine.data.dataset import Dataset
 from shine.data.frames import columns_with, frame_problem
@@ -177,3 +178,34 @@ def test_headings_that_occur_twice_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="X has 2 columns with the heading 'a'; rename them"):
         SymbolicRegressor().fit(pandas.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1, 2]] * 4 + [[3]], "X has 2 values in row 0 and 1 in row 4; all rows need as many"),
+        ([[1, 2], [1, [2]], [1, 2]], "X has a value of type list in row 1, column 1; numbers are needed"),
+        ([[1, object()]] * 3, "X has a value of type object in row 0, column 1; numbers are needed"),
+    ],
+)
+def test_values_that_are_no_numbers_are_told_with_their_place(X: Any, message: str) -> None:
+    y = np.arange(float(len(X)))
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays(X, y)
+    with pytest.raises(ValueError, match=message):
+        SymbolicRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, 2, [3, 4]], "y has a value of type list in row 2; numbers are needed"),
+        ([[1], [2], [3, 4]], "y has 1 values in row 0 and 2 in row 2; all rows need as many"),
+        (csr_matrix([[1.0], [0.0], [2.0]]), "y is sparse"),
+    ],
+)
+def test_targets_that_are_no_numbers_are_told(y: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays(np.ones((3, 1)), y)
+    with pytest.raises(ValueError, match=message):
+        SymbolicRegressor().fit(np.ones((3, 1)), y)

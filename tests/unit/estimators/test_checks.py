@@ -106,3 +106,9 @@ def test_a_heading_as_target_is_told():
     frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
     with pytest.raises(TypeError, match=r"y is 'y'; estimators take .* fit\(X.drop\(columns='y'\), X\['y'\]\)"):
         SymbolicRegressor().fit(frame, "y")
+
+
+@pytest.mark.parametrize("weights", ["weights", ["a", "b", "c"], [[1], [1, 2], [3]]])
+def test_weights_that_are_no_numbers_are_told(weights):
+    with pytest.raises(ValueError, match=r"^sample_weight .*number"):
+        SymbolicRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], sample_weight=weights)

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas
 import pytest
+from sklearn.metrics import r2_score
 
 import shine
 from shine.errors import InterruptedFitWarning
@@ -264,3 +265,13 @@ def test_an_index_that_is_no_position_is_told_with_the_positions(index):
             method()
         assert len(str(e.value)) < 300
     assert np.array_equal(model.predict(X, index=np.int64(0)), model.predict(X, index=0))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_the_score_does_not_depend_on_the_unit_of_the_target(unit):
+    model = quick(model_selection=lambda front: 0).fit(X, HARD)
+    fitted = model.score(X, HARD)
+    model = quick(model_selection=lambda front: 0).fit(X, HARD * unit)
+    assert model.score(X, HARD * unit) == pytest.approx(fitted, abs=1e-9)
+    weights = np.where(np.arange(len(X)) < 20, 1e300, 0.0)
+    assert model.score(X, HARD * unit, weights) == pytest.approx(r2_score(HARD[:20], model.predict(X)[:20] / unit))

@@ -98,3 +98,12 @@ def test_95_of_100_hold_the_truth(kind):
         held += (low <= truth) & (truth <= high)
     # 300 fits: a standard error of 0.0126.
     assert held / fits == pytest.approx(0.95, abs=0.04)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-160, 1e150, 1e200, 1e307])
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+def test_at_the_ends_of_the_range_of_floats_they_are_not_swapped(size, loss):
+    x, y = line(rows=12)
+    found = inference(f"{2.31 * size!r}*x + {1.37 * size!r}", {"x": x}, y * size, loss)
+    low, high = found.profile(0.95).T
+    assert not np.any(low > high)
