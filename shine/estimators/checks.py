@@ -59,6 +59,8 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     if _has_other_headings(estimator, data[0], checks):
         named = []  # scikit-learn's message says which are too many, whatever they hold
     for name, values in named:
+        if name == "X" and hasattr(values, "nnz"):
+            break  # scikit-learn has a message for sparse features
         problem = frame_problem(values, name)
         if problem is None and name == "y" and not _is_array_of_numbers(values):
             problem = array_problem(values, name)  # scikit-learn lets texts pass as targets

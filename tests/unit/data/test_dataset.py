@@ -82,8 +82,8 @@ def test_features_are_numbered_unless_named():
         ((X, Y, [1.0, -1.0, 1.0]), "sample weights must not be negative, and one must be positive"),
         ((X, Y, [0.0, 0.0, 0.0]), "sample weights must not be negative, and one must be positive"),
         (([["a", "b"]] * 3, Y), "X: column 0 holds text, such as 'a'"),
-        (([[1.0], [2.0, 3.0]], Y), "X cannot be read as numbers"),
-        ((X, [None, object(), 1]), "y cannot be read as numbers"),
+        (([[1.0], [2.0, 3.0]], Y), "X has 1 values in row 0 and 2 in row 1; all rows need as many"),
+        ((X, [None, object(), 1]), "y has a value of type object in row 1; numbers are needed"),
         ((X, Y, None, ["a", "a"]), "feature name 'a' occurs twice"),
         ((X, Y, None, ["a b", "c"]), "feature name 'a b' is not an identifier; rename the column, 'a_b' would do"),
         ((X, Y, None, ["if", "c"]), "feature name 'if' is a keyword of Python; rename the column, 'if_' would do"),
@@ -233,7 +233,7 @@ def test_columns_beside_the_features_follow_their_rows():
         ({"a b": [1, 2]}, "column 'a b' is not an identifier"),
         ({"a": [1, 2, 3]}, "X has 2 rows, but column 'a' has 3"),
         ({"a": [1, np.nan]}, "column 'a' has 1 values that are NaN or infinite, the first in row 1"),
-        ({"a": ["x", "y"]}, "column 'a': column 0 holds text"),
+        ({"a": ["x", "y"]}, "column 'a' holds text, such as 'x'; numbers are needed"),
     ],
 )
 def test_columns_beside_the_features_are_checked(beside, message):
