@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,15 +16,17 @@ from shine.estimators.fitted import Index
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
+from shine.estimators.uncertain import UncertainEstimator
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import AnyArray, Floats
 
 if TYPE_CHECKING:
     from shine.frontends.guesses import Guess
+    from shine.inference.bands import Kind as Band
     from shine.lang.vocabulary import PrimitiveSource
 
 
-class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
+class SymbolicClassifier(ClassifierMixin, UncertainEstimator, SymbolicEstimator):
     """A scikit-learn estimator that finds short formulas for the odds of classes.
 
     With two classes, one formula gives the logarithm of the odds of the second class, ``log(p / (1 - p))``; its
@@ -186,6 +188,53 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         likelihoods = np.exp(logarithms - np.maximum(logarithms.max(axis=1, keepdims=True), -1e300))
         shares: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
         return shares
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        level: float = 0.95,
+        kind: Band = "mean",
+        *,
+        index: Index = None,
+        exact: Collection[float] = (),
+    ) -> Floats:
+        """Intervals of the probabilities of two classes, by the binomial likelihood.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        level : float
+            Share of such intervals that hold the probability that the formula has with the true constants.
+        kind : {"mean"}
+            Of the probability; a new reading is one class or the other.
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default (see `decision_function`).
+        exact : collection of float
+            Numbers of the formula that are known exactly (see `shine.Model.conf_int`).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2, 2)
+            Lower and upper ends for each class, in the order of `classes_`; NaN where the formula is not a number.
+
+        Raises
+        ------
+        ValueError
+            If the kind is another one, or there are more than two classes. Each class then has a formula of its own,
+            with intervals of its constants (`conf_int`); how their errors go together is not known.
+        """
+        models = self._models(index)
+        if len(models) > 1:
+            raise ValueError(
+                f"probabilities of {len(models)} classes have no intervals: each has a formula of its own, and how "
+                "their errors go together is not known; use conf_int() for the constants, or fit two classes at a time"
+            )
+        if kind != "mean":
+            raise ValueError(f"kind is {kind!r}; probabilities have intervals of kind 'mean': a new reading is a class")
+        ends = models[0].predict_interval(self._rows_for(models, X), level, "mean", exact=exact)
+        with np.errstate(over="ignore"):
+            second = 1 / (1 + np.exp(-ends))
+        return np.stack([1 - second[:, ::-1], second], axis=1)
 
     def predict(self, X: ArrayLike, index: Index = None) -> AnyArray:
         """The likeliest class of each row (see `decision_function` for the arguments).

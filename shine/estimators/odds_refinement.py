@@ -88,7 +88,7 @@ class OddsRefinement:
             smoothed,
             partial(MachineLinearizer, loss=LOG_LOSS, threads=self.threads),
             lambda rows: float(np.finfo(np.float64).tiny),
-            nats_of=partial(nats_of_errors, loss="mse"),
+            nats_of=partial(nats_of_errors, loss=LOG_LOSS),
             tolerance=TOLERANCE,
             out_of_time=self.out_of_time,
         )

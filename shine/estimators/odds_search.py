@@ -29,7 +29,12 @@ from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
 from shine.search.given_names import in_formulas
-from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
+from shine.search.given_units import (
+    basis_in_given_units,
+    front_in_given_units,
+    model_in_given_units,
+    report_in_given_units,
+)
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.sharing import shared
@@ -148,7 +153,8 @@ def search_odds(
     front = with_supported_digits(front, task.dataset, by_odds)
     front = front_in_given_units(front, task, 0.0)
 
-    models = [model_in_given_units(model, task, DEGREE) for model in front]
+    basis = basis_in_given_units(task.dataset, task, LOG_LOSS, "absolute")
+    models = [replace(model_in_given_units(model, task, DEGREE), basis=basis) for model in front]
     choice = shortest(models, _description_length(task.dataset))
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
     return Result(Front(tuple(models), choice.index, choice.reason), choice.index, *found)

@@ -1,7 +1,8 @@
-"""How sure a fitted regressor is: intervals of its constants and of its predictions."""
+"""How sure a fitted estimator is: intervals of its constants and of its predictions."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UncertainEstimator(FittedEstimator):
-    """The part of a regressor that tells how sure it is; with several targets, results are lists of one for each.
+    """The part of an estimator that tells how sure it is; with several fronts, results are lists of one for each.
 
     A copy from a pickle does not have the rows of the fit: see `shine.search.uncertain.UncertainModel`.
     """
@@ -33,7 +34,7 @@ class UncertainEstimator(FittedEstimator):
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default (see `sympy`).
         **options
-            Of `Model.conf_int`: ``constants``, ``covariance``.
+            Of `Model.conf_int`: ``exact``, ``covariance``.
 
         Returns
         -------
@@ -54,9 +55,15 @@ class UncertainEstimator(FittedEstimator):
         return self._each(index, lambda model: model.summary(level, method, **options))
 
     def predict_interval(
-        self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction", *, index: Index = None
+        self,
+        X: ArrayLike,
+        level: float = 0.95,
+        kind: Band = "prediction",
+        *,
+        index: Index = None,
+        exact: Collection[float] = (),
     ) -> Floats:
-        """Intervals around the values of a formula.
+        """Intervals of the values of a formula (see `Model.predict_interval` for what they rest on).
 
         Parameters
         ----------
@@ -68,6 +75,8 @@ class UncertainEstimator(FittedEstimator):
             constants.
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default (see `sympy`).
+        exact : collection of float
+            Numbers of the formula that are known exactly.
 
         Returns
         -------
@@ -76,5 +85,5 @@ class UncertainEstimator(FittedEstimator):
         """
         models = self._models(index)
         rows = self._rows_for(models, X)
-        ends = [model.predict_interval(rows, level, kind) for model in models]
+        ends = [model.predict_interval(rows, level, kind, exact=exact) for model in models]
         return ends[0] if not isinstance(self.front_, list) else np.stack(ends, axis=1)

@@ -4,6 +4,10 @@ A constant that the data determine to within sigma costs ``log(|c| / sigma)`` na
 shorter number costs less (`shine.gp.numerals` has the prices). A constant is replaced if this saves more than the fit
 loses, measured as a log-likelihood: the principle of minimum description length (Rissanen 1978), for one constant at a
 time. The others are fitted again after each. What is left is rounded off to the digits that the data determine.
+
+All short numbers of a formula together may cost no more than `MOST_LOST`, beside the same form with all constants free.
+So each lies well inside its own interval, and so do the values of the formula. Only zeros, which remove a term, and
+whole and half exponents change the form; they need only pay for themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.arrays.linear_systems import inverse_diagonal
-from shine.fitness.protocols import Linearizer, NormalEquations
+from shine.fitness.protocols import Fit, Linearizer, NormalEquations
 from shine.gp.constants import places
 from shine.gp.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
@@ -24,8 +28,15 @@ from shine.typing import Floats, Mask
 Nats = Callable[[Floats, Floats], Floats]
 """Log-likelihood by which some sums of errors are worse than others."""
 
-_STEPS = 8
-"""Most steps that fit the other constants after a replacement."""
+MOST_LOST = 1.0
+"""Log-likelihood that the short numbers of a formula may cost: each is then at most 1.4 standard errors away from the
+most likely one, and so is each value of the formula."""
+
+_SNAPPED_LOST = 0.75 * MOST_LOST
+"""How much of it simple numbers may cost; the rest is for rounding off."""
+
+_STEPS, _MANY_STEPS = 8, 50
+"""Most steps that fit the other constants after a replacement, and all constants of a form that changed."""
 
 _NATS = 1e-3
 """Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
@@ -79,7 +90,7 @@ def snapped(
     out_of_time : callable
         Says whether to stop, with the constants replaced so far.
     """
-    search = _Search(linearizer, rows, least_error, nats, 0.0, _CAUTION)
+    search = _Search(linearizer, rows, least_error, nats, 0.0, _CAUTION, _SNAPPED_LOST)
     return search.replaced(population, _nothing_fixed(population), out_of_time)
 
 
@@ -100,8 +111,22 @@ def rounded_off(
     for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
         value = float(population.values[i, column])
         fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
-    search = _Search(linearizer, rows, least_error, nats, _ROUNDED_OFF, _ROUND_CAUTION)
+    search = _Search(linearizer, rows, least_error, nats, _ROUNDED_OFF, _ROUND_CAUTION, MOST_LOST)
     return search.replaced(population, fixed, out_of_time)
+
+
+def with_affordable(population: Population, linearizer: Linearizer, rows: float, *, nats: Nats) -> Population:
+    """The individuals; those whose numbers cost more than `MOST_LOST` with all constants fitted instead.
+
+    The parameters are those of `snapped`, for all rows if the numbers were found on a sample.
+    """
+    search = _Search(linearizer, rows, 0.0, nats, 0.0, _CAUTION, MOST_LOST)
+    ones = np.ones(len(population))
+    errors = linearizer.normal_equations(population, ones, 0 * ones, np.full(len(population), np.inf)).errors
+    free = search.freed(population)
+    with np.errstate(all="ignore"):
+        costly = nats(errors, free.errors) > MOST_LOST
+    return replace(population, values=np.where(costly[:, None], free.population.values, population.values))
 
 
 def _nothing_fixed(population: Population) -> Mask:
@@ -123,6 +148,8 @@ class _Search:
         Nats that a replacement may cost more than the constant with just the digits that the data determine.
     caution : float
         Weight of what the fit loses.
+    most_lost : float
+        Nats that all numbers together may cost.
     """
 
     linearizer: Linearizer
@@ -131,6 +158,7 @@ class _Search:
     nats: Nats
     allowance: float
     caution: float
+    most_lost: float
 
     def replaced(self, population: Population, fixed: Mask, out_of_time: Callable[[], bool]) -> Population:
         """The individuals with all replacements that pay."""
@@ -138,6 +166,7 @@ class _Search:
         tried: list[set[tuple[int, float]]] = [set() for _ in range(len(population))]
         limits = np.full(len(population), np.inf)
         equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+        free = np.fmin(self.freed(population).errors, equations.errors)
         while True:
             least = _rounding_errors(population, equations, self.least_error)
             proposals = self.proposals(population, equations, fixed, tried, least)
@@ -155,7 +184,10 @@ class _Search:
             floor = least[chosen]
             with np.errstate(all="ignore"):
                 worse = self.nats(np.maximum(fit.errors, floor), np.maximum(equations.errors[chosen], floor))
+                lost = self.nats(np.maximum(fit.errors, floor), np.maximum(free[chosen], floor))
+            kept = _structure(trial)[np.arange(len(trial)), [proposal.rank for proposal in proposals.values()]]
             accepted = worse < np.array([proposal.saving for proposal in proposals.values()])
+            accepted &= kept | (lost <= self.most_lost)
             values = population.values.copy()
             values[chosen[accepted]] = fit.population.values[accepted]
             population = replace(population, values=values)
@@ -163,7 +195,18 @@ class _Search:
             for row, (i, proposal) in enumerate(proposals.items()):
                 if not accepted[row]:
                     tried[i].add((proposal.rank, proposal.number))
+            changed = chosen[accepted & kept]
+            if len(changed):
+                free[changed] = self.freed(population.take(changed)).errors
             equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+
+    def freed(self, population: Population) -> Fit:
+        """The individuals with all constants fitted that do not belong to their form."""
+        ones, tolerance = np.ones(len(population)), 2 * _NATS / max(self.rows, 1.0)
+        held = _structure(population)
+        return self.linearizer.fit(
+            population, ones, 0 * ones, _MANY_STEPS, tolerance=tolerance, scaled=False, fixed=held
+        )
 
     def proposals(
         self,
@@ -234,6 +277,17 @@ def _constants(population: Population, individual: int) -> Floats:
     tape = population.take(np.array([individual]))
     _, columns, _ = places(tape)
     return tape.values[0, columns]
+
+
+def _structure(population: Population) -> Mask:
+    """Which constants belong to the form, shape (n_individuals, n_constants): zeros, and whole and half exponents."""
+    rows, columns, ranks = places(population)
+    found = _nothing_fixed(population)
+    values = population.values[rows, columns]
+    after = np.minimum(columns + 1, population.width - 1)
+    exponent = population.codes[rows, after] == population.primitives.function_codes.get("pow", -1)
+    found[rows, ranks] = (values == 0) | (exponent & (2 * values == np.round(2 * values)))
+    return found
 
 
 def _set_constant(population: Population, individual: int, rank: int, number: float) -> None:

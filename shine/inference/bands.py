@@ -103,21 +103,42 @@ class Bands:
         self.form, self.known = form, known
 
     def of_mean(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Values of the formula, and their standard errors by the delta method, each of shape (n_rows,).
+        """Values of the formula, and their standard errors, each of shape (n_rows,).
+
+        The values are those of the formula as it is written. Where it has shorter numbers than the most likely ones,
+        the difference that they make is part of the errors.
 
         Parameters
         ----------
         columns : sequence of ndarray of shape (n_rows,)
             One for each parameter of the formula.
         """
+        likely, errors = self._likely(columns)
+        if not (self._best != self.form.values).any():
+            return likely, errors
+        values, _ = self._at(self.form.values, columns)
+        with np.errstate(all="ignore"):
+            errors = np.hypot(errors, values - likely)
+        return values, np.where(np.isfinite(values), errors, np.nan)
+
+    @property
+    def _best(self) -> Floats:
+        return self.known.best if np.isfinite(self.known.best).all() else self.form.values
+
+    def _at(self, constants: Floats, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Values of the formula and their derivatives, shape (n_constants, n_rows), at some constants."""
         count = len(columns[0])
-        given = self.form.kernel("O0")(*self.form.values.tolist(), *columns)
+        given = self.form.kernel("O0")(*constants.tolist(), *columns)
         found = np.broadcast_to(np.array(given, np.float64).reshape(len(given), -1), (len(given), count))
-        values, partials = found[0].copy(), found[1:]
+        return found[0].copy(), found[1:]
+
+    def _likely(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Values with the most likely constants, and their standard errors by the delta method."""
+        values, partials = self._at(self._best, columns)
         if not len(partials):
-            return values, np.zeros(count)
+            return values, np.zeros(len(values))
         if not np.isfinite(self.known.covariance).all():
-            return values, np.full(count, np.inf)
+            return values, np.full(len(values), np.inf)
         with np.errstate(all="ignore"):
             variances = np.einsum("ir,ij,jr->r", partials, self.known.covariance, partials, optimize=True)
             errors = np.sqrt(np.maximum(variances, 0.0))
@@ -136,7 +157,7 @@ class Bands:
         """Ends of the interval of each row, each of shape (n_rows,); without a noise to be known, of infinite width."""
         if kind == "prediction":
             self._check_known()
-        values, errors = self.of_mean(columns)
+        values, errors = self._likely(columns)
         known = self.known
         if not known.freedom > 0:
             unknown = np.where(np.isfinite(values), np.inf, np.nan)

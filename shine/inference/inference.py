@@ -13,7 +13,7 @@ from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
 from shine.fitness.row_loss import RowLoss
 from shine.inference.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
-from shine.inference.constants import Form
+from shine.inference.constants import Form, Held
 from shine.inference.covariance import Covariance, Kind, covariance
 from shine.inference.fitting import Optimum, fitted
 from shine.inference.likelihood import Likelihood
@@ -127,7 +127,7 @@ class Inference:
     def uncertainty(self) -> Uncertainty:
         """All that is known, without profiles."""
         best, found, form = self.optimum, self.found, self.form
-        noise = noise_of(self.likelihood, form.values, self.basis.spread, len(form.names) - len(found.directions))
+        noise = noise_of(self.likelihood, best.constants, self.basis.spread, len(form.names) - len(found.directions))
         used = form.tree.used_parameters
         return Uncertainty(
             form.names,
@@ -150,6 +150,7 @@ class Inference:
             np.zeros(0) if self.basis.error.name in WITH_QUANTILES else noise.residuals,
             self.basis.ranges([name for name in used if name not in form.names]),
             self.is_exact,
+            tuple(sorted(form.held.places)),
             tuple(self._notes()),
         )
 
@@ -176,9 +177,12 @@ class Inference:
     def _notes(self) -> list[str]:
         form, found, best = self.form, self.found, self.optimum
         notes, rows, count = [], self.basis.rows.effective_rows, len(form.names)
-        if form.exact:
-            numbers = listed([f"{value:.4g}" for value in form.exact])
-            notes.append(f"taken as exact, part of the formula's structure: {numbers} (constants='all' estimates them)")
+        asked = [each for each in form.exact if Held(form.held.exact).holds(each, -1)]
+        beside = [each for each in form.exact if each not in asked]
+        if asked:
+            notes.append(f"taken as exact, as you asked: {_numbers(asked)}")
+        if beside:
+            notes.append(f"taken as exact, because the other constants make up for any change: {_numbers(beside)}")
         if not math.isfinite(best.total):
             notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
         elif found.freedom == 0 and form.names:
@@ -197,6 +201,10 @@ class Inference:
                          if self.basis.error.follows_from_moments else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
         return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return listed([f"{value:.4g}" for value in values])
 
 
 def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance: Floats, lost: Mask) -> list[str]:

@@ -20,6 +20,9 @@ DIGITS_OF_ERRORS = 2
 MOST_DIGITS = 6
 """Significant digits of a constant whose standard error is not known."""
 
+CONDITIONS = "given: the form of the formula is right, these constants are all free, and rows are independent"
+"""What intervals and bands rest on."""
+
 LOSSES = {
     "squared": "squared errors",
     "absolute": "absolute errors",
@@ -93,6 +96,7 @@ class Summary:
         if known.names:
             lines += aligned([self.headings, *self.cells()])
             lines.append(f"intervals: {'profile likelihood' if self.method == 'profile' else 'by standard errors'}")
+            lines.append(CONDITIONS)
         else:
             lines.append("no constants to be uncertain of")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

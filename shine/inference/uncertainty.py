@@ -58,6 +58,8 @@ class Uncertainty:
         Least and largest value of each feature that the formula uses.
     exact : bool
         Whether the errors are rounding.
+    redundant : tuple of int
+        Places of simple numbers that are no constants (see `shine.inference.redundant`).
     notes : tuple of str
         What a user should know of the numbers.
     profiles : mapping of float to ndarray of shape (n_constants, 2)
@@ -84,6 +86,7 @@ class Uncertainty:
     residuals: Floats
     ranges: Mapping[str, tuple[float, float]]
     exact: bool = False
+    redundant: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     profiles: dict[float, Floats] = field(default_factory=dict)
 
@@ -122,13 +125,15 @@ class Uncertainty:
         return found
 
     @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Uncertainty:
-        """Read it back from `plain`."""
+    def of_plain(cls, plain: Mapping[str, Any]) -> Uncertainty | None:
+        """Read it back from `plain`; None if an earlier version wrote it, to which other numbers were constants."""
+        if "redundant" not in plain:
+            return None
         count = len(plain["names"])
         shapes = {"covariance": (count, count), "directions": (-1, count) if count else (0, 0)}
         arrays = ("values", "best", "covariance", "directions", "information", "residuals", "freedoms")
-        plain = {"freedoms": [plain["freedom"]] * count, **plain}  # earlier versions wrote none
-        found: dict[str, Any] = {**plain, "names": tuple(plain["names"]), "notes": tuple(plain["notes"])}
+        tuples = {name: tuple(plain[name]) for name in ("names", "notes", "redundant")}
+        found: dict[str, Any] = {**plain, **tuples}
         for name in arrays:
             filled = np.array([_number(each) for each in _flat(plain[name])], np.float64)
             found[name] = filled.reshape(shapes.get(name, (-1,)))

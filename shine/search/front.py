@@ -335,10 +335,10 @@ class Result:
         return predict_file(model, data, out, **options)
 
     def predict_interval(
-        self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction"
+        self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction", **options: Any
     ) -> Floats:
-        """Intervals around the values of the recommended formula (see `Model.predict_interval`)."""
-        return self.best.predict_interval(X, level, kind)
+        """Intervals of the values of the recommended formula (see `Model.predict_interval`)."""
+        return self.best.predict_interval(X, level, kind, **options)
 
     def conf_int(self, level: float = 0.95, method: Any = None, **options: Any) -> dict[str, tuple[float, float]]:
         """Intervals of the constants of the recommended formula (see `Model.conf_int`)."""

@@ -11,7 +11,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.protocols import Linearizer
 from shine.gp.oddity import oddities
-from shine.gp.snapping import Nats, rounded_off, snapped, without_idle_digits
+from shine.gp.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -74,7 +74,10 @@ def polished(
     simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
     simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
     if sample is not dataset:
-        fitted = converged(fitted, linearizer_of(dataset), tolerance, _LAST_STEPS)
+        everywhere = linearizer_of(dataset)
+        fitted = converged(fitted, everywhere, tolerance, _LAST_STEPS)
+        simple = with_affordable(simple, everywhere, dataset.effective_rows, nats=nats_of(dataset))
+        rows, least, linearizer = dataset.effective_rows, least_error(dataset), everywhere
     for individuals in (fitted, simple):
         yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
 

@@ -1,8 +1,7 @@
 """A formula of a template with names in place of its constants, so that the rows can tell how sure they are.
 
 A constant of an unknown function has one name, however often the template calls the function or its derivatives.
-Parameters keep their names; a parameter by group has one for each group, `k_A`. Fixed values and whole numbers belong
-to the structure.
+Parameters keep their names; a parameter by group has one for each group, `k_A`. Fixed values belong to the structure.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from shine.arrays import COMPILED
 from shine.errors import DataError
-from shine.inference.constants import Form, Which, form_of
+from shine.inference.constants import NOTHING_HELD, Form, Held, form_of
 from shine.lang.derivative import derivative
 from shine.lang.names import identifier
 from shine.lang.simplify.simplifier import simplify
@@ -29,14 +28,14 @@ MOST_CONSTANTS = 100
 """Most constants whose intervals are told: the work grows with their square."""
 
 
-def form_of_law(law: Law, which: Which = "fitted", output: int = 0) -> Form:
+def form_of_law(law: Law, held: Held = NOTHING_HELD, output: int = 0) -> Form:
     """The form of a formula of a template.
 
     Parameters
     ----------
     law : Law
-    which : {"fitted", "all"}
-        Which numbers of the unknown functions are constants (see `shine.inference.constants`).
+    held : Held
+        Which numbers of the unknown functions are no constants (see `shine.inference.constants`).
     output : int
         The output that it is the form of, with the functions and parameters that this one uses.
 
@@ -51,7 +50,9 @@ def form_of_law(law: Law, which: Which = "fitted", output: int = 0) -> Form:
     taken = {*law.features, *law.constants, *parameters}
     forms: dict[str, Form] = {}
     for name, tree in law.functions.items():
-        forms[name] = form_of(tree, which, first=sum(len(each.names) for each in forms.values()), taken=taken)
+        before = list(forms.values())
+        first, place = sum(len(each.names) for each in before), sum(each.count for each in before)
+        forms[name] = form_of(tree, held, first=first, first_place=place, taken=taken)
     own = {name: value for each in forms.values() for name, value in zip(each.names, each.values, strict=True)}
     values = own | parameters
     if len(values) > MOST_CONSTANTS:
@@ -68,6 +69,10 @@ def form_of_law(law: Law, which: Which = "fitted", output: int = 0) -> Form:
         tuple(values),
         np.array(list(values.values()), np.float64),
         tuple(dict.fromkeys(number for each in forms.values() for number in each.exact)),
+        held,
+        (*(place for each in forms.values() for place in each.places), *(-1 for _ in parameters)),
+        sum(each.count for each in forms.values()),
+        tuple(place for each in forms.values() for place in each.implied),
         law.with_groups(inlined(body, definitions, names, exact, free=own)),
     )
 

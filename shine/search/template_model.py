@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
 from shine.gp.complexity import trees_complexity
-from shine.inference.constants import Form, Which
+from shine.inference.constants import NOTHING_HELD, Form, Held
 from shine.inference.uncertainty import Uncertainty
 from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
@@ -167,11 +167,11 @@ class TemplateModel(Model):
             return X
         return with_known_groups(X, self.tree.parameters, self.headings, self.law.groups)
 
-    def form(self, constants: Which = "fitted") -> Form:
-        """The formula with names in place of the functions' constants, and of the parameters (see `Model.form`)."""
+    def _form(self, held: Held = NOTHING_HELD) -> Form:
+        """The formula with names in place of the functions' constants, and of the parameters."""
         from shine.search.template_form import form_of_law
 
-        return form_of_law(self.law, constants, self._alone())
+        return form_of_law(self.law, held, self._alone())
 
     def with_data(self, X: ArrayLike, y: ArrayLike, *others: Any, **options: Any) -> Self:
         """The model with rows that its intervals refer to (see `Model.with_data`); it is that of one output."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from shine.data.matching import columns_for
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import value_text
+from shine.lang.names import listed, value_text
 from shine.lang.tree import Tree
 from shine.typing import Floats
 
 if TYPE_CHECKING:
     from shine.inference.bands import Bands
     from shine.inference.bands import Kind as Band
-    from shine.inference.constants import Form, Which
+    from shine.inference.constants import Form, Held
     from shine.inference.covariance import Kind as Covariance
     from shine.inference.inference import Basis, Inference
     from shine.inference.summary import Summary
@@ -77,7 +77,7 @@ class UncertainModel:
         level: float = 0.95,
         method: Method | None = None,
         *,
-        constants: Which = "fitted",
+        exact: Collection[float] = (),
         covariance: Covariance = "auto",
     ) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by their names in `summary`.
@@ -90,8 +90,10 @@ class UncertainModel:
             All values that the likelihood does not speak against, whatever the other constants are; or the standard
             error on both sides. The first are right for curved formulas and few rows, too, but need
             the rows; they are the default where the model knows its rows, and these are not very many.
-        constants : {"fitted", "all"}
-            Which numbers are constants (see `shine.inference.constants`).
+        exact : collection of float
+            Numbers of the formula that are known exactly, without their signs: ``exact=[2]`` for the 2 in ``2*x``, and
+            1 for coefficients that are not written. All other numbers are constants that the rows tell, but whole and
+            half exponents.
         covariance : {"auto", "model", "robust"}
             Whether to trust the weights of the rows (see `shine.inference.covariance`).
 
@@ -106,34 +108,56 @@ class UncertainModel:
             If an argument is invalid.
         DataError
             If the model does not know the rows that it was fitted to (see `with_data`).
+
+        Notes
+        -----
+        All constants are free at once, around the most likely ones: the formula may write shorter numbers near these.
+        The intervals hold if the form of the formula is that of the law, and the rows do not depend on one another.
         """
-        ends = self._ends(level, method or self.quick_method(level), constants, covariance)
-        names = self._known(constants, covariance).names
+        ends = self._ends(level, method or self.quick_method(level), exact, covariance)
+        names = self._known(exact, covariance).names
         return {name: (float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
 
-    def form(self, constants: Which = "fitted") -> Form:
+    def form(self, exact: Collection[float] = ()) -> Form:
         """The formula with names in place of its constants; see `conf_int` for the parameter."""
+        from shine.inference.constants import Held
+        from shine.inference.redundant import redundant
+
+        numbers = tuple(sorted(abs(float(each)) for each in exact))
+        if numbers not in self._forms:
+            found = self._form(Held(numbers))
+            if self.basis is None:
+                places = frozenset(() if self.known is None else self.known.redundant)
+            else:
+                places = redundant(found, self.basis.rows)
+            found = self._form(Held(numbers, places)) if places else found
+            for number in numbers:
+                if not any(Held((number,)).holds(each, -1) for each in found.exact):
+                    told = listed([f"{each:.6g}" for each in [*found.exact, *found.values.tolist()]])
+                    raise ValueError(f"exact has {number:g}, which is no number of {found.text}; it has {told}")
+            self._forms[numbers] = found
+        return self._forms[numbers]
+
+    def _form(self, held: Held) -> Form:
         from shine.inference.constants import form_of
 
-        if constants not in self._forms:
-            self._forms[constants] = form_of(self.tree, constants)
-        return self._forms[constants]
+        return form_of(self.tree, held)
 
-    def standard_errors(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> dict[str, float]:
+    def standard_errors(self, *, exact: Collection[float] = (), covariance: Covariance = "auto") -> dict[str, float]:
         """Standard error of each constant, by its name in `summary`; see `conf_int` for the parameters."""
-        known = self._known(constants, covariance)
+        known = self._known(exact, covariance)
         return dict(zip(known.names, known.errors.tolist(), strict=True))
 
-    def correlations(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> Floats:
+    def correlations(self, *, exact: Collection[float] = (), covariance: Covariance = "auto") -> Floats:
         """Correlations of the constants, shape (n_constants, n_constants); see `conf_int` for the parameters."""
-        return self._known(constants, covariance).correlations
+        return self._known(exact, covariance).correlations
 
     def summary(
         self,
         level: float = 0.95,
         method: Method | None = None,
         *,
-        constants: Which = "fitted",
+        exact: Collection[float] = (),
         covariance: Covariance = "auto",
     ) -> Summary:
         """The constants with their standard errors and intervals, as a table to print.
@@ -143,19 +167,22 @@ class UncertainModel:
         from shine.inference.quantiles import check_level
         from shine.inference.summary import Summary
 
-        known, level = self._known(constants, covariance), check_level(level)
+        known, level = self._known(exact, covariance), check_level(level)
         method = method or self.quick_method(level)
-        return Summary(
-            self.form(constants).text, known, self._ends(level, method, constants, covariance), level, method
-        )
+        return Summary(self.form(exact).text, known, self._ends(level, method, exact, covariance), level, method)
 
     def quick_method(self, level: float) -> Method:
         """The method of intervals that tables use: profiles, unless they need rows that are not there or very many."""
         few = self.basis is not None and self.uncertainty.rows <= PROFILED_ROWS
         return "profile" if few or level in self.uncertainty.profiles else "wald"
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction") -> Floats:
-        """Intervals around the formula's values.
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction", *, exact: Collection[float] = ()
+    ) -> Floats:
+        """Intervals of the formula's values, around those with the most likely constants.
+
+        They contain the uncertainty of all constants that `summary` lists, and hold if the form of the formula is that
+        of the law, the rows do not depend on one another, and (of new readings) the noise is as `summary` says.
 
         Parameters
         ----------
@@ -166,6 +193,8 @@ class UncertainModel:
         kind : {"prediction", "mean"}
             Of new readings of the target, with their noise; or of the value that the formula has with the true
             constants.
+        exact : collection of float
+            Numbers of the formula that are known exactly (see `conf_int`).
 
         Returns
         -------
@@ -183,7 +212,7 @@ class UncertainModel:
 
         level = check_level(level)
         _check("kind", kind, BANDS)
-        return np.column_stack(self._bands.interval(self._columns(X), level, kind))
+        return np.column_stack(self._bands(exact).interval(self._columns(X), level, kind))
 
     def with_data(
         self,
@@ -217,18 +246,18 @@ class UncertainModel:
     def _standard_deviations(self, X: ArrayLike, kind: object) -> tuple[Floats, Floats]:
         """Values of the formula, and their standard deviations of a kind."""
         _check("return_std", kind, (False, True, *BANDS))
-        columns = self._columns(X)
-        return self._bands.of_mean(columns) if kind == "mean" else self._bands.deviations(columns)
+        columns, bands = self._columns(X), self._bands()
+        return bands.of_mean(columns) if kind == "mean" else bands.deviations(columns)
 
     def _columns(self, X: ArrayLike) -> list[Floats]:
         return columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
 
-    def _ends(self, level: float, method: object, constants: Which, covariance: Covariance) -> Floats:
+    def _ends(self, level: float, method: object, exact: Collection[float], covariance: Covariance) -> Floats:
         from shine.inference.quantiles import check_level
 
         level = check_level(level)
         _check("method", method, METHODS)
-        known = self._known(constants, covariance)
+        known = self._known(exact, covariance)
         if method == "wald":
             return known.wald(level)
         if level in known.profiles:
@@ -238,47 +267,45 @@ class UncertainModel:
                 f"profile intervals of level {level:g} need the rows that the model was fitted to, and a model from a "
                 "pickle or a file does not have them: use method='wald', or model.with_data(X, y).conf_int()"
             )
-        return self._inference(constants, covariance).profile(level)
+        return self._inference(exact, covariance).profile(level)
 
-    def _known(self, constants: Which = "fitted", covariance: Covariance = "auto") -> Uncertainty:
+    def _known(self, exact: Collection[float] = (), covariance: Covariance = "auto") -> Uncertainty:
         """What is known about the constants."""
-        _check("constants", constants, ("fitted", "all"))
         _check("covariance", covariance, COVARIANCES)
         if self.basis is not None:
-            return self._inference(constants, covariance).uncertainty
+            return self._inference(exact, covariance).uncertainty
         if self.known is None:
             raise DataError(
                 "the model does not know the rows that it was fitted to; give them to it: model.with_data(X, y)"
             )
-        if (constants, covariance) != ("fitted", "auto"):
+        if exact or covariance != "auto":
             raise DataError(
                 "a model from a pickle or a file knows only the constants and the covariance that it chose itself; for "
                 "others, give it the rows: model.with_data(X, y)"
             )
         return self.known
 
-    def _inference(self, constants: Which, covariance: Covariance) -> Inference:
+    def _inference(self, exact: Collection[float], covariance: Covariance) -> Inference:
         from shine.inference.inference import Inference
 
         assert self.basis is not None
-        found = self._inferences
-        if (constants, covariance) not in found:
-            found[constants, covariance] = Inference(self.form(constants), self.basis, covariance)
-        return found[constants, covariance]
+        found, form = self._inferences, self.form(exact)
+        if (form, covariance) not in found:
+            found[form, covariance] = Inference(form, self.basis, covariance)
+        return found[form, covariance]
 
     @cached_property
-    def _forms(self) -> dict[str, Form]:
+    def _forms(self) -> dict[tuple[float, ...], Form]:
         return {}
 
     @cached_property
-    def _inferences(self) -> dict[tuple[str, str], Inference]:
+    def _inferences(self) -> dict[tuple[Form, str], Inference]:
         return {}
 
-    @cached_property
-    def _bands(self) -> Bands:
+    def _bands(self, exact: Collection[float] = ()) -> Bands:
         from shine.inference.bands import Bands
 
-        return Bands(self.form(), self._known())
+        return Bands(self.form(exact), self._known(exact))
 
     def _lasting(self) -> Uncertainty | None:
         """What a pickle keeps; None if nothing is known."""

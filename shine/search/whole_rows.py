@@ -15,8 +15,9 @@ from shine.fitness.losses import Loss
 from shine.gp.constants import places
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.description import DescriptionLength
+from shine.gp.snapping import MOST_LOST
 from shine.inference.all_rows import Sums, with_all_rows
-from shine.inference.constants import Form, is_structure, with_values
+from shine.inference.constants import Form, is_simple, with_values
 from shine.inference.inference import Basis
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -28,7 +29,6 @@ from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS
 from shine.search.model import Model
 from shine.search.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
-from shine.search.polishing import preferred
 from shine.search.supported_digits import with_supported_digits
 from shine.search.yardsticks import Evidence, constant_loss, good_enough
 from shine.stages import stage
@@ -141,7 +141,7 @@ class AllRows:
         return replace(whole, read=scaled, target_mean=moments.mean, target_square=moments.square * factor)
 
     def _fitted(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> tuple[list[Model], Floats]:
-        """The preferred version of each formula, with its loss, and the sums of errors.
+        """The shortest version of each formula that is as likely as the best, with its loss, and the sums of errors.
 
         As it is; with all constants fitted anew; or with those fitted that do not look like a part of the law.
         """
@@ -171,7 +171,8 @@ class AllRows:
             trees = [replace(tree, parameters=model.tree.parameters, name=model.tree.name) for tree in trees]
             pairs = zip([*trees, model.tree], losses[own].tolist(), strict=True)
             each = [replace(model, tree=tree, loss=loss, basis=None) for tree, loss in pairs]
-            best = preferred(each, lambda worse, better: evidence.nats(worse.loss, better.loss))
+            least = min(model.loss for model in each)
+            best = next((model for model in reversed(each) if evidence.nats(model.loss, least) <= MOST_LOST), each[-1])
             chosen.append(best)
             left.append(errors[own[next(place for place, other in enumerate(each) if other is best)]])
         return chosen, np.array(left)
@@ -235,7 +236,7 @@ def _simple(population: Population) -> Mask:
     rows, columns, ranks = places(population)
     simple = np.ones((len(population), int(ranks.max(initial=0)) + 1), np.bool_)
     values = population.values[rows, columns]
-    simple[rows, ranks] = [is_structure(value) for value in values.tolist()]
+    simple[rows, ranks] = [is_simple(value) for value in values.tolist()]
     return simple
 
 

@@ -63,7 +63,7 @@ def test_damaged_details_are_reported(run: Path) -> None:
     path = run / "result.json"
     record = json.loads(path.read_text())
     for model in (record["best"], *record["front"]):
-        model["uncertainty"]["details"] = {"names": 3}
+        model["uncertainty"]["details"] = {"names": 3, "redundant": []}
     path.write_text(json.dumps(record))
     done = shine("predict", run, "data.csv")
     assert done.exit_code == 2 and "its uncertainty is damaged" in done.stderr

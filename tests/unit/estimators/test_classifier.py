@@ -73,6 +73,7 @@ def test_two_classes_have_one_formula_and_three_have_three():
     assert three.score(X, THREE) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::shine.ExtrapolationWarning")
 @pytest.mark.parametrize("labels", [LABELS, THREE])
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_probabilities_sum_to_one_also_far_away(labels, scale):

@@ -1,4 +1,4 @@
-"""How sure a fitted regressor is."""
+"""How sure a fitted estimator is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from shine import SymbolicRegressor
+from shine import SymbolicClassifier, SymbolicRegressor
 from shine.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -81,3 +81,53 @@ def test_a_template_takes_texts_of_groups_in_intervals_and_drawings():
     np.testing.assert_array_equal(found.predict_interval(table), found.best_.predict_interval(numbered))
     assert found.best_.with_data(table, y).conf_int(method="wald").keys() == found.conf_int(method="wald").keys()
     assert found.plot("band", table, y).get_xlabel() == "t"
+
+
+def classes(*thresholds):
+    odds = 1.03 * X[:, 0] - 2.04 * X[:, 1] + 2.4
+    return odds, np.digitize(RNG.logistic(odds), thresholds)
+
+
+def classifier(labels):
+    return SymbolicClassifier(**{name: each for name, each in QUICK.items() if name != "noise"}).fit(X, labels)
+
+
+def test_a_classifier_has_the_intervals_of_logistic_regression():
+    from scipy import optimize
+
+    _, labels = classes(0.0)
+    model = classifier(labels)
+    own = max(model.front_, key=lambda each: len(each.form().names))
+    text = own.form().text
+
+    def loss(values):
+        odds = eval(text, dict(zip(own.form().names, values, strict=True)) | {"x0": X[:, 0], "x1": X[:, 1]})
+        return np.logaddexp(0.0, odds).sum() - labels @ odds
+
+    least = optimize.minimize(loss, own.form().values, method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
+    known = own.uncertainty
+    assert len(known.best) >= 2 and known.best == pytest.approx(least.x, rel=1e-3)
+    step = 1e-3 * np.eye(len(least.x))
+    information = [
+        [(loss(least.x + a + b) - loss(least.x + a - b) - loss(least.x - a + b) + loss(least.x - a - b)) / 4e-6
+         for b in step] for a in step
+    ]  # fmt: skip
+    assert known.errors == pytest.approx(np.sqrt(np.diagonal(np.linalg.inv(information))), rel=0.02)
+
+
+def test_intervals_of_probabilities_hold_the_predicted_ones():
+    _, labels = classes(0.0)
+    model = classifier(labels)
+    shares, ends = model.predict_proba(X), model.predict_interval(X)
+    assert ends.shape == (50, 2, 2)
+    assert ((ends[..., 0] <= shares) & (shares <= ends[..., 1])).all() and ((ends >= 0) & (ends <= 1)).all()
+    assert ends[:, 0].tolist() == (1 - ends[:, 1, ::-1]).tolist()
+    with pytest.raises(ValueError, match="kind is 'prediction'; probabilities have intervals of kind 'mean'"):
+        model.predict_interval(X, kind="prediction")
+
+
+def test_several_classes_have_intervals_of_constants_but_not_of_probabilities():
+    model = classifier(classes(-2.0, 2.0)[1])
+    assert len(model.conf_int()) == len(model.summary()) == 3
+    with pytest.raises(ValueError, match="probabilities of 3 classes have no intervals"):
+        model.predict_interval(X)

@@ -6,8 +6,9 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.fitness.row_loss import RowLoss
-from shine.inference.constants import form_of
+from shine.inference.constants import Held, form_of
 from shine.inference.inference import Basis, Inference
+from shine.inference.redundant import redundant
 from shine.lang.parse import parse
 from shine.losses import loss_from
 
@@ -19,14 +20,17 @@ def inference(
     loss: str | RowLoss = "mse",
     weights: np.ndarray | None = None,
     sigma: np.ndarray | None = None,
+    exact: tuple[float, ...] = (),
     **options: str,
 ) -> Inference:
-    """What rows say about the constants of a formula."""
+    """What rows say about the constants of a formula, some of its numbers taken as exact."""
     rows = Dataset.from_arrays(np.column_stack(list(columns.values())), y, weights, list(columns), sigma)
     tree = parse(formula, list(columns))
     error = loss if isinstance(loss, RowLoss) else loss_from(loss)
     basis = Basis(rows, error, options.pop("noise", "absolute"))
-    return Inference(form_of(tree, options.pop("which", "fitted")), basis, **options)
+    form = form_of(tree, Held(exact))
+    form = form_of(tree, Held(exact, redundant(form, rows)))
+    return Inference(form, basis, **options)
 
 
 def line(rows: int = 30, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

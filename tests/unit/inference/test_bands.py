@@ -91,10 +91,23 @@ def test_a_direction_that_the_rows_do_not_determine_matters_only_where_it_shows(
 
 def test_without_constants_only_the_noise_is_left():
     x, y = line()
-    found = inference("2*x + 1", {"x": x}, y)
+    found = inference("2*x + 1", {"x": x}, y, exact=(1.0, 2.0))
     known = Bands(found.form, found.uncertainty)
     assert known.of_mean([x])[1].tolist() == [0.0] * 30
     assert known.deviations([x])[1] == pytest.approx([found.uncertainty.scale] * 30)
+
+
+def test_shorter_numbers_than_the_most_likely_ones_are_part_of_the_standard_errors():
+    x, y = line()
+    found = inference("2*x + 1", {"x": x}, y)
+    known, at = Bands(found.form, found.uncertainty), np.array([0.0, 2.0])
+    slope, intercept = np.polyfit(x, y, 1)
+    likely = intercept + slope * at
+    values, errors = known.of_mean([at])
+    low, high = known.interval([at], 0.95, "mean")
+    half = (high - low) / 2 / stats.t.ppf(0.975, 28)
+    assert (low + high) / 2 == pytest.approx(likely)
+    assert values.tolist() == [1.0, 5.0] and errors == pytest.approx(np.hypot(half, values - likely), rel=1e-4)
 
 
 def test_as_many_constants_as_rows_say_nothing():
