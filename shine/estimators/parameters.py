@@ -91,6 +91,7 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is not None and not isinstance(value, Mapping) and not _is_constraints(value),
         "a mapping, such as {'limits': {'sin': 1}}, shine.Constraints or None",
     ),
+    "objective": (lambda value: value is not None and not callable(value), "a function of predictions, or None"),
     "model_selection": (
         lambda value: not callable(value) and not (isinstance(value, str) and value in SELECTIONS),
         f"one of {', '.join(map(repr, SELECTIONS))}, or a function of the front",

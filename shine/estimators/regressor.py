@@ -75,6 +75,10 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         The known part of the law, as `shine.template` takes it: a fit finds its unknown functions and its parameters.
         Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
         and the formulas, `shine.search.template_model.TemplateModel`, have `functions` and `constants`.
+    objective : callable, optional
+        A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
+        predictions of many formulas, shape (n_formulas, n_rows), and returns their losses (see
+        `shine.search.objective.Objective`). The loss fits constants and lines.
     constraints : mapping or Constraints, optional
         Constraints on formulas: the fields of `shine.Constraints`, with features named by heading or as in formulas.
     units : (units of the features, unit of the target), optional
@@ -156,6 +160,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         model_selection: Selection = "best",
         guesses: Sequence[Guess] = (),
         template: Any = None,
+        objective: Any = None,
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -225,20 +230,32 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         from shine.estimators.names import names_and_headings
         from shine.search.run import search
         from shine.search.template_data import texts_to_numbers
+        from shine.templates.headings import with_names
         from shine.templates.reading import template as template_of
 
         X, columns = taken_apart(X, beside)
         self.beside_: list[str] = [] if beside is None or isinstance(beside, Mapping) else list(beside)
-        law = None if self.template is None else template_of(self.template)
+        law = None
+        if self.template is not None:
+            law = template_of(with_names(self.template, dict(zip(*names_and_headings(X), strict=True))))
+        judged = search
+        if self.objective is not None:
+            from shine.search.objective_search import searched_with
+
+            judged = searched_with(self.objective, law is not None, self.executor is not None)
         X, texts = (X, {}) if law is None else texts_to_numbers(law, X, *names_and_headings(X))
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         several = law is not None and len(law.outputs) > 1
         single = given.ndim == 1 or several
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
+        if self.objective is not None and targets.shape[1] > 1:
+            raise ValueError(
+                f"an objective judges formulas of one target, and y has {targets.shape[1]}; fit one by one"
+            )
         deviations = None if sigma is None else checked_sigma(sigma, rows)
         weights, labels = checked_weights(sample_weight, rows), None
         others = check_beside(columns, len(rows))
-        if groups is not None or self.validation is not None or others:
+        if groups is not None or self.validation is not None or others or self.objective is not None:
             numbered = None if groups is None else numbered_groups(groups, len(rows))
             others = {name: seen(column, weights) for name, column in others.items()}
             rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
@@ -252,7 +269,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
         with searches.shown(live, type(self).__name__, y):
             fronts = [
-                searches.run(search, rows, target, weights, own, deviations, labels, others).front
+                searches.run(judged, rows, target, weights, own, deviations, labels, others).front
                 for target, own in zip([targets] if several else targets.T, guesses, strict=True)
             ]
         return self._found(searches, fronts, single)

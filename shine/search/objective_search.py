@@ -35,6 +35,7 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.tree import Tree
 from shine.live.visit import Visitor, watched
 from shine.losses import loss_for
+from shine.parallel import Pool
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.evaluation import evaluator_for
@@ -165,6 +166,32 @@ def search_objective(
     given = tuple(model_in_given_units(end.unscaled(model), task, 0) for model in models)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
     return Result(Front(given, choice.index, choice.reason), choice.index, *found)
+
+
+def searched_with(function: Function, has_template: bool, sharing: bool) -> Callable[..., Result]:
+    """The search for formulas that an objective judges, with the arguments of `shine.search.run.search`.
+
+    Parameters
+    ----------
+    function : callable
+    has_template : bool
+    sharing : bool
+        Whether workers are to share the search.
+
+    Raises
+    ------
+    ValueError
+        If an objective does not go with one of these.
+    """
+    if has_template:
+        raise ValueError("objective does not go with a template; leave one of them out")
+    if sharing:
+        raise ValueError("an objective is called in this process only; leave workers and executor out")
+
+    def searched(dataset: Dataset, settings: SearchSettings, *, pool: Pool | None = None, **shown: Any) -> Result:
+        return search_objective(dataset, settings, function=function, **shown)
+
+    return searched
 
 
 def _of_constant(objective: Objective, rows: Dataset) -> float:

@@ -24,6 +24,11 @@ def is_opened(X: object, y: object) -> bool:
     )
 
 
+def opened_once(X: Any) -> Any:
+    """Data, opened unless they are already."""
+    return X if isinstance(X, Opened) else opened(X)
+
+
 def opened_dataset(
     X: Any,
     y: Any,
@@ -49,7 +54,7 @@ def opened_dataset(
             raise TypeError(f"{name} is the heading of a column where X is opened data, not {value_text(heading)}")
     if beside is not None and (isinstance(beside, str) or not all(isinstance(each, str) for each in beside)):
         raise TypeError(f"beside lists headings of columns where X is opened data, not {value_text(beside)}")
-    data = X if isinstance(X, Opened) else opened(X)
+    data: Opened = opened_once(X)
     if template is not None and template.groups is not None:
         data = replace(data, reading=replace(data.reading, numbered=(template.groups,)))
     loaded = load(data, y, features, sample_weight, sigma, groups, beside=tuple(beside or ()))

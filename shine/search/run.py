@@ -50,16 +50,17 @@ from shine.search.losses import read_by, rows_of_seeding, takes_noise
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
 from shine.search.objective import Function
-from shine.search.objective_search import search_objective
-from shine.search.opened_data import is_opened, opened_dataset
+from shine.search.objective_search import searched_with
+from shine.search.opened_data import is_opened, opened_dataset, opened_once
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.sharing import shared
-from shine.search.template_data import with_template
+from shine.search.template_data import headings_by_name, with_template
 from shine.search.template_search import template_search
 from shine.search.visited import place_of
 from shine.search.yardsticks import description_length, good_enough
+from shine.templates.headings import with_names
 from shine.templates.reading import TemplateSource
 
 PROBE, RENEWING = 1, 3
@@ -363,6 +364,9 @@ def evolve(
     >>> evolve(X, X[:, 0] * X[:, 1], primitives=["add", "mul"], features=["a", "b"]).best.expression
     'a*b'
     """
+    if template is not None:
+        X = opened_once(X) if is_opened(X, y) else X
+        template = with_names(template, headings_by_name(X, features))
     every = settings_from(
         primitives=primitives,
         loss=loss,
@@ -415,14 +419,11 @@ def _searched(
     executor: ExecutorSource,
 ) -> Result:
     """The result of a search that may be followed, watched and shared (see `evolve`)."""
-    if objective is not None:
-        if every.template is not None:
-            raise ValueError("objective does not go with a template; leave one of them out")
-        if workers is not None or executor is not None:
-            raise ValueError("an objective is called in this process only; leave workers and executor out")
+    sharing = workers is not None or executor is not None
+    judged = None if objective is None else searched_with(objective, every.template is not None, sharing)
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
-        searching = partial(search, pool=pool) if objective is None else partial(search_objective, function=objective)
+        searching = partial(judged or search, pool=pool)
         result = followed(report, every, partial(searching, dataset, every, report=report, visitor=visitor))
         if page is not None:
             page.ended(result)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, stable_sum
+from shine.data.headings import frame_headings, names_of_headings
 from shine.data.numbers import numbers
+from shine.data.opened import Opened
 from shine.errors import DataError
 from shine.templates.grouping import with_numbers_for_texts
 from shine.templates.sections import OUTPUT
@@ -34,6 +36,21 @@ def texts_to_numbers(
         return X, {}
     table, texts = with_numbers_for_texts(X, headings, headings[list(names).index(template.groups)])
     return table, {} if texts is None else {template.groups: texts}
+
+
+def headings_by_name(X: Any, features: Sequence[str] | None) -> dict[str, str]:
+    """The heading of each column by its name in formulas; empty if there are no headings.
+
+    Parameters
+    ----------
+    X : array-like, data frame or Opened
+    features : sequence of str, optional
+        Headings of the columns of an array.
+    """
+    if isinstance(X, Opened):
+        return dict(zip(X.source.names, X.source.headings, strict=True))
+    headings = frame_headings(X) if features is None else features
+    return {} if headings is None else dict(zip(names_of_headings(headings), headings, strict=True))
 
 
 def with_template(

@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shine.gp.constraints.constraints import Constraints
+from shine.lang.names import shown
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import PrimitiveSource
 
 DEFAULT_START = 1.0
 """Value that a parameter starts from if nothing else is said: not 0, where products do not depend on it."""
+
+
+LONGEST_IN_REPR = 200
+"""Most characters of the formula in the `repr` of a template."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Parameter:
         return whole if low <= whole <= high else float(math.ceil(low) if whole < low else math.floor(high))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Template:
     """A law with a known part, before it meets data.
 
@@ -123,6 +128,9 @@ class Template:
     groups: str | None = None
     shrinkage: bool = False
     source: str = ""
+
+    def __repr__(self) -> str:
+        return f"Template({shown(self.source, LONGEST_IN_REPR)})"
 
 
 def primitives_of(template: Template) -> list[PrimitiveSource]:
