@@ -11,7 +11,7 @@ from shine.errors import FormError, GraphImportError
 from shine.frontends.graphdef.constants import Tensors
 from shine.frontends.graphdef.functions import Function, Library, check_arguments
 from shine.frontends.graphdef.node import Node
-from shine.frontends.graphdef.order import MAX_NODES, Step, shown
+from shine.frontends.graphdef.order import Step, shown
 from shine.frontends.graphdef.outputs import Outputs, chosen
 from shine.tensor.form import module as form
 from shine.tensor.form.liveness import without_dead
@@ -20,6 +20,7 @@ from shine.tensor.graphdef.dtypes import ELEMENTS, RESOURCE, VARIANT
 from shine.tensor.graphdef.rules import lists
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
+from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.building import Building, Operand, Output, Variable
 from shine.typing import AnyArray
 
@@ -70,11 +71,11 @@ class Evaluation:
         self._calls = calls
         self._tensors = Tensors(ELEMENTS)
         self._active: list[str] = []
-        self._count = 0
+        self._budget = Budget()
 
     def building(self, name: str) -> Building:
         """A new function of the module."""
-        return Building(name, self._signature, self._variables)
+        return Building(name, self._signature, self._variables, self._budget)
 
     def run(
         self,
@@ -106,9 +107,7 @@ class Evaluation:
                 continue
             node = Node(step.node, bindings, self._tensors)
             try:
-                self._count += 1
-                if self._count > MAX_NODES:
-                    raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of called functions")
+                self._budget.node()
                 inputs = [chosen(values, reference) for reference in step.inputs]
                 values[node.name] = self._outputs(b, node, inputs)
             except _Placed:
@@ -176,7 +175,7 @@ class Evaluation:
         str
             Name of the function. Its results are those of the graph's function that are tensors.
         """
-        b = Building(self._free(name), self._signature, self._frozen)
+        b = Building(self._free(name), self._signature, self._frozen, self._budget)
         arguments: list[Output] = []
         for place, (given, is_passed) in enumerate(zip(inputs, passed, strict=True)):
             if isinstance(given, Variable):

@@ -18,6 +18,7 @@ from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
 from shine.tensor.form.types import NAMES, TensorType
+from shine.tensor.imported.budget import Budget
 from shine.typing import AnyArray
 
 MOST_FOLDED = 1 << 16
@@ -91,12 +92,18 @@ class Building:
         Types of the functions that it may call.
     variables : callable
         Value of a variable by its name.
+    budget : Budget
+        Of all functions of the module.
     """
 
     def __init__(
-        self, name: str, signature_of: Callable[[str], Any], variables: Callable[[str], AnyArray | Value]
+        self,
+        name: str,
+        signature_of: Callable[[str], Any],
+        variables: Callable[[str], AnyArray | Value],
+        budget: Budget,
     ) -> None:
-        self.builder = FunctionBuilder(name, signature_of)
+        self.builder, self.budget = FunctionBuilder(name, signature_of), budget
         self._variables = variables
         self._read: dict[str, Operand] = {}
 
@@ -104,13 +111,13 @@ class Building:
         """Add a parameter; the element type has NumPy's name."""
         return Operand(self.builder.parameter(name, TensorType(NAMES[np.dtype(dtype)], tuple(shape))))
 
-    def constant(self, value: ArrayLike, dtype: str | None = None) -> Operand:
+    def constant(self, value: ArrayLike, dtype: str | None = None, *, is_parameter: bool = False) -> Operand:
         """Add a constant; the element type has NumPy's name.
 
         Raises
         ------
         GraphImportError
-            If a number is beyond the element type.
+            If a number is beyond the element type, or there are too many, those of the model's parameters aside.
         """
         try:
             array = np.asarray(value, dtype)
@@ -119,17 +126,21 @@ class Building:
         if array.size > _UNIFORM and array.strides == (0,) * array.ndim:
             number = self.builder.constant(array[(0,) * array.ndim])
             return Operand(self.builder.broadcast(number, shape=array.shape), array)
+        if not is_parameter:
+            self.budget.elements(array.size)
         return Operand(self.builder.constant(array), array)
 
     def tensor(self, tensor: Tensor) -> Operand:
         """Add a constant of the graph."""
-        return self.constant(tensor.array())
+        return self.constant(tensor.array(), is_parameter=True)
 
     def variable(self, variable: Variable) -> Operand:
         """The value of a variable."""
         if variable.name not in self._read:
             found = self._variables(variable.name)
-            self._read[variable.name] = Operand(found) if isinstance(found, Value) else self.constant(found)
+            self._read[variable.name] = (
+                Operand(found) if isinstance(found, Value) else (self.constant(found, is_parameter=True))
+            )
         return self._read[variable.name]
 
     def like(self, other: Operand, number: float) -> Operand:
@@ -144,6 +155,7 @@ class Building:
         FormError
             If the operation does not take these operands or attributes.
         """
+        self.budget.operation(len(operands))
         known = [operand.known for operand in operands if operand.known is not None]
         if len(known) == len(operands) and operation not in _INEXACT:
             folded = _folded(operation, operands, known, attributes)
@@ -191,6 +203,15 @@ class Building:
     def cast_to(self, operand: Operand, dtype: str) -> Operand:
         """Another element type, by NumPy's name."""
         return operand if operand.dtype == dtype else self.emit("cast", [operand], dtype=NAMES[np.dtype(dtype)])[0]
+
+
+def repeated(b: Building, x: Operand, times: Sequence[int]) -> Operand:
+    """An operand written so many times along each axis, whose number is at least 0."""
+    apart = [part for size in x.shape for part in (1, size)]
+    spread = [part for count, size in zip(times, x.shape, strict=True) for part in (count, size)]
+    wide: Operand = b.broadcast(b.reshape(x, shape=tuple(apart)), shape=tuple(spread))
+    found: Operand = b.reshape(wide, shape=tuple(n * size for n, size in zip(times, x.shape, strict=True)))
+    return found
 
 
 def numbers(operand: Operand, what: str) -> tuple[int, ...]:

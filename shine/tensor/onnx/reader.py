@@ -15,6 +15,7 @@ from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify
+from shine.tensor.imported.budget import Budget, OverBudgetError
 from shine.tensor.imported.building import Building, Operand
 from shine.tensor.imported.naming import fetched, free_name, sanitized, with_results
 from shine.tensor.onnx.files import read_model
@@ -83,6 +84,7 @@ class _Reader:
         self.local = {(f.domain, f.name): f for f in model.functions}
         self.functions: dict[str, Function] = {}
         self.labels: dict[str, str] = {}
+        self.budget = Budget(model.ByteSize())
 
     def signature(self, name: str) -> tuple[tuple[TensorType, ...], tuple[TensorType, ...]]:
         function = self.functions[name]
@@ -90,7 +92,7 @@ class _Reader:
 
     def module(self, fetches: Sequence[str] | None) -> Module:
         graph = self.model.graph
-        b = Building("main", self.signature, _no_variables)
+        b = Building("main", self.signature, _no_variables, self.budget)
         constants = {tensor.name for tensor in graph.initializer}
         names = [value.name for value in graph.input]
         unknown = sorted(set(self.shapes) - set(names))
@@ -144,7 +146,7 @@ class _Reader:
         if graph.sparse_initializer:
             raise GraphImportError("its sparse constants are not supported")
         for tensor in graph.initializer:
-            scope[tensor.name] = b.constant(array_of(tensor, self.folder))
+            scope[tensor.name] = b.constant(array_of(tensor, self.folder), is_parameter=not depth)
         self._nodes(graph.node, scope, b, depth, self.version)
         missing = [value.name for value in graph.output if value.name not in scope]
         if missing:
@@ -156,8 +158,11 @@ class _Reader:
             raise GraphImportError("its graphs or functions are nested too deeply")
         for place, message in enumerate(nodes):
             where = f"node {message.name or place!r} ({message.op_type})"
+            self.budget.node()
             try:
                 outputs = self._node(message, scope, b, depth, version)
+            except OverBudgetError:
+                raise
             except (GraphImportError, FormError) as error:
                 raise GraphImportError(f"{where}: {error}") from None
             except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
@@ -201,6 +206,9 @@ class _Reader:
         given = {a.name: a for a in (*function.attribute_proto, *message.attribute)}
         nodes = []
         for inner in function.node:
+            if not any(attribute.ref_attr_name for attribute in inner.attribute):
+                nodes.append(inner)
+                continue
             copied = type(inner)()
             copied.CopyFrom(inner)
             for attribute in list(copied.attribute):
@@ -210,6 +218,7 @@ class _Reader:
                     if reference in given:
                         copied.attribute.add().CopyFrom(given[reference])
                         copied.attribute[-1].name = name
+            self.budget.elements(copied.ByteSize())
             nodes.append(copied)
         self._nodes(nodes, scope, b, depth + 1, _version(function.opset_import))
         return [self._found(name, scope) for name in function.output]
@@ -242,7 +251,7 @@ class _Reader:
         outside = [_operand(scope[name]) for name in captured]
         operands = [b.constant(np.int64(0)), most, first, *state, *outside]
         types = [x.value.type for x in operands]
-        condition = Building(self._unused("while"), self.signature, _no_variables)
+        condition = Building(self._unused("while"), self.signature, _no_variables, self.budget)
         given = [condition.builder.parameter(f"p{i}", t) for i, t in enumerate(types)]
         more = condition.builder.lt(given[0], given[1])
         function = condition.builder.done(condition.builder.emit("and", [more, given[2]])[0])
@@ -252,7 +261,7 @@ class _Reader:
         return found[3 : 3 + len(state)]
 
     def _body(self, body: Any, captured: list[str], types: list[TensorType], scope: Scope, depth: int) -> Function:
-        b = Building(self._unused("body"), self.signature, _no_variables)
+        b = Building(self._unused("body"), self.signature, _no_variables, self.budget)
         given = [Operand(b.builder.parameter(f"p{i}", t)) for i, t in enumerate(types)]
         states = len(types) - 3 - len(captured)
         inner: Scope = {**dict(zip(captured, given[3 + states :], strict=True))}
@@ -272,7 +281,7 @@ class _Reader:
         self, graph: Any, captured: list[str], inputs: list[TensorType], scope: Scope, depth: int
     ) -> Function:
         """A graph as a function of what it uses from outside."""
-        b = Building(self._unused("branch"), self.signature, _no_variables)
+        b = Building(self._unused("branch"), self.signature, _no_variables, self.budget)
         types = [_operand(scope[name]).value.type for name in captured]
         inner: Scope = {
             name: b.parameter(f"p{i}", str(t.numpy), t.shape)

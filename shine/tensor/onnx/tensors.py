@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.frontends.halves import widened
+from shine.lang.names import cut
 from shine.typing import AnyArray
 
 ELEMENTS: dict[int, tuple[str, str]] = {
@@ -102,11 +103,17 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     name = entries.get("location", "")
     if folder is None:
-        raise GraphImportError(f"the constant {tensor.name!r} lies in the file {name!r}; read the model from its path")
-    path = (folder / name).resolve()
-    if not name or not path.is_relative_to(folder.resolve()) or not path.is_file():
         raise GraphImportError(
-            f"the constant {tensor.name!r} lies in {name!r}, and there is no such file beside the model"
+            f"the constant {tensor.name!r} lies in the file {cut(repr(name))}; read the model from its path"
+        )
+    try:
+        path = (folder / name).resolve()
+        is_inside = bool(name) and path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError, RuntimeError):  # NUL, too long a name, or links in a circle
+        is_inside = False
+    if not is_inside:
+        raise GraphImportError(
+            f"the constant {tensor.name!r} lies in {cut(repr(name))}, and there is no such file beside the model"
         )
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
@@ -116,7 +123,9 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
             file.seek(offset)
             data = file.read(length)
     except (OSError, ValueError, OverflowError) as error:
-        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {name!r}: {error}") from None
+        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {cut(repr(name))}: {error}") from None
     if len(data) != size:
-        raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes of {name!r}, which has {len(data)}")
+        raise GraphImportError(
+            f"the constant {tensor.name!r} needs {size} bytes of {cut(repr(name))}, which has {len(data)}"
+        )
     return data

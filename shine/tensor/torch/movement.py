@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.tensor.form.compositions import cumsum
-from shine.tensor.imported.building import Operand
+from shine.tensor.imported.building import Operand, repeated
 from shine.tensor.torch.call import Call, checked_axis
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
@@ -122,13 +122,7 @@ def _flip(call: Call) -> Operand:
 def _repeat(call: Call) -> Operand:
     b, x, repeats = call.b, call.first, list(call.get("repeats", ()))
     x = b.reshape(x, shape=(*[1] * (len(repeats) - x.rank), *x.shape))
-    for axis, count in enumerate(repeats):
-        if count == 0:
-            stop = [*x.shape[:axis], 0, *x.shape[axis + 1 :]]
-            x = b.slice(x, start=(0,) * x.rank, stop=tuple(stop))
-        elif count > 1:
-            x = b.concatenate(*[x] * count, axis=axis)
-    return x
+    return repeated(b, x, repeats)
 
 
 def _roll(call: Call) -> Operand:

@@ -13,6 +13,7 @@ from shine.lang.names import choices
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import NAMES
 from shine.tensor.form.verifier import verify
+from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.building import Building, Operand
 from shine.tensor.imported.naming import fetched, free_name, with_results
 from shine.tensor.torch.call import Call
@@ -90,7 +91,7 @@ class _Reader:
 
     def __init__(self, program: Any) -> None:
         self.program = program
-        self.b = Building("main", _no_functions, _no_functions)
+        self.b = Building("main", _no_functions, _no_functions, Budget())
         self.values: dict[str, Any] = {}
         self.labels: dict[str, str] = {}
 
@@ -102,6 +103,7 @@ class _Reader:
         results: list[Operand] = []
         for node in self.program.graph.nodes:
             where = f"node {node.name!r} ({node.target})"
+            self.b.budget.node()
             try:
                 if node.op == "placeholder":
                     self.values[node.name] = self._input(node, specs[node.name])

@@ -11,7 +11,7 @@ from shine.errors import GraphImportError
 from shine.frontends.graphdef.node import Node
 from shine.tensor.graphdef.dtypes import RESOURCE
 from shine.tensor.graphdef.rules.attributes import axis_of, check_count, listed, one_number
-from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers
+from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers, repeated
 
 
 def constant(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
@@ -98,10 +98,7 @@ def tile(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand
     operand, times = inputs[0], numbers(inputs[1], "multiples")
     if len(times) != operand.rank or min(times, default=0) < 0:
         raise GraphImportError(f"its multiples {list(times)} do not fit the shape {list(operand.shape)}")
-    apart = [part for each in operand.shape for part in (1, each)]
-    repeated = [part for n, each in zip(times, operand.shape, strict=True) for part in (n, each)]
-    spread = b.broadcast(b.reshape(operand, shape=tuple(apart)), shape=tuple(repeated))
-    return (b.reshape(spread, shape=tuple(n * each for n, each in zip(times, operand.shape, strict=True))),)
+    return (repeated(b, operand, times),)
 
 
 def broadcast_to(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.errors import GraphImportError
 from shine.tensor.form.compositions import cumsum
-from shine.tensor.imported.building import Operand, numbers
+from shine.tensor.imported.building import Operand, numbers, repeated
 from shine.tensor.imported.selection import elements_along, from_the_end
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 from shine.tensor.onnx.tensors import array_of, dtype_name
@@ -41,8 +41,10 @@ def _constant(node: Node) -> Operand:
 def _constant_of_shape(node: Node) -> Operand:
     shape = numbers(node.input(0), "shape")
     value = array_of(node.attributes["value"], None) if "value" in node.attributes else np.zeros(1, np.float32)
-    if value.size != 1 or min(shape, default=0) < 0 or math.prod(shape) > MOST_MADE:
-        raise GraphImportError(f"its value has {value.size} elements and its shape is {list(shape)}")
+    if value.size != 1:
+        raise GraphImportError(f"its value has {value.size} elements; it needs one")
+    if min(shape, default=0) < 0:
+        raise GraphImportError(f"its shape is {list(shape)}; lengths are at least 0")
     return node.b.constant(np.broadcast_to(value.reshape(()), shape))
 
 
@@ -58,8 +60,12 @@ def _size(node: Node) -> Operand:
 
 def _range(node: Node) -> Operand:
     start, limit, delta = (_known(node, place, name) for place, name in enumerate(("start", "limit", "delta")))
-    if delta.size != 1 or not delta or abs((limit - start) / delta) > MOST_MADE:
-        raise GraphImportError("its delta is 0, or the range is too long")
+    if delta.size != 1 or not delta:
+        raise GraphImportError("its delta is 0, or no number")
+    if abs((limit - start) / delta) > MOST_MADE:
+        raise GraphImportError(
+            f"it makes {abs((limit - start) / delta):.0f} elements; at most {MOST_MADE} are supported"
+        )
     count = max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
     return node.b.constant((start + np.arange(count) * delta).astype(start.dtype).reshape(-1))
 
@@ -139,13 +145,7 @@ def _tile(node: Node) -> Operand:
     x, repeats = node.input(0), numbers(node.input(1), "repeats")
     if len(repeats) != x.rank or min(repeats, default=0) < 0:
         raise GraphImportError(f"its repeats {list(repeats)} need a number of at least 0 for each of {x.rank} axes")
-    for axis, count in enumerate(repeats):
-        if count == 0:
-            shape = [*x.shape[:axis], 0, *x.shape[axis + 1 :]]
-            x = node.b.slice(x, start=(0,) * x.rank, stop=tuple(shape))
-        elif count > 1:
-            x = node.b.concatenate(*[x] * count, axis=axis)
-    return x
+    return repeated(node.b, x, repeats)
 
 
 def _concat(node: Node) -> Operand:

@@ -260,3 +260,63 @@ def test_half_precision_is_computed_in_float32(kind: str, raw: bool):
     (found,) = interpret(load_onnx(model.SerializeToString()), "main", [np.ones(3, "f4")])
     # 1.5, -2.5 and the smallest number.
     assert found.tolist() == [1.5, -2.5, {"FLOAT16": 2.0**-24, "BFLOAT16": 2.0**-133}[kind]]
+
+
+def doubling(levels: int) -> bytes:
+    """Local functions of which each calls the next twice."""
+    functions = "".join(
+        f'<domain: "own", opset_import: ["" : 18, "own" : 1]>\n'
+        f"f{level} (a) => (c) {{ b = own.f{level + 1} (a) c = own.f{level + 1} (b) }}\n"
+        for level in range(levels)
+    )
+    last = f'<domain: "own", opset_import: ["" : 18]>\nf{levels} (a) => (b) {{ b = Neg(a) }}\n'
+    head = '<ir_version: 8, opset_import: ["" : 18, "own" : 1]>'
+    return content(f"g (float[1] x) => (float[1] y) {{ y = own.f0 (x) }}\n{functions}{last}", head)
+
+
+def test_functions_that_call_others_twice_are_within_one_budget():
+    assert len(load_onnx(doubling(5)).functions["main"].body) == 32
+    with pytest.raises(GraphImportError, match="more than 120000 nodes, with those of called functions"):
+        load_onnx(doubling(31))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 1 << 23])
+def test_a_tile_is_a_few_operations(count):
+    model = content(
+        f"g (float[2, 1] x) => (float[2, n] y) {{ r = Constant <value = int64[2] {{1, {count}}}> () y = Tile(x, r) }}"
+    )
+    (function,) = load_onnx(model).functions.values()
+    assert len(function.body) < 8 and function.result_types[0].shape == (2, count)
+
+
+def test_a_large_constant_of_one_number_is_read():
+    model = content(
+        f"g (float x) => (float[n] y) {{ s = Constant <value = int64[1] {{{1 << 25}}}> ()"
+        " c = ConstantOfShape(s) y = Add(c, x) }"
+    )
+    assert load_onnx(model).functions["main"].result_types[0].shape == (1 << 25,)
+
+
+def test_constants_that_are_made_are_within_one_budget():
+    nodes = " ".join(f"r{i} = Range(a, z, d)" for i in range(40))
+    model = content(
+        "g (float x) => (int64[n] r0) { a = Constant <value = int64 {0}> () d = Constant <value = int64 {1}> ()"
+        f" z = Constant <value = int64 {{{1 << 24}}}> () {nodes} }}"
+    )
+    with pytest.raises(GraphImportError, match="constants of more than 536870912 elements"):
+        load_onnx(model)
+
+
+@pytest.mark.parametrize("location", ["a\0b", "x" * 5000, "../" * 2000, "loop", "", "/", "."])
+def test_a_location_that_cannot_be_is_told_in_one_line(tmp_path, location):
+    (tmp_path / "loop").symlink_to("loop")
+    model = onnx.load_from_string(content("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { y = Add(x, c) }"))
+    (constant,) = model.graph.initializer
+    constant.ClearField("raw_data")
+    constant.ClearField("float_data")
+    constant.data_location = 1
+    constant.external_data.add(key="location", value=location)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(GraphImportError, match="there is no such file beside the model") as raised:
+        load_onnx(tmp_path / "m.onnx")
+    assert len(str(raised.value)) < 600
