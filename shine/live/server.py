@@ -30,10 +30,13 @@ LONGEST_BODY = 1 << 16
 """Most bytes of a request's body: a formula has some hundred."""
 
 MOST_CONNECTIONS = 32
-"""Most connections at a time; each has a thread."""
+"""Most connections at a time that have shown the token; each has a thread."""
+
+MOST_STRANGERS = 8
+"""Most connections at a time that have not shown the token yet: another one ends the oldest."""
 
 PATIENCE = 10.0
-"""Seconds that the other side may take to send a request, or to read what it is sent."""
+"""Seconds in which a request must show the token; and for each read or write after that."""
 
 ENDING = 3.0
 """Seconds that open pages may take to read the last they are sent."""
@@ -73,6 +76,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.content, self.token = content, secrets.token_urlsafe(32)
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
+        self._strangers: dict[socket.socket, float] = {}  # the oldest first, with the time of its end
         self._streams: set[socket.socket] = set()
         super().__init__((ADDRESS, 0), _Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="shine-live", daemon=True)
@@ -103,9 +107,28 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             thread.join(1.0)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is a thread for another connection."""
+        """Whether there is a thread for another connection, perhaps that of an old stranger."""
         with self._lock:
-            return len(self._open) < MOST_CONNECTIONS
+            while len(self._strangers) >= MOST_STRANGERS:
+                self._send_away(next(iter(self._strangers)))
+            return len(self._open) < MOST_CONNECTIONS + MOST_STRANGERS
+
+    def service_actions(self) -> None:
+        """End the connections that took too long to show the token, whatever they send."""
+        now = time.monotonic()
+        with self._lock:
+            for connection in [each for each, end in self._strangers.items() if end < now]:
+                self._send_away(connection)
+
+    def _send_away(self, connection: socket.socket) -> None:
+        del self._strangers[connection]
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def admit(self, request: Any) -> None:
+        """A connection has shown the token."""
+        with self._lock:
+            self._strangers.pop(request, None)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread that `close` knows of."""
@@ -114,6 +137,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         )
         with self._lock:
             self._open[request] = thread
+            self._strangers[request] = time.monotonic() + PATIENCE
         thread.start()
 
     def shutdown_request(self, request: Any) -> None:
@@ -121,6 +145,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         super().shutdown_request(request)
         with self._lock:
             self._open.pop(request, None)
+            self._strangers.pop(request, None)
             self._streams.discard(request)
 
     def streams(self, request: Any) -> None:
@@ -185,6 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         named = len(host) == 1 and _split(f"//{host[0]}").hostname in NAMES
         ours = origin is None or _split(origin).netloc == "".join(host)
         if named and ours and self.server.allows(given):
+            self.server.admit(self.request)
             return True
         self.send_error(HTTPStatus.FORBIDDEN)
         return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -17,6 +19,9 @@ from shine.parallel.pool import Pool
 
 SECONDS_KEPT = 60
 """Seconds that idle processes wait for the next search: starting them takes seconds."""
+
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often a process looks whether the one that it works for is still there."""
 
 
 class Processes(loky.ProcessPoolExecutor):
@@ -50,7 +55,7 @@ def processes(count: int, *, keep: bool) -> Iterator[Pool]:
     def executor() -> Processes:
         latest = _KEPT.get(here)
         if latest is None or latest._flags.broken or latest._flags.shutdown:
-            latest = Processes(max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts)
+            latest = Processes(max_workers=count, timeout=SECONDS_KEPT, initializer=_begin, initargs=(os.getpid(),))
             _KEPT[here] = latest
         return latest
 
@@ -76,6 +81,17 @@ def _end(executor: Processes) -> None:
     executor.shutdown(wait=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches all processes; the one that the user started decides what happens."""
+def _begin(parent: int) -> None:
+    # Ctrl-C in a terminal reaches all processes; the one that the user started decides what happens.
     signal(SIGINT, SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), name="shine-parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has been killed: then loky's tracker removes semaphores and folders.
+
+    Linux can send a signal instead, but when the thread ends that started this process.
+    """
+    while os.getppid() == parent:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)

@@ -99,7 +99,11 @@ class Shipment:
 
     def __init__(self, value: object, light: object = None) -> None:
         self._light, self._content = light, b""
-        self._folder = Path(tempfile.mkdtemp(prefix="shine-"))
+        from joblib.externals.loky.backend import resource_tracker
+
+        self._tracker, self._folder = resource_tracker, Path(tempfile.mkdtemp(prefix="shine-"))
+        # If this process is killed, the tracker, a process of its own, removes the folder.
+        self._tracker.register(str(self._folder), "folder")
         path = self._folder / "value"
         try:
             _written(value, path)
@@ -121,7 +125,9 @@ class Shipment:
 
     def recall(self) -> None:
         """Remove the file: workers that see it stop soon."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder.exists():
+            self._tracker.unregister(str(self._folder), "folder")
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -102,10 +102,9 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
     """The bytes of a constant in a file of the model's folder; the folder must not be left."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     name = entries.get("location", "")
+    told = cut(repr(name))
     if folder is None:
-        raise GraphImportError(
-            f"the constant {tensor.name!r} lies in the file {cut(repr(name))}; read the model from its path"
-        )
+        raise GraphImportError(f"the constant {tensor.name!r} lies in the file {told}; read the model from its path")
     try:
         path = (folder / name).resolve()
         is_inside = bool(name) and path.is_relative_to(folder.resolve()) and path.is_file()
@@ -113,7 +112,7 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
         is_inside = False
     if not is_inside:
         raise GraphImportError(
-            f"the constant {tensor.name!r} lies in {cut(repr(name))}, and there is no such file beside the model"
+            f"the constant {tensor.name!r} lies in {told}, and there is no such file beside the model"
         )
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
@@ -123,9 +122,7 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
             file.seek(offset)
             data = file.read(length)
     except (OSError, ValueError, OverflowError) as error:
-        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {cut(repr(name))}: {error}") from None
+        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {told}: {error}") from None
     if len(data) != size:
-        raise GraphImportError(
-            f"the constant {tensor.name!r} needs {size} bytes of {cut(repr(name))}, which has {len(data)}"
-        )
+        raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes of {told}, which has {len(data)}")
     return data

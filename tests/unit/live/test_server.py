@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -246,11 +247,55 @@ def test_a_page_that_reads_nothing_keeps_nobody_waiting(server, pages):
 
 
 def test_there_are_not_more_connections_than_allowed(server, monkeypatch):
-    monkeypatch.setattr(module, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(module, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(module, "MOST_STRANGERS", 1)
     with closing(opened(server)) as first, closing(opened(server)) as second:
         assert first.recv(10) and second.recv(10)
         assert get(server)[0] == 0
         assert urlsplit(server.url).hostname == "127.0.0.1"
+
+
+def test_connections_without_the_token_do_not_keep_the_user_out(server):
+    strangers = [socket.create_connection(server.server_address, timeout=20) for _ in range(40)]
+    try:
+        for each in strangers:
+            with suppress(OSError):
+                each.sendall(b"G")
+        for _ in range(3):
+            assert get(server)[0] == 200
+        with server._lock:
+            assert len(server._strangers) <= module.MOST_STRANGERS
+    finally:
+        for each in strangers:
+            each.close()
+
+
+def test_a_stranger_who_sends_slowly_is_sent_away(server, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    with closing(socket.create_connection(server.server_address, timeout=0.05)) as stranger:
+        for _ in range(200):
+            try:
+                stranger.sendall(b"G")
+                if stranger.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("the connection lasted 10 seconds")
+
+
+def test_a_page_that_has_shown_the_token_stays(server, pages, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    with closing(opened(server)) as page:
+        assert page.recv(10)
+        time.sleep(0.5)
+        strangers = [socket.create_connection(server.server_address, timeout=20) for _ in range(20)]
+        pages.end.set()
+        assert everything(page).endswith(b'data: {"text": "the end"}\n\n')
+        for each in strangers:
+            each.close()
 
 
 def ours():
