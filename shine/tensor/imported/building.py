@@ -138,8 +138,9 @@ class Building:
         """The value of a variable."""
         if variable.name not in self._read:
             found = self._variables(variable.name)
-            is_value = isinstance(found, Value)
-            self._read[variable.name] = Operand(found) if is_value else self.constant(found, is_parameter=True)
+            self._read[variable.name] = (
+                Operand(found) if isinstance(found, Value) else self.constant(found, is_parameter=True)
+            )
         return self._read[variable.name]
 
     def like(self, other: Operand, number: float) -> Operand:
