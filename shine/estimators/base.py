@@ -225,7 +225,7 @@ class SymbolicEstimator(FittedEstimator):
         guesses: list[Any] = list(self._given_guesses)
         if self._goes_on() and number < len(self._fronts):
             if with_template:
-                return [*guesses, *self._fronts[number]]
+                return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)
             from shine.estimators.guesses import guesses_within  # slow to import

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from shine.fitness.protocols import Linearizer
 from shine.frontends.guesses import Guess, guess_tree
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.constraints.constraints import Constraints, check_constraints
+from shine.gp.limits import excess
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
@@ -118,9 +119,31 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     scaled = scaling.applied(given)
     primitives = PrimitiveSet(functions, scaled.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
-    trees = [scaling.entering(tree) for tree in trees]
+    trees = list(_entering(trees, scaling, primitives, settings, linear_scaling))
     guesses = Population.from_trees(trees, primitives) if trees else None
     return Task(dataset.features, given, scaling, scaled, primitives, guesses, dataset.headings)
+
+
+def _entering(
+    trees: Sequence[Tree], scaling: Scaling, primitives: PrimitiveSet, settings: SearchSettings, linear_scaling: bool
+) -> Iterator[Tree]:
+    """The guesses over the scaled data, without those that only the factors of the scaling keep from fitting in."""
+    for tree in trees:
+        entered = scaling.entering(tree)
+        if entered != tree and linear_scaling:
+            entered = without_line(entered)  # its slope is fitted anew
+        if entered == tree or _fits(entered, primitives, settings):
+            yield entered
+        elif not _fits(tree, primitives, settings):
+            yield tree  # the evolution says which limit it exceeds
+
+
+def _fits(tree: Tree, primitives: PrimitiveSet, settings: SearchSettings) -> bool:
+    """Whether a search can hold a formula."""
+    if not functions_of(tree) <= set(primitives.function_codes):
+        return False
+    evolving = settings.evolution
+    return excess(Population.from_trees([tree], primitives), evolving.max_size, evolving.max_depth) is None
 
 
 def constraint_compiler(

@@ -28,7 +28,8 @@ def guessed(guesses: Sequence[Any], composition: Composition) -> Population | No
     ----------
     guesses : sequence of mapping or TemplateModel
         Each from unknown functions to formulas and from parameters to numbers. Functions that it lacks are 1, and
-        parameters have the values that they start from.
+        parameters have the values that they start from. Models, as those of an earlier search, are left out if they do
+        not fit.
     composition : Composition
 
     Raises
@@ -43,8 +44,9 @@ def guessed(guesses: Sequence[Any], composition: Composition) -> Population | No
         try:
             made.append(guessed_individual(guess, composition))
         except (ShineError, TypeError, ValueError) as error:
-            raise ValueError(f"guesses[{position}]: {error}") from None
-    return Population.concatenate(made)
+            if not isinstance(guess, TemplateModel):
+                raise ValueError(f"guesses[{position}]: {error}") from None
+    return Population.concatenate(made) if made else None
 
 
 def guessed_individual(guess: Any, composition: Composition) -> Population:

@@ -1,0 +1,48 @@
+"""A second fit goes on with what it can use of the first one's formulas, whatever changed between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shine.estimators import SymbolicRegressor
+
+X = np.random.default_rng(0).uniform(1, 5, (40, 2))
+Y = X[:, 0] / X[:, 1] + X[:, 0] ** 2
+QUICK = {"generations": 1, "population_size": 30, "max_time": 5, "random_state": 0, "settings": {"seeding": 0.0}}
+
+
+def first(**parameters):
+    return SymbolicRegressor(warm_start=True, guesses=["x0/x1 + x0**2", "x0"], **QUICK | parameters)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e60, 1e-60])
+@pytest.mark.parametrize("change", [{"max_size": 1}, {"max_size": 3}, {"max_depth": 1}, {"primitives": ["add"]}])
+def test_limits_and_primitives_may_change(scale, change):
+    model = first().fit(X * scale, Y)
+    model.set_params(guesses=(), **change).fit(X * scale, Y)
+    assert np.isfinite(model.predict(X * scale)).all()
+
+
+def test_a_template_may_come_change_and_go():
+    model = first().fit(X, Y).set_params(guesses=())
+    for template in ("f(x0) + g(x1)", "h(x0, x1)", None):
+        assert np.isfinite(model.set_params(template=template).fit(X, Y).predict(X)).all()
+
+
+def test_the_formulas_of_a_template_may_exceed_new_limits():
+    model = SymbolicRegressor(
+        template="f(x0) + g(x1)", warm_start=True, guesses=[{"f": "x0*x0*x0", "g": "x1"}], **QUICK
+    )
+    model.fit(X, X[:, 0] ** 3 + X[:, 1]).set_params(guesses=(), max_size=1)
+    assert all(tree.size == 1 for tree in model.fit(X, Y).best_.law.functions.values())
+
+
+def test_a_guess_of_the_users_still_has_to_keep_the_limits():
+    with pytest.raises(ValueError, match="initial individual 0 has 3 nodes, and max_size is 1"):
+        SymbolicRegressor(guesses=["x0 + x1"], max_size=1, primitives=["add"], **QUICK).fit(X * 1e60, Y)
+
+
+def test_a_guess_that_only_the_scaling_of_the_data_makes_too_large_is_left_out():
+    model = SymbolicRegressor(guesses=["x0 + x1"], max_size=3, primitives=["add"], linear_scaling=False, **QUICK)
+    assert np.isfinite(model.fit(X * 1e60, Y).predict(X * 1e60)).all()
