@@ -32,8 +32,8 @@ def test_the_first_command_finds_the_formula(tmp_path):
     words = ["evolve", str(ROOT / "configs/pythagoras.yaml"), "--out", str(tmp_path / "run")]
     run = subprocess.run([sys.executable, "-m", "shine", *words], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    marked = [line for line in run.stdout.splitlines() if line.startswith("*")]
-    assert len(marked) == 1 and "sqrt(" in marked[0]
+    printed, *_ = run.stdout.partition("\n\n")
+    assert blocks("")[1] == f"{printed}\n"
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "result.json", "front.csv", "log.jsonl", "config.yaml", "checkpoints",
     }  # fmt: skip

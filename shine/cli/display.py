@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from shine.search.front import Result
 
 LAYOUT = Layout(
-    line="{mark:1} {index:>5}  {complexity:>10}  {loss:>11}  {r2:>9}  ",
+    line="{mark:1} {index:>5}  {complexity:>10}  {loss:>{loss_width}}  {r2:>9}  ",
+    loss_width=11,
     mark="*",
     index="index",
     formula="formula",
@@ -40,5 +41,5 @@ def front_table(result: Result, width: int | None = None, precision: Precision =
     rows = (
         {**row, "formula": model.formula(precision)} for row, model in zip(result.rows(), result.front, strict=True)
     )
-    table = text_table(rows, LAYOUT, width)
+    table = text_table(rows, LAYOUT, width, result.front.noise)
     return "\n".join([table, *(wrapped(f"chosen: {result.reason}", width, "    ") if result.reason else [])])

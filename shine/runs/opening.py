@@ -115,7 +115,8 @@ class Run:
             raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
         r2 = math.nan if model.r2 is None else model.r2
         weights, known = self.record.weights, self._known(model)
-        return Model(tree, model.loss, r2, weights, self.headings, model.digits, known=known)
+        noise = self.record.weighting
+        return Model(tree, model.loss, r2, weights, self.headings, model.digits, noise=noise, known=known)
 
     def _known(self, model: ModelRecord) -> Uncertainty | None:
         """How sure the constants of a formula are; an `ExportError` if that cannot be read."""
@@ -147,8 +148,11 @@ class Run:
         groups = None if self.record.groups is None else Groups(**self.record.groups.model_dump())
         law = law_from(template, self.features, functions, constants, groups)
         r2 = math.nan if model.r2 is None else model.r2
-        weights, known = self.record.weights, self._known(model)
-        return TemplateModel(law.composed(), model.loss, r2, weights, self.headings, model.digits, known=known, law=law)
+        tree, weights, known = law.composed(), self.record.weights, self._known(model)
+        noise = self.record.weighting
+        return TemplateModel(
+            tree, model.loss, r2, weights, self.headings, model.digits, noise=noise, known=known, law=law
+        )
 
 
 def open_run(folder: str | Path) -> Run:

@@ -127,11 +127,13 @@ class ResultRecord(_Record):
     best: ModelRecord
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
-    """The best formula of each complexity that is better than all simpler ones, the simplest first."""
+    """The best constant, then the best formula of each complexity that is better than all simpler ones."""
     groups: GroupsRecord | None = None
     """The groups of the template's constants; null without any."""
     reason: str = ""
     """Why the chosen formula was chosen; results of older versions have none."""
+    weighting: str = "absolute"
+    """The model of the noise by which rows are weighted in `loss` and `r2`; results of older versions have none."""
     noise: NoiseRecord | None = None
     """The noise, estimated without any formula; null if the rows do not tell."""
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
@@ -221,6 +223,7 @@ def result_record(
         front=front,
         groups=_groups_record(result.best),
         reason=result.front.reason,
+        weighting=result.front.noise,
         noise=None if result.noise is None else NoiseRecord(**asdict(result.noise)),
         features=result.best.tree.parameters,
         headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),

@@ -66,19 +66,15 @@ def shortest(front: Sequence[Model], description: DescriptionLength, further: Se
     best = _convincing(front, lengths, best)
     second = int(np.argmin(np.where(np.arange(len(front)) == best, np.inf, lengths)))
     reason = "the shortest description of formula, constants and errors"
-    if _is_constant(front[best]):
+    if front[best].is_constant:
         reason = "no formula describes the target so much better that it is worth its length"
     nats = lengths[second] - lengths[best]
     return Choice(best, f"{reason}; formula {second} needs {abs(nats):.1f} nats {'more' if nats >= 0 else 'less'}")
 
 
-def _is_constant(model: Model) -> bool:
-    return model.tree.size == 1 and fitted_constants(model.tree) == 1
-
-
 def _convincing(front: Sequence[Model], lengths: Floats, best: int) -> int:
     """The best formula, or the constant if that needs hardly more nats (see `CONVINCING`)."""
-    constants = [at for at, model in enumerate(front) if _is_constant(model) and np.isfinite(lengths[at])]
+    constants = [at for at, model in enumerate(front) if model.is_constant and np.isfinite(lengths[at])]
     near = [at for at in constants if lengths[at] < lengths[best] + CONVINCING]
     return min(near, key=lambda at: lengths[at], default=best)
 

@@ -33,7 +33,26 @@ def r2_text(r2: float) -> str:
     return f"{round(r2, decimals) + 0.0:.10g}" if decimals == _LEAST_DECIMALS else f"{r2:.{decimals}f}".rstrip("0")
 
 
-def figures_text(loss: float, r2: float, complexity: int) -> str:
+WEIGHTED = {
+    "relative": "relative to the target",
+    "log": "of the target's logarithm",
+    "counts": "relative to the root of the target",
+    "sigma": "relative to sigma",
+}
+"""What errors losses and R2 count under the models of the noise that weight the rows."""
+
+
+def loss_name(noise: str) -> str:
+    """What a loss is called under a model of the noise: it is no mean squared error if rows have weights."""
+    return "weighted loss" if noise in WEIGHTED else "loss"
+
+
+def noise_text(noise: str) -> str:
+    """What a user should know of a model of the noise; empty if it does not weight the rows."""
+    return f"noise: {noise}; loss and r2 count errors {WEIGHTED[noise]}" if noise in WEIGHTED else ""
+
+
+def figures_text(loss: float, r2: float, complexity: int, noise: str = "absolute") -> str:
     """Loss, R2 if it is known, and complexity, as a line.
 
     Examples
@@ -42,7 +61,7 @@ def figures_text(loss: float, r2: float, complexity: int) -> str:
     'loss 0.00232, R2 0.99998, complexity 11'
     """
     known = [f"R2 {r2_text(r2)}"] if math.isfinite(r2) else []
-    return ", ".join([f"loss {loss_text(loss)}", *known, f"complexity {complexity}"])
+    return ", ".join([f"{loss_name(noise)} {loss_text(loss)}", *known, f"complexity {complexity}"])
 
 
 def screen_width() -> int | None:

@@ -26,7 +26,7 @@ from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.losses import takes_noise
 from shine.search.model import Model
-from shine.search.noise import FOLLOWING_THE_FORMULA, NOISE_NOTES, with_expected_noise, with_model
+from shine.search.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
@@ -123,14 +123,14 @@ class Finish:
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
-        noise, chosen_by_data = self._noise_of(rows), self.settings.fitness.noise == "auto"
-        if chosen_by_data and noise in NOISE_NOTES and front[choice.index].loss > self._enough(rows):
-            choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[noise]} (noise: {noise})")
+        noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = self.loss.degree
         basis = basis_in_given_units(rows, self.task, self.loss, noise)
-        models = tuple(replace(model_in_given_units(model, self.task, degree), basis=basis) for model in front)
+        models = tuple(
+            replace(model_in_given_units(model, self.task, degree), basis=basis, noise=noise) for model in front
+        )
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows)
         if self.whole is not None:

@@ -37,6 +37,7 @@ class Front(Sequence[Model]):
     Parameters
     ----------
     models : tuple of Model
+        They share the model of the noise by which losses are weighted.
     best_index : int
         Position of the recommended formula.
     reason : str
@@ -63,6 +64,11 @@ class Front(Sequence[Model]):
     def best(self) -> Model:
         """The recommended formula."""
         return self.models[self.best_index]
+
+    @property
+    def noise(self) -> str:
+        """Model of the noise by which the rows are weighted in losses and R2."""
+        return self.models[0].noise if self.models else "absolute"
 
     @property
     def scores(self) -> tuple[float, ...]:
@@ -239,7 +245,7 @@ class Front(Sequence[Model]):
     def __repr__(self) -> str:
         """A table, the recommended formula marked, with the reason for it; wrapped on a terminal."""
         width = screen_width()
-        table = front_table.text_table(self._rows_for_people(), front_table.SUMMARY, width)
+        table = front_table.text_table(self._rows_for_people(), front_table.SUMMARY, width, self.noise)
         return "\n".join([table, *(wrapped(f">>> {self.reason}", width, "    ") if self.reason else [])])
 
     def _repr_html_(self) -> str:
@@ -247,13 +253,13 @@ class Front(Sequence[Model]):
         from shine.search.notebook import formula_element, front_element, page_part
 
         formulas = [formula_element(model.rounded(), model.headings) for model in self.models]
-        return page_part(front_element(list(self.rows()), formulas, self.reason))
+        return page_part(front_element(list(self.rows()), formulas, self.reason, self.noise))
 
     def _repr_latex_(self) -> str:
         """The table for notebooks that typeset LaTeX."""
         from shine.search.notebook import front_latex
 
-        return front_latex(list(self.rows()), [model.latex() for model in self.models])
+        return front_latex(list(self.rows()), [model.latex() for model in self.models], self.noise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -399,6 +405,8 @@ def pareto_front(
 ) -> tuple[Model, ...]:
     """The models that are better than all simpler ones, up to the first whose loss is at most `enough`.
 
+    A feature alone may be as simple as the best constant. The constant stays before it: all others are measured by it.
+
     Parameters
     ----------
     models : iterable of Model
@@ -407,9 +415,12 @@ def pareto_front(
     criterion : callable
         Which of several models of one complexity is considered: the one for which it is least.
     """
-    best: dict[int, Model] = {}
-    for model in sorted(models, key=lambda model: (model.complexity, criterion(model), model.loss)):
-        best.setdefault(model.complexity, model)
+    known = list(models)
+    most = min((model.loss for model in known if model.is_constant), default=math.inf)
+    known = [model for model in known if model.loss <= most]
+    best: dict[tuple[int, bool], Model] = {}
+    for model in sorted(known, key=lambda each: (each.complexity, not each.is_constant, criterion(each), each.loss)):
+        best.setdefault((model.complexity, model.is_constant), model)
     front: list[Model] = []
     for model in best.values():
         if not front or enough < front[-1].loss > model.loss:

@@ -8,7 +8,7 @@ from typing import Any
 
 from shine.errors import ExportError
 from shine.lang import wrapping
-from shine.search.figures import loss_text
+from shine.search.figures import loss_name, loss_text, noise_text
 
 Row = Mapping[str, Any]
 """One formula: complexity, loss, score, r2, expression, best (see `shine.search.front.Front.rows`), and `formula`, its
@@ -29,6 +29,8 @@ class Layout:
     ----------
     line : str
         Template of a line up to the formula, with the fields ``mark``, ``index`` and the keys of `cells`.
+    loss_width : int
+        Columns of the loss, if its heading needs no more: ``loss_width`` in the template.
     mark : str
         Stands before the recommended formula.
     index, formula : str
@@ -38,6 +40,7 @@ class Layout:
     """
 
     line: str
+    loss_width: int
     mark: str
     index: str
     formula: str
@@ -45,7 +48,8 @@ class Layout:
 
 
 SUMMARY = Layout(
-    line="{mark:3} {index:>3} {complexity:>10}  {loss:<10}  {score:<9}  ",
+    line="{mark:3} {index:>3} {complexity:>10}  {loss:<{loss_width}}  {score:<9}  ",
+    loss_width=10,
     mark=">>>",
     index="",
     formula="equation",
@@ -54,7 +58,7 @@ SUMMARY = Layout(
 """Layout of a front in Python."""
 
 
-def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None) -> str:
+def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None, noise: str = "absolute") -> str:
     """A front as text, one formula a line, the recommended formula marked.
 
     Parameters
@@ -63,21 +67,26 @@ def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None) ->
     layout : Layout
     width : int, optional
         Most columns of a line: longer formulas go on in further lines. By default each formula is one line.
+    noise : str
+        Model of the noise, which a line below the table tells if it weights the losses.
     """
-    headings = {name: name for name in layout.cells}
-    header = layout.line.format(mark="", index=layout.index, **headings)
+    headings = {name: name for name in layout.cells} | {"loss": loss_name(noise)}
+    loss_width = max(layout.loss_width, len(headings["loss"]))
+    header = layout.line.format(mark="", index=layout.index, loss_width=loss_width, **headings)
     beside = width is None or width - len(header) >= LEAST_ROOM
     lines = [header + layout.formula] if beside else []
     for index, row in enumerate(rows):
         cells = {name: text(row[name]) for name, text in layout.cells.items()}
         mark = layout.mark if row["best"] else ""
         if beside:
-            begin = layout.line.format(mark=mark, index=index, **cells)
+            begin = layout.line.format(mark=mark, index=index, loss_width=loss_width, **cells)
             lines += _beside(begin, row["formula"], width)
         else:
-            figures = ", ".join(f"{name} {text}" for name, text in cells.items() if text)
+            figures = ", ".join(f"{headings[name]} {text}" for name, text in cells.items() if text)
             lines += wrapping.wrapped(f"{mark} {index}: {figures}".lstrip(), width, INDENT)
             lines += wrapping.wrapped(INDENT + row["formula"], width, INDENT)
+    if told := noise_text(noise):
+        lines += wrapping.wrapped(told, width, INDENT)
     return "\n".join(lines)
 
 

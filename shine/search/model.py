@@ -50,7 +50,7 @@ class Model(UncertainModel):
     loss : float
         The loss of the search, over all rows.
     r2 : float
-        Coefficient of determination on the same rows; at most 1.
+        Coefficient of determination on the same rows, with the same weights; at most 1.
     weights : mapping of str to float
         Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed.
     headings : mapping of str to str
@@ -61,6 +61,8 @@ class Model(UncertainModel):
         How columns of the user's table became numbers; None if they held numbers.
     objectives : tuple of float
         What the further objectives of the user's say of it, if there are any.
+    noise : str
+        Model of the noise by which the rows are weighted in `loss` and `r2` (see `shine.search.noise`).
     basis : Basis, optional
         The rows that it was fitted to; pickles do not have them.
     known : Uncertainty, optional
@@ -74,6 +76,7 @@ class Model(UncertainModel):
     headings: Mapping[str, str] = field(default_factory=dict)
     digits: int | None = None
     objectives: tuple[float, ...] = ()
+    noise: str = "absolute"
     basis: Basis | None = field(default=None, compare=False)
     known: Uncertainty | None = field(default=None, compare=False)
     preparation: Preparation | None = None
@@ -106,6 +109,16 @@ class Model(UncertainModel):
     def complexity(self) -> int:
         """Sum of the weights of all nodes."""
         return tree_complexity(self.tree, self.weights)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is nothing but a number."""
+        return self.tree.size == 1 and self.tree.tokens[-1][0] == "constant"
+
+    @property
+    def figures(self) -> str:
+        """Loss, R2 and complexity, as a line."""
+        return figures_text(self.loss, self.r2, self.complexity, self.noise)
 
     @property
     def named(self) -> Tree:
@@ -227,7 +240,7 @@ class Model(UncertainModel):
     def __str__(self) -> str:
         """The formula for people, and below it its figures; wrapped on a terminal."""
         width = screen_width()
-        figures = wrapped(figures_text(self.loss, self.r2, self.complexity), width)
+        figures = wrapped(self.figures, width)
         return "\n".join([*wrapped(self.formula(), width, "    "), *figures])
 
     def __repr__(self) -> str:
@@ -239,9 +252,7 @@ class Model(UncertainModel):
         """The formula, typeset, and its figures for notebooks."""
         from shine.search.notebook import formula_element, page_part
 
-        return page_part(
-            formula_element(self.rounded(), self.headings), figures_text(self.loss, self.r2, self.complexity)
-        )
+        return page_part(formula_element(self.rounded(), self.headings), self.figures)
 
     def _repr_latex_(self) -> str:
         """The formula for notebooks that typeset LaTeX."""
@@ -253,7 +264,7 @@ class Model(UncertainModel):
         return _model_of, (
             str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
             self.digits, self.objectives, None if (known := self._lasting()) is None else known.plain(),
-            self.preparation,
+            self.preparation, self.noise,
         )  # fmt: skip
 
     def __copy__(self) -> Self:
@@ -290,6 +301,7 @@ def _model_of(
     objectives: tuple[float, ...] = (),
     known: Mapping[str, Any] | None = None,
     preparation: Preparation | None = None,
+    noise: str = "absolute",
 ) -> Model:
     """Read a model back from text (see `Model.__reduce__`); those of older versions lack the last of its parts."""
     table: dict[str, Primitive] = dict(STANDARD)
@@ -302,4 +314,4 @@ def _model_of(
 
         uncertainty = Uncertainty.of_plain(known)
     tree = parse(expression, parameters, table)
-    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, None, uncertainty, preparation)
+    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, noise, None, uncertainty, preparation)

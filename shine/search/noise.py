@@ -163,13 +163,6 @@ def count_deviations(target: Floats) -> Floats:
     return np.sqrt(np.maximum(target, LEAST_COUNT))
 
 
-NOISE_NOTES = {
-    "relative": "losses count errors relative to the target",
-    "log": "losses count errors of the target's logarithm",
-    "counts": "losses count errors relative to the root of the target",
-}
-"""What a user should know of a model that the data chose: losses are those of weighted rows."""
-
 SIZES: dict[str, Callable[[Floats], Floats]] = {"relative": sizes, "log": sizes, "counts": count_deviations}
 """Standard deviations that the values of the target or of a formula imply, by the model of the noise."""
 

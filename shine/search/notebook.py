@@ -14,7 +14,7 @@ from shine.report.markup import Content, Element, depth, element, render
 from shine.report.mathml import math as math_element
 from shine.report.mathml import typeset
 from shine.report.mathml.symbols import name_element
-from shine.search.figures import loss_text
+from shine.search.figures import loss_name, loss_text, noise_text
 from shine.search.front_table import Row
 
 TYPESET, NESTED = 300, 200
@@ -54,7 +54,9 @@ def formula_element(tree: Tree, headings: Mapping[str, str]) -> Element:
     return element("div", written, style="text-align: left; padding: 0.25em 0")
 
 
-def front_element(rows: Sequence[Row], formulas: Sequence[Element], reason: str = "") -> Content:
+def front_element(
+    rows: Sequence[Row], formulas: Sequence[Element], reason: str = "", noise: str = "absolute"
+) -> Content:
     """A front as a table, the recommended formula marked, with the reason for it.
 
     Parameters
@@ -63,8 +65,10 @@ def front_element(rows: Sequence[Row], formulas: Sequence[Element], reason: str 
     formulas : sequence of Element
         The formulas, typeset.
     reason : str
+    noise : str
+        Model of the noise by which the losses are weighted.
     """
-    headings = [element("th", name) for name in ("", "complexity", "loss", "score")]
+    headings = [element("th", name) for name in ("", "complexity", loss_name(noise), "score")]
     head = element("thead", element("tr", headings, element("th", "equation", style=_LEFT)))
     lines = []
     for index, (row, shown) in enumerate(zip(rows, formulas, strict=True)):
@@ -72,11 +76,11 @@ def front_element(rows: Sequence[Row], formulas: Sequence[Element], reason: str 
         cells = [element("td", f"{'▶ ' if row['best'] else ''}{index}"), *(element("td", text) for text in figures)]
         formula = element("td", shown, style=_LEFT, title=row["expression"])
         lines.append(element("tr", cells, formula, style=_CHOSEN if row["best"] else None))
-    told = element("p", f"▶ {reason}") if reason else None
+    told = [element("p", text) for text in (noise_text(noise), reason and f"▶ {reason}") if text]
     return element("table", head, element("tbody", lines)), told
 
 
-def front_latex(rows: Sequence[Row], formulas: Sequence[str]) -> str:
+def front_latex(rows: Sequence[Row], formulas: Sequence[str], noise: str = "absolute") -> str:
     """A front as an array in LaTeX, the recommended formula marked.
 
     Parameters
@@ -84,8 +88,10 @@ def front_latex(rows: Sequence[Row], formulas: Sequence[str]) -> str:
     rows : sequence of mapping
     formulas : sequence of str
         Each formula for mathematics mode.
+    noise : str
+        Model of the noise by which the losses are weighted.
     """
-    lines = [r"& \text{complexity} & \text{loss} & \text{equation} \\ \hline"]
+    lines = [rf"& \text{{complexity}} & \text{{{loss_name(noise)}}} & \text{{equation}} \\ \hline"]
     for index, (row, formula) in enumerate(zip(rows, formulas, strict=True)):
         mark = r"\blacktriangleright\ " if row["best"] else ""
         lines.append(rf"{mark}{index} & {row['complexity']} & {latex_number(row['loss'])} & {formula} \\")

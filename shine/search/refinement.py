@@ -207,14 +207,14 @@ def measured(
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
     """The formulas as models (see `refined` for the parameters); one that breaks a constraint has the loss inf."""
-    population, plain = population_of(trees, primitives), dataset.without_deviations
+    population = population_of(trees, primitives)
     losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
     errors = losses
-    if loss.name != "mse" or plain is not dataset:
-        errors = MachineEvaluator(plain, "mse", False, "float64", threads).score(population).losses
+    if loss.name != "mse":
+        errors = MachineEvaluator(dataset, "mse", False, "float64", threads).score(population).losses
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
-    variance = plain.target_square / plain.weight
+    variance = dataset.target_square / dataset.weight
     with np.errstate(all="ignore"):
         # As in scikit-learn: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)

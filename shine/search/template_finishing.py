@@ -203,14 +203,15 @@ class TemplateFinish:
             yield TemplateModel(law.composed(), loss, share, self.weights, self.headings, law=law, output=output)
 
     def _r2(self, individuals: Population, composition: Composition, losses: Floats) -> Floats:
-        """Coefficients of determination, without the weights of the noise; the mean of several outputs."""
-        plain = self.rows.without_deviations
+        """Coefficients of determination; the mean of several outputs."""
         if len(composition.template.outputs) > 1:
-            return _mean_r2(TemplateEvaluator(composition, plain, "mse", self.threads).predict(individuals), plain)
+            return _mean_r2(
+                TemplateEvaluator(composition, self.rows, "mse", self.threads).predict(individuals), self.rows
+            )
         errors = losses
-        if self.loss.name != "mse" or plain is not self.rows:
-            errors = TemplateEvaluator(composition, plain, "mse", self.threads).score(individuals).losses
-        return _explained(errors, plain)
+        if self.loss.name != "mse":
+            errors = TemplateEvaluator(composition, self.rows, "mse", self.threads).score(individuals).losses
+        return _explained(errors, self.rows)
 
 
 def _mean_r2(predictions: Floats, rows: Dataset) -> Floats:

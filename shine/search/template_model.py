@@ -22,7 +22,7 @@ from shine.lang.presentation import for_people
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 from shine.lang.wrapping import wrapped
-from shine.search.figures import figures_text, screen_width
+from shine.search.figures import screen_width
 from shine.search.model import LONGEST_IN_REPR, Model
 from shine.templates.grouping import grouped_preparation, with_known_groups
 from shine.templates.law import Law
@@ -50,7 +50,7 @@ class FoundFunction(Model):
 
 def _found_function(model: Model) -> FoundFunction:
     """Read a function back (see `FoundFunction.__reduce__`)."""
-    return FoundFunction(model.tree, model.loss, model.r2, model.weights, digits=model.digits)
+    return FoundFunction(model.tree, model.loss, model.r2, model.weights, digits=model.digits, noise=model.noise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +81,7 @@ class TemplateModel(Model):
         return {name: self._function(tree) for name, tree in self.law.functions.items()}
 
     def _function(self, tree: Tree) -> FoundFunction:
-        return FoundFunction(tree, self.loss, self.r2, self.weights, digits=self.digits)
+        return FoundFunction(tree, self.loss, self.r2, self.weights, digits=self.digits, noise=self.noise)
 
     @property
     def constants(self) -> dict[str, float | Floats]:
@@ -251,7 +251,7 @@ class TemplateModel(Model):
         width = screen_width()
         lines = [self.formula(), *self._parts()]
         shown = [part for line in lines for part in wrapped(line, width, "    ")]
-        return "\n".join([*shown, *wrapped(figures_text(self.loss, self.r2, self.complexity), width)])
+        return "\n".join([*shown, *wrapped(self.figures, width)])
 
     def _parts(self) -> list[str]:
         """The functions and the constants as lines of text."""
@@ -273,7 +273,7 @@ class TemplateModel(Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return _template_model_of, (
             self.law, self.loss, self.r2, dict(self.weights), dict(self.headings), self.digits, self.output,
-            None if (known := self._lasting()) is None else known.plain(), self.preparation,
+            None if (known := self._lasting()) is None else known.plain(), self.preparation, self.noise,
         )  # fmt: skip
 
 
@@ -291,9 +291,20 @@ def _template_model_of(
     output: int | None,
     known: Mapping[str, Any] | None = None,
     preparation: Preparation | None = None,
+    noise: str = "absolute",
 ) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
     tree, uncertainty = law.composed(output or 0), None if known is None else Uncertainty.of_plain(known)
     return TemplateModel(
-        tree, loss, r2, weights, headings, digits, known=uncertainty, preparation=preparation, law=law, output=output
+        tree,
+        loss,
+        r2,
+        weights,
+        headings,
+        digits,
+        noise=noise,
+        known=uncertainty,
+        preparation=preparation,
+        law=law,
+        output=output,
     )

@@ -31,7 +31,7 @@ from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
 from shine.search.front import Front, Result
 from shine.search.losses import read_by, takes_noise
-from shine.search.noise import NOISE_NOTES, with_model
+from shine.search.noise import with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.settings import SearchSettings
 from shine.search.sharing import shared
@@ -231,9 +231,8 @@ def _result(
         # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
         basis = Basis(in_values(rows, task.groups), loss, task.noise)
         front = tuple(replace(model, basis=basis) for model in front)
+    front = tuple(replace(model, noise=task.noise) for model in front)
     choice = _chosen(front, rows, loss, enough)
-    if settings.fitness.noise in NOISE_NOTES:
-        choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[task.noise]} (noise: {task.noise})")
     return Result(
         Front(front, choice.index, choice.reason),
         choice.index,

@@ -178,15 +178,13 @@ class AllRows:
         return chosen, np.array(left)
 
     def _with_r2(self, models: Sequence[Model], errors: Floats, rows: Whole, features: tuple[str, ...]) -> list[Model]:
-        """The models with the coefficient of determination on all rows, without regard to noise."""
-        whole = self.whole
-        if self.loss.kind.follows_from_moments and rows is whole:
-            squares = errors / whole.weight
+        """The models with the coefficient of determination on all rows, with the weights of the noise."""
+        if self.loss.kind.follows_from_moments:
+            squares = errors / rows.weight
         else:
-            plain = replace(whole, read=lambda names: (block.without_deviations for block in whole.read(names)))
             population = _population([model.tree for model in models], features)
-            squares = MachineLinearizer(plain, "mse", self.threads, features).errors(population) / whole.weight
-        variance = whole.target_square / whole.weight
+            squares = MachineLinearizer(rows, "mse", self.threads, features).errors(population) / rows.weight
+        variance = rows.target_square / rows.weight
         with np.errstate(all="ignore"):
             r2 = 1 - squares / variance if variance > 0 else np.where(squares > 0, 0.0, 1.0)
         return [replace(model, r2=float(each)) for model, each in zip(models, r2, strict=True)]

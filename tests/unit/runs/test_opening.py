@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,12 @@ def test_every_constant_reads_back(tmp_path_factory: pytest.TempPathFactory, one
     folder = tmp_path_factory.mktemp("run")
     result = kept(folder, f"x2*{one!r} + x10 - {other!r}")
     assert open_run(folder).result.best.tree.tokens == result.best.tree.tokens
+
+
+def test_the_noise_that_weighted_the_losses_is_kept(tmp_path: Path) -> None:
+    models = [replace(model, noise="counts") for model in kept(tmp_path, "1.5", "x2").front]
+    write_result(tmp_path, Result(tuple(models), 1, 3, 60, 0.25, 7, "loss"))  # type: ignore[arg-type]
+    assert open_run(tmp_path).result.front.noise == "counts"
 
 
 def test_a_run_tells_of_everything_it_kept(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -33,6 +35,37 @@ def test_a_front_is_ordered_by_weighted_complexity():
         for text, loss in (("sin(a)", 1.0), ("a + b + a", 2.0))
     )
     assert [each.expression for each in pareto_front([sine, sums], 0.0)] == ["a + b + a", "sin(a)"]
+
+
+def test_the_best_constant_begins_a_front_though_a_feature_is_as_simple_and_better():
+    constants = [Model(shine.parse(text, ("a", "b")), loss, 0.0) for text, loss in (("2.0", 4.0), ("3.0", 3.0))]
+    found = pareto_front([*front((3, 1.0), (1, 2.0)), *constants], 0.0, criterion=lambda each: -each.loss)
+    assert [each.expression for each in found] == ["3", "a", "a + b"]
+
+
+def test_nothing_on_a_front_is_worse_than_the_constant_however_little_it_counts():
+    constant = Model(shine.parse("2.0", ("a", "b")), 1.0, 0.0, {"constant": 5})
+    assert [each.expression for each in pareto_front([*front((1, 2.0), (7, 0.5)), constant], 0.0)] == [
+        "2", "a + b*a + b",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("noise", "heading"), [("absolute", "loss"), ("relative", "weighted loss")])
+def test_a_loss_of_weighted_rows_is_called_so(noise, heading):
+    shown = Front(tuple(replace(each, noise=noise) for each in front((1, 1.0), (3, 0.5))), 1, "why")
+    head, *lines = repr(shown).splitlines()
+    assert (f" {heading} " in head, "weighted" in head) == (True, noise == "relative")
+    assert [line for line in lines if line.startswith("noise:")] == [
+        "noise: relative; loss and r2 count errors relative to the target"
+    ] * (noise == "relative")
+    assert str(shown[1]).endswith(f"{heading} 0.5, R2 0.5, complexity 3")
+    assert f"{heading}</th>" in shown._repr_html_()
+    assert rf"\text{{{heading}}}" in shown._repr_latex_()
+
+
+def test_a_pickled_model_knows_that_its_loss_is_weighted():
+    (each,) = front((3, 1.0))
+    assert pickle.loads(pickle.dumps(replace(each, noise="counts"))).noise == "counts"
 
 
 def test_a_result_predicts_with_the_recommended_formula():

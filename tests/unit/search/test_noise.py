@@ -230,3 +230,22 @@ def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
     monkeypatch.setattr("shine.search.noise_choice._likeliest", lambda *given: pytest.fail("examined again"))
     resumed = search(rows, quick, state=states[0])
     assert [str(model.tree) for model in resumed.front] == [str(model.tree) for model in whole.front]
+
+
+@pytest.mark.parametrize(("loss", "noise"), [("mse", "relative"), ("mae", "relative"), ("mse", "counts")])
+def test_r2_has_the_weights_of_the_loss_and_begins_at_0(loss, noise):
+    rng = np.random.default_rng(3)
+    x = np.geomspace(1, 100, 60)
+    y = np.rint(5 * x**1.5 * np.exp(0.2 * rng.normal(size=60)))
+    result = shine.evolve(
+        x[:, None], y, loss=loss, noise=noise, primitives=["mul", "sqrt"], generations=2, population=50, seeding=0
+    )
+    rows = result.best.basis.rows
+    weights = rows.row_weights / rows.row_weights.sum()
+    mean = weights @ y
+    for model in result.front:
+        expected = 1 - weights @ (y - model.predict(x[:, None])) ** 2 / (weights @ (y - mean) ** 2)
+        assert model.r2 == pytest.approx(expected, abs=1e-9)
+    assert result.front[0].is_constant
+    assert result.front[0].r2 == pytest.approx(0, abs=1e-9 if loss == "mse" else 1)
+    assert (result.front.noise, [model.noise for model in result.front]) == (noise, [noise] * len(result.front))
