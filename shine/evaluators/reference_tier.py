@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,9 +21,18 @@ CHUNK = 16_384
 
 
 class ReferenceEvaluator:
-    """Scores populations by interpreting every individual."""
+    """Scores populations by interpreting every individual, with functions of NumPy unless others are given."""
 
-    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        loss: str | Loss,
+        linear_scaling: bool,
+        dtype: str,
+        threads: int = 1,
+        functions: Mapping[str, Callable[..., AnyArray]] | None = None,
+    ) -> None:
+        self._functions = functions
         self._loss, self._linear_scaling = loss_of(loss), linear_scaling
         self._beside = loss_columns(dataset, self._loss.kind)
         self._dataset = dataset = loss_rows(dataset, self._loss.kind)
@@ -43,8 +52,8 @@ class ReferenceEvaluator:
         tape = population.tape(index)
         rows = self._dataset.n_rows
         parts = [
-            evaluate_tape(tape.codes, tape.values, population.primitives, list(self._columns[:, start : start + CHUNK]))
-            for start in range(0, rows, CHUNK)
+            evaluate_tape(tape.codes, tape.values, population.primitives, columns, self._functions)
+            for columns in (list(self._columns[:, start : start + CHUNK]) for start in range(0, rows, CHUNK))
         ]
         return np.concatenate(parts)
 

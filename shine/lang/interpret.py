@@ -243,7 +243,13 @@ def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
     return int(value)
 
 
-def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, columns: Sequence[AnyArray]) -> AnyArray:
+def evaluate_tape(
+    codes: Codes,
+    values: Floats,
+    primitives: PrimitiveSet,
+    columns: Sequence[AnyArray],
+    functions: Mapping[str, Callable[..., AnyArray]] | None = None,
+) -> AnyArray:
     """Value of a tape for every row, in the dtype of the columns.
 
     Parameters
@@ -252,13 +258,15 @@ def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, column
     primitives : PrimitiveSet
     columns : sequence of ndarray of shape (n_rows,)
         One a feature, all of one floating-point dtype.
+    functions : mapping of str to callable, optional
+        The basic primitives; by default `REFERENCE`.
 
     Returns
     -------
     ndarray of shape (n_rows,)
     """
     dtype, rows = columns[0].dtype, len(columns[0])
-    interpreter = Interpreter(dtype, rows)
+    interpreter = Interpreter(dtype, rows, functions)
     stack: list[AnyArray] = []
     with np.errstate(all="ignore"):
         for code, value in zip(codes.tolist(), values.tolist(), strict=True):
@@ -276,5 +284,5 @@ def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, column
 
 def _apply_primitive(interpreter: Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
     if function.definition is None:
-        return REFERENCE[function.name](*arguments)
+        return interpreter.table[function.name](*arguments)
     return interpreter.run(function.definition, arguments)
