@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shine.frontends.guesses import Guess
     from shine.inference.bands import Kind as Band
     from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.uncertain import Exact
 
 
 class SymbolicClassifier(ClassifierMixin, UncertainEstimator, SymbolicEstimator):
@@ -196,7 +197,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         kind: Band = "mean",
         *,
         index: Index = None,
-        exact: Collection[float] = (),
+        exact: Exact = (),
     ) -> Floats:
         """Intervals of the probabilities of two classes, by the binomial likelihood.
 
@@ -209,7 +210,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
             Of the probability; a new reading is one class or the other.
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default (see `decision_function`).
-        exact : collection of float
+        exact : float or collection of float
             Numbers of the formula that are known exactly (see `shine.Model.conf_int`).
 
         Returns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from shine.typing import Floats
 
 if TYPE_CHECKING:
     from shine.inference.bands import Kind as Band
-    from shine.search.uncertain import Method
+    from shine.search.uncertain import Exact, Method
 
 
 class UncertainEstimator(FittedEstimator):
@@ -61,7 +60,7 @@ class UncertainEstimator(FittedEstimator):
         kind: Band = "prediction",
         *,
         index: Index = None,
-        exact: Collection[float] = (),
+        exact: Exact = (),
     ) -> Floats:
         """Intervals of the values of a formula (see `Model.predict_interval` for what they rest on).
 
@@ -75,7 +74,7 @@ class UncertainEstimator(FittedEstimator):
             constants.
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default (see `sympy`).
-        exact : collection of float
+        exact : float or collection of float
             Numbers of the formula that are known exactly.
 
         Returns

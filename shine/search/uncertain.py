@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Method = Literal["profile", "wald"]
 
+Exact = float | Collection[float]
+"""Numbers of a formula that are known exactly."""
+
 LAW = 1 - 1e-9
 """Coefficient of determination above which a formula counts as the law itself, which holds elsewhere, too."""
 
@@ -77,7 +80,7 @@ class UncertainModel:
         level: float = 0.95,
         method: Method | None = None,
         *,
-        exact: Collection[float] = (),
+        exact: Exact = (),
         covariance: Covariance = "auto",
     ) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by their names in `summary`.
@@ -90,7 +93,7 @@ class UncertainModel:
             All values that the likelihood does not speak against, whatever the other constants are; or the standard
             error on both sides. The first are right for curved formulas and few rows, too, but need
             the rows; they are the default where the model knows its rows, and these are not very many.
-        exact : collection of float
+        exact : float or collection of float
             Numbers of the formula that are known exactly, without their signs: ``exact=[2]`` for the 2 in ``2*x``, and
             1 for coefficients that are not written. All other numbers are constants that the rows tell, but whole and
             half exponents.
@@ -118,12 +121,12 @@ class UncertainModel:
         names = self._known(exact, covariance).names
         return {name: (float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
 
-    def form(self, exact: Collection[float] = ()) -> Form:
+    def form(self, exact: Exact = ()) -> Form:
         """The formula with names in place of its constants; see `conf_int` for the parameter."""
         from shine.inference.constants import Held
         from shine.inference.redundant import redundant
 
-        numbers = tuple(sorted(abs(float(each)) for each in exact))
+        numbers = _exact(exact)
         if numbers not in self._forms:
             found = self._form(Held(numbers))
             if self.basis is None:
@@ -143,12 +146,12 @@ class UncertainModel:
 
         return form_of(self.tree, held)
 
-    def standard_errors(self, *, exact: Collection[float] = (), covariance: Covariance = "auto") -> dict[str, float]:
+    def standard_errors(self, *, exact: Exact = (), covariance: Covariance = "auto") -> dict[str, float]:
         """Standard error of each constant, by its name in `summary`; see `conf_int` for the parameters."""
         known = self._known(exact, covariance)
         return dict(zip(known.names, known.errors.tolist(), strict=True))
 
-    def correlations(self, *, exact: Collection[float] = (), covariance: Covariance = "auto") -> Floats:
+    def correlations(self, *, exact: Exact = (), covariance: Covariance = "auto") -> Floats:
         """Correlations of the constants, shape (n_constants, n_constants); see `conf_int` for the parameters."""
         return self._known(exact, covariance).correlations
 
@@ -157,7 +160,7 @@ class UncertainModel:
         level: float = 0.95,
         method: Method | None = None,
         *,
-        exact: Collection[float] = (),
+        exact: Exact = (),
         covariance: Covariance = "auto",
     ) -> Summary:
         """The constants with their standard errors and intervals, as a table to print.
@@ -177,7 +180,7 @@ class UncertainModel:
         return "profile" if few or level in self.uncertainty.profiles else "wald"
 
     def predict_interval(
-        self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction", *, exact: Collection[float] = ()
+        self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction", *, exact: Exact = ()
     ) -> Floats:
         """Intervals of the formula's values, around those with the most likely constants.
 
@@ -193,7 +196,7 @@ class UncertainModel:
         kind : {"prediction", "mean"}
             Of new readings of the target, with their noise; or of the value that the formula has with the true
             constants.
-        exact : collection of float
+        exact : float or collection of float
             Numbers of the formula that are known exactly (see `conf_int`).
 
         Returns
@@ -252,7 +255,7 @@ class UncertainModel:
     def _columns(self, X: ArrayLike) -> list[Floats]:
         return columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
 
-    def _ends(self, level: float, method: object, exact: Collection[float], covariance: Covariance) -> Floats:
+    def _ends(self, level: float, method: object, exact: Exact, covariance: Covariance) -> Floats:
         from shine.inference.quantiles import check_level
 
         level = check_level(level)
@@ -269,7 +272,7 @@ class UncertainModel:
             )
         return self._inference(exact, covariance).profile(level)
 
-    def _known(self, exact: Collection[float] = (), covariance: Covariance = "auto") -> Uncertainty:
+    def _known(self, exact: Exact = (), covariance: Covariance = "auto") -> Uncertainty:
         """What is known about the constants."""
         _check("covariance", covariance, COVARIANCES)
         if self.basis is not None:
@@ -278,14 +281,14 @@ class UncertainModel:
             raise DataError(
                 "the model does not know the rows that it was fitted to; give them to it: model.with_data(X, y)"
             )
-        if exact or covariance != "auto":
+        if _exact(exact) or covariance != "auto":
             raise DataError(
                 "a model from a pickle or a file knows only the constants and the covariance that it chose itself; for "
                 "others, give it the rows: model.with_data(X, y)"
             )
         return self.known
 
-    def _inference(self, exact: Collection[float], covariance: Covariance) -> Inference:
+    def _inference(self, exact: Exact, covariance: Covariance) -> Inference:
         from shine.inference.inference import Inference
 
         assert self.basis is not None
@@ -302,7 +305,7 @@ class UncertainModel:
     def _inferences(self) -> dict[tuple[Form, str], Inference]:
         return {}
 
-    def _bands(self, exact: Collection[float] = ()) -> Bands:
+    def _bands(self, exact: Exact = ()) -> Bands:
         from shine.inference.bands import Bands
 
         return Bands(self.form(exact), self._known(exact))
@@ -327,6 +330,14 @@ class UncertainModel:
         if self.basis is not None:
             return self.basis.ranges(self.tree.used_parameters)
         return {} if self.known is None else self.known.ranges
+
+
+def _exact(numbers: object) -> tuple[float, ...]:
+    """Numbers that the user takes as exact, without their signs."""
+    found = np.atleast_1d(np.array(list(numbers) if isinstance(numbers, set | frozenset) else numbers or ()))
+    if len(found) and not (found.ndim == 1 and found.dtype.kind in "iuf" and np.isfinite(found).all()):
+        raise ValueError(f"exact is {value_text(numbers)}; it has numbers of the formula, such as [2, 0.5]")
+    return tuple(np.unique(np.abs(found.astype(np.float64))).tolist())
 
 
 def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:

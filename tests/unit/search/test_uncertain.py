@@ -75,6 +75,8 @@ def test_bands_of_readings_hold_most_of_them():
     [
         (lambda m: m.conf_int(95), "level is 95; it is a share between 0 and 1"),
         (lambda m: m.conf_int(method="exact"), "method is 'exact'; it must be one of 'profile', 'wald'"),
+        (lambda m: m.conf_int(exact="0.71"), "exact is '0.71'; it has numbers of the formula, such as [2, 0.5]"),
+        (lambda m: m.conf_int(exact=[np.nan]), "exact is [nan]; it has numbers of the formula"),
         (lambda m: m.conf_int(exact=[3]), "exact has 3, which is no number of c0*exp(c1*x) + c2*x; it has 2.41"),
         (lambda m: m.summary(covariance="HC3"), "covariance is 'HC3'; it must be one of 'auto', 'model', 'robust'"),
         (lambda m: m.predict(X, return_std="both"), "return_std is 'both'; it must be one of False, True, 'mean'"),
@@ -179,3 +181,37 @@ def test_large_and_tiny_data_come_back_in_their_units():
                          noise="absolute")  # fmt: skip
     deviation = found.predict([[1.0]], return_std=True)[1][0]
     assert deviation == pytest.approx(0.1 * scale, rel=0.5)
+
+
+@pytest.mark.parametrize("exact", [0.71, [0.71], {-0.71}, np.array([0.71])])
+def test_numbers_that_are_known_have_no_interval(exact):
+    own = model()
+    assert own.conf_int(exact=exact).keys() == {"c0", "c1"}
+    assert own.form(exact).text == "c0*exp(c1*x) + 0.71*x"
+    wide, narrow = own.predict_interval(X, kind="mean"), own.predict_interval(X, kind="mean", exact=exact)
+    assert np.mean(narrow[:, 1] - narrow[:, 0]) < np.mean(wide[:, 1] - wide[:, 0])
+
+
+def near_simple(seed, rows=80):
+    """The most likely constants of 10.03 - 0.2465*x in noisy rows, and a search's model."""
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(0, 20, rows)
+    y = 10.03 - 0.2465 * t + rng.normal(0, 0.5, rows)
+    found = shine.evolve(
+        t[:, None], y, primitives=["mul"], generations=1, seconds=None, seed=0, population=50, threads=1,
+        noise="absolute",
+    )  # fmt: skip
+    return np.polyfit(t, y, 1), found.front[1]
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
+def test_short_numbers_neither_lose_their_intervals_nor_bend_others(seed):
+    (slope, intercept), found = near_simple(seed)
+    assert found.form().text == "c0 - c1*x0"
+    ends = found.conf_int()
+    assert found.uncertainty.best == pytest.approx([intercept, -slope], rel=1e-4)
+    for name, value in zip(("c0", "c1"), found.form().values.tolist(), strict=True):
+        low, high = ends[name]
+        assert low + 0.1 * (high - low) < value < high - 0.1 * (high - low)
+    low, high = found.predict_interval([[0.0]], kind="mean")[0]
+    assert [low, high] == pytest.approx(ends["c0"], rel=1e-3) and found.predict([[0.0]], return_std="mean")[1] > 0.05
