@@ -16,6 +16,9 @@ DEPENDENT = 1e-9
 LEAST_FREEDOM = 1e-3
 """Least part of a residual that the row does not determine itself."""
 
+LARGEST_RESIDUAL = 1000
+"""Largest exponent of two of residuals: of a few rows they may be much larger than the target."""
+
 ROUNDING = 1e-24
 """Share of squared errors that counts as none left."""
 
@@ -41,11 +44,17 @@ class Components:
         self._columns.append(self._standardized(values))
 
     def residual(self, target: Floats) -> Floats:
-        """Residual of a linear model of all columns for a target; the target itself without columns."""
+        """Residual of a linear model of all columns for a target; the target itself without columns.
+
+        The residual of a target near float64's largest number is smaller by a power of two: it may be larger than that.
+        """
         if not self._beside and not self._columns:
             return target
-        rest = self._model.rest(target * self._roots)
-        return np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
+        # An exact power of two keeps sums of large numbers finite, and changes nothing.
+        exponent = int(np.frexp(np.abs(target).max())[1])
+        rest = self._model.rest(np.ldexp(target, -exponent) * self._roots)
+        own = np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
+        return np.ldexp(own, min(exponent, LARGEST_RESIDUAL))
 
     def nats_saved(self, values: Floats, target: Floats, rows: float) -> float:
         """Nats by which another formula shortens the description of a target by a linear model, its own not counted.

@@ -12,6 +12,7 @@ import numpy as np
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.domain import Domain
+from shine.errors import DataError
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
@@ -22,6 +23,7 @@ from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.numerals import rounded, rounded_to
 from shine.gp.phase_reduction import reduced_phases
+from shine.lang.names import value_text
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -114,8 +116,9 @@ def refined(
         return evidence.nats(worse.loss, better.loss)
 
     # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
+    _check_losses(models, loss)
     least = min(version[0].loss for version in models)
-    constant_model = next(version[0] for version in models if version[0].loss <= least * (1 + TOLERANCE))
+    constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # With simple constants, many formulas are the same.
@@ -195,6 +198,16 @@ def _polished(
         tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )
+
+
+def _check_losses(models: Sequence[Sequence[Model]], loss: Loss) -> None:
+    """Raise a `DataError` if a loss of a user's is negative for a formula; its values on the rows did not show it."""
+    worst = min((model for version in models for model in version), key=lambda model: model.loss)
+    if worst.loss < -TOLERANCE:
+        raise DataError(
+            f"the loss {loss.name} is negative, {worst.loss:g} for the formula {value_text(worst.expression)}; errors "
+            "must be at least 0: subtract the error of a perfect prediction"
+        )
 
 
 def measured(

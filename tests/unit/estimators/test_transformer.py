@@ -165,3 +165,12 @@ def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
         random_state=seed, settings={"seeding_members": 200},
     )  # fmt: skip
     assert model.fit(x, y).best_[0].tree.size <= 6
+
+
+@pytest.mark.parametrize("raw_features", [True, False])
+@pytest.mark.parametrize("scale", [1e200, 1.7e308, 1e-310])
+def test_residuals_of_extreme_targets_are_finite(raw_features, scale):
+    target = np.where(X[:, 0] > np.median(X[:, 0]), scale, -scale)
+    model = quick(n_components=2, generations=1, raw_features=raw_features).fit(X, target)
+    assert model.n_components_ <= 2
+    assert np.isfinite(Components(np.ones(200), X.T).residual(target)).all()

@@ -127,3 +127,19 @@ def test_what_does_not_fit_is_refused_in_a_line(options, error, message):
     with pytest.raises(error, match=message) as caught:
         shine.evolve(X, LAW, **{**QUICK, **options})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("linear_scaling", [True, False])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "lambda prediction, target: (prediction - 0.3)**2 - 0.01",
+        "lambda prediction, target: log(prediction - target)",
+        "lambda prediction, target: (prediction - target)**2 - 0.5*prediction",
+    ],
+)
+def test_a_loss_that_turns_out_to_be_negative_is_told(loss, linear_scaling):
+    X = np.random.default_rng(0).uniform(1, 5, (30, 2))
+    quick = {"generations": 1, "population": 30, "seeding": 0.0, "linear_scaling": linear_scaling}
+    with pytest.raises(DataError, match=r"is negative, -.* for the formula .*; errors must be at least 0"):
+        shine.evolve(X, np.zeros(30), loss=loss, **quick)
