@@ -67,7 +67,7 @@ def evolve_config(
             display.message(f"error: --out {error}")
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
-            search, also = partial(run_job, job, folder), loggers(logs, folder)
+            search, also = partial(run_job, job, folder, began=interruption.began), loggers(logs, folder)
             found = _searched(search, job.config, display, interruption, also, live, folder)
     return _told(*found, job.config, folder, printed, precision, interruption)
 
@@ -95,7 +95,7 @@ def resume_run(
             run = open_run(folder)
             config = read_config(folder / "config.yaml", overrides, own=True)
             with stage(f"going on with the run in {folder}"):
-                search = partial(resume_job, folder, overrides=overrides)
+                search = partial(resume_job, folder, overrides=overrides, began=interruption.began)
                 also = loggers(logs, folder)
                 found = _searched(search, config, display, interruption, also, live, folder, run)
         return _told(*found, config, folder, printed, precision, interruption)
@@ -185,9 +185,9 @@ def _told(
     """Print the result; returns the exit code."""
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
-    record = result_record(result, config.target_name, config.primitive_texts)
     if printed == "json":
-        print_json((record if failed else read_result(folder)).model_dump(mode="json"))
+        record = result_record(result, config.target_name, config.primitive_texts) if failed else read_result(folder)
+        print_json(record.model_dump(mode="json"))
     elif printed != "nothing":
         _print_result(result, f"{kept} in {folder}", printed, precision)
     if result.stopped_by == "interrupted":

@@ -36,10 +36,12 @@ class Interruption:
     ----------
     signal : int
         Number of the first signal; 0 before it.
+    began : float
+        When the process began, on `time.monotonic`, but for the start of Python.
     """
 
     def __init__(self) -> None:
-        self.signal = 0
+        self.signal, self.began = 0, time.monotonic()
         self._keeping = False
         self._raised = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,17 +46,21 @@ def complete(fit: Fit) -> Fit:
 
     @wraps(fit)
     def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+        began = time.monotonic()
         for word in options:
             if word not in allowed:
                 raise unexpected(f"{type(self).__name__}.fit", word, allowed)
         self._check_former_names()
         before = dict(vars(self))
+        self._began = began
         try:
             return fit(self, *arguments, **options)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        finally:
+            self.__dict__.pop("_began", None)
 
     return cast(Fit, whole)
 
@@ -66,6 +71,7 @@ class SymbolicEstimator(FittedEstimator):
     See `SymbolicRegressor` for the parameters.
     """
 
+    _began: float
     population_size: int
     generations: int | None
     primitives: Sequence[PrimitiveSource]
@@ -184,6 +190,7 @@ class SymbolicEstimator(FittedEstimator):
             labels=labels or {},
             titles=titles,
             executor=self.executor,
+            began=self._began,
         )
 
     def __sklearn_clone__(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ class Search(Protocol):
         report: Callable[[Progress], object],
         visitor: Visitor | None,
         pool: Pool | None = None,
+        began: float | None = None,
     ) -> Result:
         """Search, and return the result."""
 
@@ -71,6 +73,8 @@ class FitSearches:
         What the searches are called.
     executor : Executor, dask.distributed.Client, str or int, optional
         Workers that share the islands and the seeding of each search (see `shine.parallel.opened`).
+    began : float
+        When the fit began, on `time.monotonic`: preparing the data is part of its seconds.
     """
 
     count: int
@@ -82,6 +86,7 @@ class FitSearches:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     titles: Sequence[str] = ("",)
     executor: ExecutorSource = None
+    began: float = field(default_factory=time.monotonic)
     results: list[Result] = field(default_factory=list)
     page: Live | None = field(default=None, init=False)
 
@@ -144,7 +149,8 @@ class FitSearches:
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:
-            searching = partial(search, dataset, settings, report=report, visitor=visitor, pool=pool)
+            began = None if self.results else self.began
+            searching = partial(search, dataset, settings, report=report, visitor=visitor, pool=pool, began=began)
             result = followed(report, settings, searching)
         if self.page is not None:
             self.page.ended(result)
@@ -160,6 +166,7 @@ class FitSearches:
         if seconds is None:
             return None
         if not self.results:
-            return seconds / self.count
+            prepared = time.monotonic() - self.began
+            return prepared + max((seconds - prepared) / self.count, _LEAST_SECONDS)
         spent = sum(result.seconds for result in self.results)
         return max((seconds - spent) / (self.count - len(self.results)), _LEAST_SECONDS)

@@ -25,6 +25,7 @@ from shine.gp.evolution import Progress
 from shine.lang.names import value_text
 from shine.live.visit import Visitor, watched
 from shine.parallel import Pool
+from shine.search.all_rows_time import affordable, planned
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
@@ -55,6 +56,7 @@ def search_odds(
     *,
     report: Callable[[Progress], object],
     visitor: Visitor | None = None,
+    began: float | None = None,
     pool: Pool | None = None,
 ) -> Result:
     """Evolve formulas for the logarithm of the odds that a row belongs to a class.
@@ -96,13 +98,14 @@ def search_odds(
     """
     settings, whole = in_formulas(settings, dataset), dataset
     clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, clock=clock)
+    budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
     evolving, dtype = settings.evolution, settings.fitness.dtype
     if dtype not in ("float64", "float32"):
         raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
     threads = settings.fitness.threads or processors()
 
     task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
+    budget, task, dataset = affordable(planned(budget, task, threads), task, dataset)
     if not 0 < task.dataset.target_mean < 1:
         raise DataError("the weights of one class vanish beside those of the other; give both classes larger weights")
     rng = np.random.default_rng(settings.seed)
@@ -136,6 +139,7 @@ def search_odds(
         report=reported,
         save=saved,
         arrivals=arrivals,
+        spent=budget.spent(),
         pool=pool,
     )
 

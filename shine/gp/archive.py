@@ -99,6 +99,10 @@ class Archive:
         """Nats of the description by the best formula of each complexity; inf where there is none."""
         return description.lengths(self.best_losses, self._complexities, self.constants)
 
+    def gain(self, description: DescriptionLength) -> float:
+        """Nats that a formula could still be shorter than the shortest description."""
+        return description.gain(self.best_losses, self._complexities, self.constants)
+
     def solved(self, enough: float, description: DescriptionLength | None) -> bool:
         """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
         reached = self.best_losses <= enough

@@ -38,11 +38,14 @@ class DescriptionLength:
         Losses, numbers of constants -> nats to write down the errors. The result must not depend on the processor.
     nat : float
         Relative change of the loss that one nat is worth; 0 if that depends on the loss.
+    noise : float
+        Loss that noise alone leaves, by rows that are repeated or near; inf if it is not known.
     """
 
     rows: float
     of_errors: Callable[[Floats, Indices], Floats]
     nat: float = 0.0
+    noise: float = math.inf
 
     @classmethod
     def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:
@@ -92,6 +95,24 @@ class DescriptionLength:
         formulas = NATS_A_NODE * sizes + 0.5 * constants * math.log(max(self.rows, 1.0))
         allowed = np.isfinite(losses) & ((constants < self.rows) | (sizes == 1))
         return np.where(allowed, self.of_errors(losses, constants) + formulas, np.inf)
+
+    def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:
+        """Nats by which a formula could be shorter than the shortest description; inf if there is none yet.
+
+        The best that can be hoped for are the errors of the best formula so far, whatever its length, or of noise
+        alone, by a formula of one node.
+
+        Parameters
+        ----------
+        losses, sizes, constants
+            As for `lengths`.
+        """
+        lengths = self.lengths(losses, sizes, constants)
+        with np.errstate(all="ignore"):
+            noise = float(self.of_errors(np.array([self.noise]), np.zeros(1, np.int64))[0])
+        hoped = min(float((lengths - NATS_A_NODE * sizes).min()), math.inf if math.isnan(noise) else noise)
+        shortest = float(lengths.min())
+        return max(shortest - hoped - NATS_A_NODE, 0.0) if math.isfinite(shortest) else math.inf
 
     def convinces(self, sizes: Indices, constants: Indices) -> Mask:
         """Whether formulas that meet all rows exactly do not do so by chance."""

@@ -49,7 +49,7 @@ class Progress:
     evaluations : int
         Distinct individuals evaluated so far.
     seconds : float
-        Since the run began.
+        Since the search began, reading the data included.
     front : Population
         The best individuals so far (see `Outcome`).
     scores : Scores
@@ -148,6 +148,7 @@ def evolve(
     arrivals: Callable[[], Population | None] = nobody,
     pool: Pool | None = None,
     continued: bool = False,
+    spent: float = 0.0,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
@@ -189,6 +190,8 @@ def evolve(
         no bit of the outcome. All that the search uses must then be picklable.
     continued : bool
         Whether epochs end at the limit of generations in longer runs too, because another sample of the rows follows.
+    spent : float
+        Seconds of the search so far, part of its limit; a state has its own.
 
     Returns
     -------
@@ -202,13 +205,13 @@ def evolve(
         another run.
     """
     given = _within_limits(initial, primitives, settings)
-    began = clock()
+    began = clock() - (spent if state is None else state.seconds)
     nat = 0.0 if description is None else description.nat
     archive = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity, nat)
     if state is not None:
         check_state(state, primitives, settings)
         archive = replace(state.archive, nat=nat)
-        rng, began = restored_generator(state.random), began - state.seconds
+        rng = restored_generator(state.random)
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     world = World(primitives, settings, evaluator, fitter, errors, description, stop.loss)
     elsewhere = None if pool is None or settings.islands == 1 else Elsewhere(pool)
@@ -371,9 +374,8 @@ class _Run:
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the world."""
-        settings, seconds = self.world.settings, self.stop.seconds
-        width = given.width
-        deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
+        settings, width, now = self.world.settings, given.width, self.clock()
+        deadline = now + settings.seeding * (self.deadline - now)
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
             guesses = seeding(self.rng.spawn(1)[0], deadline, work)
@@ -402,7 +404,7 @@ class _Run:
         frame = archive.individuals.primitives.frame
         size = int(archive.individuals.sizes[best]) - frame if np.isfinite(lengths[best]) else 0
         share = size / (archive.individuals.width - frame)
-        return self.stagnation.is_over(self.generation, self.stop.stagnation, share)
+        return self.stagnation.is_over(self.generation, self.stop.stagnation, share, archive.gain(description))
 
     def _fresh(self, number: int, island: Island) -> Island | Founding:
         """The island, or a new one if it has stagnated."""

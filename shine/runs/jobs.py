@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -18,9 +20,10 @@ from shine.runs.lock import only_writer
 from shine.runs.log import formulas_put_in, progress_record
 from shine.runs.opening import open_run
 from shine.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
-from shine.runs.resuming import last_state
+from shine.runs.resuming import check_limits, last_state
 from shine.search.following import followed
 from shine.search.front import Result
+from shine.search.model import Model
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
@@ -42,6 +45,7 @@ def run_job(
     tell: Callable[[Notice], None] = as_warning,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
+    began: float | None = None,
 ) -> Result:
     """Search, and keep the configuration, the log, checkpoints and the result in a folder.
 
@@ -59,6 +63,8 @@ def run_job(
         Least time between checkpoints; 0 for one after every generation. Checkpoints never change the result.
     visitor : Visitor, optional
         Watches the search (see `shine.search.run.search`). The log and the result say which formulas it put in.
+    began : float, optional
+        When the user's call began, on `time.monotonic`: `stop.seconds` count from then. By default now.
 
     Returns
     -------
@@ -73,6 +79,7 @@ def run_job(
     ConfigError
         If a guess or a primitive cannot be used. `read_job` has checked those of its jobs.
     """
+    began = time.monotonic() if began is None else began
     if not all(isinstance(entry, str) for entry in (*job.config.guesses, *job.config.primitives)):
         job = with_formulas(job)
     folder = Path(folder)
@@ -81,7 +88,7 @@ def run_job(
         write_text(folder / "config.yaml", dump_config(job.config))
         for note in job.notes:
             tell(Notice(note))
-        return _run(job, folder, None, report, tell, checkpoint_seconds, visitor)
+        return _run(job, folder, None, report, tell, checkpoint_seconds, visitor, began)
 
 
 def resume_job(
@@ -92,17 +99,19 @@ def resume_job(
     tell: Callable[[Notice], None] = as_warning,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
+    began: float | None = None,
 ) -> Result:
     """Go on with the run in a folder from its last checkpoint.
 
     The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
     that has reached a limit is finished, and its result is returned; with a higher limit it goes on, and ends like one
-    run of that limit, except that its seeding and the choice of its noise knew the lower one.
+    run of that limit, except that its seeding and the choice of its noise knew the lower one. The front that is in the
+    folder competes with the new one: it never becomes worse.
 
     Parameters
     ----------
     folder : path
-    report, tell, checkpoint_seconds, visitor
+    report, tell, checkpoint_seconds, visitor, began
         See `run_job`.
     overrides : sequence of str
         Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop`` and ``parallel``, and
@@ -115,7 +124,7 @@ def resume_job(
     Raises
     ------
     ConfigError
-        If the configuration is missing or wrong, or differs from the run's.
+        If the configuration is missing or wrong, or differs from the run's, or one of its new limits is already over.
     DataError
         If the data have changed since the run began.
     ExportError
@@ -125,10 +134,14 @@ def resume_job(
     folder = Path(folder)
     if not (folder / "config.yaml").is_file():
         raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
+    began = time.monotonic() if began is None else began
     job, before = read_job(folder / "config.yaml", overrides, own=True), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)
-        finished = _finished_record(folder)
+        record, earlier = _record(folder), _front(folder)
+        finished = record if record is not None and record.stopped_by in LIMITS else None
+        if state is not None and job.config.stop != before.stop:
+            check_limits(job.config.stop, before.stop, state, record)
         if finished is not None and state is not None:
             if job.config.stop == before.stop:
                 tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))
@@ -138,16 +151,23 @@ def resume_job(
             write_text(folder / "result.json", result_json(unfinished))
         if job.config != before:
             write_text(folder / "config.yaml", dump_config(job.config))
-        return _run(job, folder, state, report, tell, checkpoint_seconds, visitor)
+        return _run(job, folder, state, report, tell, checkpoint_seconds, visitor, began, earlier)
 
 
-def _finished_record(folder: Path) -> ResultRecord | None:
-    """The contents of result.json if a limit has ended the run; else None."""
+def _record(folder: Path) -> ResultRecord | None:
+    """The contents of result.json; None if there is none, or it cannot be read."""
     try:
-        record = read_result(folder)
+        return read_result(folder)
     except ExportError:
         return None
-    return record if record.stopped_by in LIMITS else None
+
+
+def _front(folder: Path) -> tuple[Model, ...]:
+    """The front in result.json; empty if there is none, or it cannot be read."""
+    try:
+        return open_run(folder).result.front.models
+    except ExportError:
+        return ()
 
 
 def _run(
@@ -158,6 +178,8 @@ def _run(
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
     visitor: Visitor | None,
+    began: float | None,
+    earlier: Sequence[Model] = (),
 ) -> Result:
     from shine.search.run import search  # slow to import, and reading a result does not need it
 
@@ -184,19 +206,26 @@ def _run(
                 pool = stack.enter_context(opened(config.parallel))
             except ValueError as error:
                 raise ConfigError([f"parallel: {error}"]) from None
-            searching = partial(search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool)
+            searching = partial(
+                search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool,
+                earlier=earlier, began=began,
+            )  # fmt: skip
             result = followed(report, config.search, partial(searching, job.dataset, config.search))
             result = result.with_preparation(job.preparation)
-        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in))
+        limit = config.stop.seconds
+        until = math.inf if limit is None else time.monotonic() + limit - result.seconds
+        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in, until))
     finally:
         _despite_an_interrupt(keeper.finish)
         keeper.summarize()
     return result
 
 
-def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord]) -> None:
+def _keep_result(
+    keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord], until: float
+) -> None:
     named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
-    record = result_record(result, *named, job.preparation, put_in, data, config_values(job.config))
+    record = result_record(result, *named, job.preparation, put_in, data, config_values(job.config), until)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import platform
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -30,6 +31,9 @@ from shine.search.model import Model
 SCHEMA_VERSION: Final = 2
 """Version of result.json; it rises if readers of the old version would misread the new one."""
 
+FEW_ROWS = 10_000
+"""Rows up to which all formulas of a front have intervals: nobody asked for those of the others."""
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
@@ -51,7 +55,7 @@ class ModelRecord(_Record):
     template: TemplateRecord | None = None
     """Its functions and constants, if the run had a template."""
     uncertainty: UncertaintyRecord | None = None
-    """How sure its constants are; results of older versions do not have it."""
+    """How sure its constants are; only the chosen formula has it if there are many rows or little time."""
 
 
 class TemplateRecord(_Record):
@@ -214,12 +218,20 @@ def result_record(
     put_in: Sequence[PutInRecord] = (),
     data: str | None = None,
     settings: dict[str, Any] | None = None,
+    until: float = math.inf,
 ) -> ResultRecord:
-    """The contents of result.json for a result; `data` is the hash of its data, `settings` the configuration."""
-    front = tuple(_model_record(model, at == result.best_index) for at, model in enumerate(result.front))
+    """The contents of result.json for a result; `data` is the hash of its data, `settings` the configuration.
+
+    The chosen formula has intervals, and the others have them if their rows are few, and the time `until`, on
+    `time.monotonic`, allows.
+    """
+    best = _model_record(result.best, True)
+    front = tuple(
+        best if at == result.best_index else _model_record(model, False, until) for at, model in enumerate(result.front)
+    )
     return ResultRecord(
         schema_version=SCHEMA_VERSION,
-        best=front[result.best_index],
+        best=best,
         front=front,
         groups=_groups_record(result.best),
         reason=result.front.reason,
@@ -243,7 +255,9 @@ def result_record(
     )
 
 
-def _model_record(model: Model, chosen: bool) -> ModelRecord:
+def _model_record(model: Model, chosen: bool, until: float = math.inf) -> ModelRecord:
+    few = model.basis is None or model.basis.rows.n_rows <= FEW_ROWS
+    told = chosen or (few and time.monotonic() < until)
     return ModelRecord(
         expression=str(model.tree),
         loss=model.loss,
@@ -251,7 +265,7 @@ def _model_record(model: Model, chosen: bool) -> ModelRecord:
         r2=model.r2 if math.isfinite(model.r2) else None,
         digits=model.digits,
         template=_template_record(model),
-        uncertainty=UncertaintyRecord.of(model, profile=chosen),
+        uncertainty=UncertaintyRecord.of(model, profile=chosen) if told else None,
     )
 
 

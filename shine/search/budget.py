@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 FINISHING = 0.1
 """Share of the seconds kept for refining the front: fitting its constants and making them simple."""
@@ -20,13 +20,25 @@ measured and compared."""
 REFINING = 0.03
 """Seconds that refining takes for each individual, about: a front and what nearly fits as well are 20 to 120."""
 
+FRONT = 16
+"""Formulas whose work on all rows is planned; others are refined if the time allows."""
+
+PASSES = 12
+"""Passes over all rows that the end takes, about: the last fit, the losses of each version, digits, noise."""
+
+LARGEST_FINAL = 0.5
+"""Largest share of the seconds for work on all rows; of more rows, a sample has to do."""
+
+INTERVALS, INTERVAL_ROWS = 6e-6, 1 << 17
+"""Seconds that the intervals of a formula take for each row, and the rows from which on a sample tells them."""
+
 LEAST_SECONDS = 1e-3
 """Least seconds for the evolution: it must have a first population."""
 
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """The seconds that a search may take.
+    """The seconds that a search may take, everything included.
 
     Parameters
     ----------
@@ -35,39 +47,75 @@ class TimeBudget:
     before : float
         Seconds that the search took before it was interrupted and resumed in this process.
     clock : callable
-        Seconds from any origin. The search begins now.
+        Seconds from any origin.
+    began : float, optional
+        When the user's call began, on that clock; by default now.
+    each : float
+        Seconds that the end takes for a formula on all rows.
+    closing : float
+        Seconds that the end takes besides, such as for the intervals of the chosen formula.
     """
 
     seconds: float | None
     before: float = 0.0
     clock: Callable[[], float] = time.monotonic
-    entered: float = field(init=False)
+    began: float | None = None
+    each: float = 0.0
+    closing: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "entered", self.clock())
+        if self.began is None:
+            object.__setattr__(self, "began", self.clock())
 
     def spent(self) -> float:
         """Seconds of the whole search so far."""
-        return self.clock() - self.entered + self.before
+        assert self.began is not None
+        return self.clock() - self.began + self.before
+
+    def left(self) -> float:
+        """Seconds that are left; inf for no limit."""
+        return math.inf if self.seconds is None else max(self.seconds - self.spent(), 0.0)
+
+    def with_rows(self, rows: int, a_pass: float) -> TimeBudget:
+        """The budget with the time that the end will take.
+
+        Parameters
+        ----------
+        rows : int
+            All rows in memory.
+        a_pass : float
+            Seconds that scoring `FRONT` formulas on all rows takes, as measured.
+        """
+        return replace(self, each=PASSES * a_pass / FRONT, closing=INTERVALS * min(rows, INTERVAL_ROWS))
+
+    def affordable(self) -> float:
+        """Share of the rows that the end can work on; 1 for all."""
+        if self.seconds is None or not self.each:
+            return 1.0
+        return min(LARGEST_FINAL * self.left() / (FRONT * self.each), 1.0)
 
     def for_evolution(self) -> float | None:
-        """Seconds that the evolution may take so that refinement ends in time too; None for no limit.
-
-        The evolution adds up the time before an interruption itself.
+        """Seconds from the beginning after which the evolution ends, so that refinement ends in time; None for no
+        limit.
         """
         if self.seconds is None:
             return None
-        return max(self.seconds - self._kept() - (self.clock() - self.entered), LEAST_SECONDS)
+        return max(self.seconds - self._kept() - self._final(), self.spent() + LEAST_SECONDS)
 
     def refinable(self) -> float:
         """Individuals that can be refined in the time that is left; inf for no limit."""
-        return math.inf if self.seconds is None else max((self.seconds - self.spent()) / REFINING, 0.0)
+        return max(self.left() - self.closing, 0.0) / (REFINING + self.each)
 
     def is_closing(self) -> bool:
         """Whether the time that is left is needed for the end of refinement."""
-        return self.seconds is not None and self.spent() >= self.seconds - CLOSING * self._kept()
+        return self.seconds is not None and self.spent() >= self.seconds - CLOSING * self._kept() - self._final()
 
     def _kept(self) -> float:
         """Seconds for refining the front."""
         assert self.seconds is not None
         return max(FINISHING * self.seconds, min(LEAST_FINISHING, LARGEST_SHARE * self.seconds))
+
+    def _final(self) -> float:
+        """Seconds for the work on all rows, and for what follows."""
+        assert self.seconds is not None
+        return min(FRONT * self.each + self.closing, LARGEST_FINAL * self.seconds)

@@ -13,6 +13,7 @@ from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.inference.inference import Basis
 from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Tree
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.front import Front, Result, pareto_front
@@ -28,7 +29,7 @@ from shine.search.losses import takes_noise
 from shine.search.model import Model
 from shine.search.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
 from shine.search.noise_estimate import estimated_noise
-from shine.search.polishing import oddities_of
+from shine.search.polishing import not_beaten, oddities_of
 from shine.search.preparation import Task
 from shine.search.refinement import measured, refined
 from shine.search.settings import SearchSettings
@@ -36,7 +37,7 @@ from shine.search.supported_digits import with_supported_digits
 from shine.search.turns import turns
 from shine.search.validation import chosen_by, counterpart, to_refit
 from shine.search.whole_rows import AllRows, Further
-from shine.search.yardsticks import description_length, good_enough
+from shine.search.yardsticks import Evidence, description_length, good_enough
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
 """What the reason adds if compiling and seeding left no time for evolution."""
@@ -68,6 +69,8 @@ class Finish:
         result are measured on them.
     whole : Whole, optional
         All rows, if the given ones are a sample: the front is fitted to them and judged on them.
+    earlier : tuple of Tree
+        The front of an earlier part of the run, in the units of the given data (see `not_beaten`).
     """
 
     task: Task
@@ -80,6 +83,7 @@ class Finish:
     budget: TimeBudget
     given: Dataset | None = None
     whole: Whole | None = None
+    earlier: tuple[Tree, ...] = ()
 
     def result(self, outcome: Outcome) -> Result:
         """The result of the search, with noise that the chosen formula supports.
@@ -234,9 +238,19 @@ class Finish:
                     rows = rows.without_deviations
                 else:
                     rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
-        front = self._refined(outcome, rows, polish)
+        front = self._with_earlier(self._refined(outcome, rows, polish), rows)
         self._check_not_empty(front)
         return rows, front
+
+    def _with_earlier(self, front: tuple[Model, ...], rows: Dataset) -> tuple[Model, ...]:
+        """The front with the formulas of an earlier part of the run that it does not replace."""
+        if not self.earlier:
+            return front
+        trees = [self.task.scaling.entering(replace(tree, parameters=rows.features)) for tree in self.earlier]
+        weights, primitives = self.settings.evolution.complexity, self.task.primitives
+        before = measured(trees, rows, self.loss, weights, primitives, self.threads, self._rules_as_written)
+        evidence = Evidence.of(rows, self.loss)
+        return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), self._enough(rows))
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
         return refined(

@@ -313,6 +313,10 @@ class Result:
         """Why it is recommended; empty if it is not known."""
         return self.front.reason
 
+    def noting(self, note: str) -> Result:
+        """The result with a further remark on why its formula is recommended."""
+        return replace(self, front=replace(self.front, reason=f"{self.reason}; {note}"))
+
     def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
         """Values of the recommended formula (see `Model.predict`)."""
         return self.best.predict(X, return_std)

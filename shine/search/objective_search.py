@@ -36,6 +36,7 @@ from shine.lang.tree import Tree
 from shine.live.visit import Visitor, watched
 from shine.losses import loss_for
 from shine.parallel import Pool
+from shine.search.all_rows_time import planned
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.evaluation import evaluator_for
@@ -83,6 +84,7 @@ def search_objective(
     function: Function,
     report: Callable[[Progress], object] | None,
     visitor: Visitor | None = None,
+    began: float | None = None,
 ) -> Result:
     """Find short formulas for which an objective is small (see `shine.search.run.search`).
 
@@ -110,9 +112,10 @@ def search_objective(
         raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
     dataset = read_by(loss, dataset, fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, clock=clock)
+    budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
     scaled, threads = fitness.linear_scaling, fitness.threads or processors()
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
+    budget = planned(budget, task, threads)
     rows, rng = task.dataset, np.random.default_rng(settings.seed)
     fitting = rows.sampled(evolving.fitting_rows, rng)
     linearizer = MachineLinearizer(fitting, loss, threads)
@@ -144,6 +147,7 @@ def search_objective(
         report=reported,
         save=saved,
         arrivals=arrivals,
+        spent=budget.spent(),
     )
     end = _End(task, settings, loss, objective, threads, budget.is_closing)
     one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.terms import Range
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
+from shine.search.front import pareto_front
 from shine.search.lines import with_functions
 from shine.search.model import Model
+
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""
@@ -104,6 +108,30 @@ def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) ->
     # Digits that the data do not determine are not worth keeping, even if they make the loss a little smaller.
     found = (model for model in reversed(models) if math.isfinite(model.loss) and nats(model, best) <= _NO_NATS)
     return next(found, best)
+
+
+def not_beaten(
+    front: Sequence[AnyModel], before: Sequence[AnyModel], nats: Callable[[Model, Model], float], enough: float
+) -> tuple[AnyModel, ...]:
+    """The front of a run that was resumed, with those formulas of its front before that are better.
+
+    Parameters
+    ----------
+    front, before : sequence of Model
+        With losses on the same rows.
+    nats : callable
+        Log-likelihood by which the second of two models is better than the first.
+    enough : float
+        Loss below which two formulas are equally right.
+    """
+
+    def is_beaten(old: Model) -> bool:
+        """Whether a formula that is no longer is as good, but for what simple constants may cost."""
+        least = [new for new in front if new.complexity <= old.complexity and math.isfinite(new.loss)]
+        return any(new.loss <= enough or nats(new, old) <= _NATS_A_NODE * old.complexity for new in least)
+
+    better = [old for old in before if math.isfinite(old.loss) and not is_beaten(old)]
+    return pareto_front([*front, *better], enough) if better else tuple(front)  # type: ignore[return-value]
 
 
 def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:

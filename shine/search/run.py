@@ -35,6 +35,7 @@ from shine.live.notebook import live_page
 from shine.live.visit import Visitor, watched
 from shine.losses import LossSource, loss_for
 from shine.parallel import ExecutorSource, Pool, opened
+from shine.search.all_rows_time import affordable, planned
 from shine.search.budget import TimeBudget
 from shine.search.choice import choose
 from shine.search.defaults import DEFAULT_PRIMITIVES
@@ -47,8 +48,10 @@ from shine.search.given_units import report_in_given_units
 from shine.search.kept_rows import Split, check_validation
 from shine.search.keywords import settings_from
 from shine.search.losses import read_by, rows_of_seeding, takes_noise
+from shine.search.model import Model
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
+from shine.search.noise_estimate import estimated_noise
 from shine.search.objective import Function
 from shine.search.objective_search import searched_with
 from shine.search.opened_data import is_opened, opened_dataset, opened_once
@@ -81,6 +84,8 @@ def search(
     save: Callable[[State], None] | None = None,
     visitor: Visitor | None = None,
     pool: Pool | None = None,
+    earlier: Sequence[Model] = (),
+    began: float | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -98,6 +103,10 @@ def search(
         Watches the search, and may put formulas into it, hold it up, and end it.
     pool : Pool, optional
         Workers that share the islands and the seeding (see `shine.parallel.opened`). They change no bit of the front.
+    earlier : sequence of Model
+        The front of an earlier part of the run: it competes with what the search finds.
+    began : float, optional
+        When the user's call began, on `time.monotonic`: reading the data is part of the user's seconds. By default now.
 
     Returns
     -------
@@ -112,12 +121,15 @@ def search(
     if settings.fitness.evidence is not None:
         dataset = replace(dataset, worth=settings.fitness.evidence)
     if settings.template is not None:
-        return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool)
+        return template_search(
+            dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool,
+            earlier=earlier, began=began,
+        )  # fmt: skip
     original = dataset
     settings, loss, whole = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset), dataset.whole
     dataset = read_by(loss, dataset, settings.fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock, began)
     evolving, fitness = settings.evolution, settings.fitness
     apart = shared(fitness, evolving, pool)
     alone = apart.threads or 1
@@ -128,10 +140,13 @@ def search(
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=loss.name in LOSSES)
     if whole is not None and task.scaling:
         raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
+    threads = fitness.threads or processors()
+    budget = planned(budget, task, threads)
+    if whole is None:
+        budget, task, dataset = affordable(budget, task, dataset)
     rows = without_gross(task.dataset, loss)
     given = None if rows is task.dataset else dataset
     split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
-    threads = fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
     # A resumed search goes on with the model that it began with, however long the examination may take now.
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
@@ -139,6 +154,8 @@ def search(
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, alone)
     fitting = sample.sampled(evolving.fitting_rows, rng)
+
+    floor = estimated_noise(sample, noise) if loss.name == "mse" else None
 
     def view(number: int) -> View:
         """What the evolution sees of a sample of the rows; the first is `sample`."""
@@ -152,7 +169,7 @@ def search(
             _evaluator(seen, task, replace(settings, fitness=apart), loss, rules),
             fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
             partial(sampled_errors, seen, scaled, evolving.lexicase_rows),
-            description_length(seen, loss),
+            replace(description_length(seen, loss), noise=math.inf if floor is None else floor.loss),
         )
 
     def save_with_noise(state: State) -> None:
@@ -160,6 +177,8 @@ def search(
         save(replace(state, noise=noise))
 
     stop = _stop(task, settings, loss, budget, interrupted)
+    if state is not None:
+        state = replace(state, seconds=budget.spent())
     if visitor is not None:
         choose_now = partial(choose, enough=stop.loss, description=description_length(sample, loss))
         visitor.enter(place_of(original, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now))
@@ -182,10 +201,17 @@ def search(
         save=saved,
         arrivals=arrivals,
         pool=pool,
+        spent=budget.spent(),
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole).result(outcome)
+    before = tuple(model.tree for model in earlier)
+    result = Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole, before).result(outcome)
+    return (
+        result
+        if dataset.n_rows == original.n_rows
+        else result.noting(f"by a sample of {dataset.n_rows} of {original.n_rows} rows; more seconds allow all")
+    )
 
 
 def _generations_of_a_sample(evolving: EvolutionSettings, sample: Dataset, rows: Dataset, whole: Whole | None) -> int:
@@ -364,6 +390,7 @@ def evolve(
     >>> evolve(X, X[:, 0] * X[:, 1], primitives=["add", "mul"], features=["a", "b"]).best.expression
     'a*b'
     """
+    began = time.monotonic()
     if template is not None:
         X = opened_once(X) if is_opened(X, y) else X
         template = with_names(template, headings_by_name(X, features))
@@ -389,7 +416,14 @@ def evolve(
         **settings,
     )
     searched = partial(
-        _searched, every=every, objective=objective, report=report, live=live, workers=workers, executor=executor
+        _searched,
+        began=began,
+        every=every,
+        objective=objective,
+        report=report,
+        live=live,
+        workers=workers,
+        executor=executor,
     )
     if is_opened(X, y):
         loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
@@ -412,6 +446,7 @@ def _searched(
     dataset: Dataset,
     every: SearchSettings,
     *,
+    began: float,
     objective: Function | None,
     report: Callable[[Progress], object] | None,
     live: bool,
@@ -423,7 +458,7 @@ def _searched(
     judged = None if objective is None else searched_with(objective, every.template is not None, sharing)
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
-        searching = partial(judged or search, pool=pool)
+        searching = partial(judged or search, pool=pool, began=began)
         result = followed(report, every, partial(searching, dataset, every, report=report, visitor=visitor))
         if page is not None:
             page.ended(result)

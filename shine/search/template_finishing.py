@@ -17,6 +17,7 @@ from shine.gp.evolution import Outcome
 from shine.gp.slot_breeding import assembled, formulas_in
 from shine.gp.slots import Slot, SlottedSet
 from shine.gp.snapping import rounded_off, snapped, without_idle_digits
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -26,7 +27,7 @@ from shine.search.choice import written_length
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.poles import without_poles
-from shine.search.polishing import oddities_of, preferred
+from shine.search.polishing import POLISHING_ROWS, oddities_of, preferred
 from shine.search.template_constraints import SlotConstraints
 from shine.search.template_model import TemplateModel
 from shine.search.template_redundancy import without_redundant
@@ -52,8 +53,17 @@ MOST_REDUNDANT = 4
 MOST_GROUPS = 100
 """Groups up to which formulas are looked at for poles: with more, their trees are large."""
 
-_STEPS = 50
-"""Most steps of the fit of all constants."""
+ROWS_A_LEAF = 50
+"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
+noise of the parameters hides which of two similar formulas is better."""
+
+_STEPS, _LAST_STEPS = 50, 5
+"""Most steps of the first fit of all constants, and of the last fit, on all rows."""
+
+
+def least_rows(composition: Composition) -> int:
+    """Rows that constants are fitted on, if there are so many: each group needs its own."""
+    return ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
 
 
 @dataclass(frozen=True)
@@ -138,17 +148,19 @@ class TemplateFinish:
         """The individuals with fitted constants, and then with simple ones, both simplified."""
         if self.rules:
             # A simplified formula may break a constraint.
-            yield list(self._measured(self._converged(self.composition, individuals), self.composition))
+            fitted = self._on_all_rows(self.composition, self._converged(self.composition, individuals))
+            yield list(self._measured(fitted, self.composition))
         composition, simple = self._simplified(self.composition, individuals)
+        sample = self._sample
         fitted = self._converged(composition, simple)
-        nats = nats_of_errors(self.rows, self.loss)
-        rows, least = self.rows.effective_rows, rounding_error(self.rows, self.loss)
+        nats = nats_of_errors(sample, self.loss)
+        rows, least = sample.effective_rows, rounding_error(sample, self.loss)
         for _ in range(MOST_REDUNDANT):
-            fitted, changed = without_redundant(fitted, self._linearizer(composition), nats, least)
+            fitted, changed = without_redundant(fitted, self._linearizer(composition, sample), nats, least)
             if not changed or self.is_closing():
                 break
             composition, fitted = self._simplified(composition, fitted)
-        yield list(self._measured(fitted, composition))
+        yield list(self._measured(self._on_all_rows(composition, fitted), composition))
         shared = self._shared(composition)
         short = shared.hidden(fitted)
         short = snapped(short, shared, rows, least, nats=nats, out_of_time=self.is_closing)
@@ -161,15 +173,28 @@ class TemplateFinish:
         yield list(self._measured(short, composition))
 
     def _shared(self, composition: Composition) -> SharedConstants:
-        return SharedConstants(composition, self._linearizer(composition))
+        return SharedConstants(composition, self._linearizer(composition, self._sample))
 
-    def _linearizer(self, composition: Composition) -> TemplateLinearizer:
-        return TemplateLinearizer(composition, self.rows, self.loss, self.threads)
+    @cached_property
+    def _sample(self) -> Dataset:
+        """Rows that constants are made simple on: on all of them, they are fitted once more."""
+        return self.rows.sampled(max(POLISHING_ROWS, least_rows(self.composition)), np.random.default_rng(0))
+
+    def _linearizer(self, composition: Composition, rows: Dataset) -> TemplateLinearizer:
+        return TemplateLinearizer(composition, rows, self.loss, self.threads)
 
     def _converged(self, composition: Composition, individuals: Population) -> Population:
+        """The individuals with constants fitted to the sample."""
+        return self._fit(composition, individuals, self._sample, _STEPS)
+
+    def _on_all_rows(self, composition: Composition, fitted: Population) -> Population:
+        """Individuals that are fitted to the sample, fitted to all rows."""
+        return fitted if self._sample is self.rows else self._fit(composition, fitted, self.rows, _LAST_STEPS)
+
+    def _fit(self, composition: Composition, individuals: Population, rows: Dataset, steps: int) -> Population:
         ones = np.ones(len(individuals))
-        fit = self._linearizer(composition).fit(individuals, ones, 0 * ones, _STEPS, tolerance=TOLERANCE)
-        return fit.population
+        linearizer = self._linearizer(composition, rows)
+        return linearizer.fit(individuals, ones, 0 * ones, steps, tolerance=TOLERANCE).population
 
     def _simplified(self, composition: Composition, individuals: Population) -> tuple[Composition, Population]:
         """The individuals with each unknown function simplified by itself, in a composition that has what they need."""
@@ -193,7 +218,7 @@ class TemplateFinish:
     def _measured(self, individuals: Population, composition: Composition) -> Iterator[TemplateModel]:
         """The individuals as models."""
         if composition.template.shrinkage:
-            individuals = self._linearizer(composition).shrunk(individuals)
+            individuals = self._linearizer(composition, self.rows).shrunk(individuals)
         losses = TemplateEvaluator(composition, self.rows, self.loss, self.threads).score(individuals).losses
         r2 = self._r2(individuals, composition, losses)
         losses = self.rules.charged(individuals, losses) if self.rules else losses

@@ -31,18 +31,20 @@ from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
 from shine.search.front import Front, Result
 from shine.search.losses import read_by, takes_noise
+from shine.search.model import Model
 from shine.search.noise import with_model
 from shine.search.noise_estimate import estimated_noise
+from shine.search.polishing import not_beaten
 from shine.search.settings import SearchSettings
 from shine.search.sharing import shared
 from shine.search.supported_digits import with_supported_digits
 from shine.search.template_constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
-from shine.search.template_finishing import TemplateFinish, oddities
+from shine.search.template_finishing import TemplateFinish, least_rows, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
 from shine.search.template_place import template_place
 from shine.search.template_seeding import template_seeding
-from shine.search.yardsticks import description_length, good_enough
+from shine.search.yardsticks import Evidence, description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
 from shine.templates.grouping import in_values, numbered_by_group
@@ -57,10 +59,6 @@ Many parameters by group converge slowly, and what is left to remove would hide 
 
 DIGITS = 5
 """Significant digits of the numbers of a formula that is still evolving."""
-
-ROWS_A_LEAF = 50
-"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
-noise of the parameters hides which of two similar formulas is better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,17 +150,19 @@ def template_search(
     save: Callable[[State], None] | None = None,
     visitor: Visitor | None = None,
     pool: Pool | None = None,
+    earlier: Sequence[Model] = (),
+    began: float | None = None,
 ) -> Result:
     """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
     clock, whole = time.monotonic if visitor is None else visitor.clock, dataset
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock, began)
     evolving = settings.evolution
     threads = settings.fitness.threads or processors()
     task = prepared_template(dataset, settings)
     composition, rows, loss = task.composition, task.dataset, task.loss
     rng = np.random.default_rng(settings.seed)
     sample = rows.sampled(evolving.rows, rng)
-    fitted_on = sample.sampled(max(evolving.fitting_rows, _least_rows(composition)), rng)
+    fitted_on = sample.sampled(max(evolving.fitting_rows, least_rows(composition)), rng)
     alone = shared(settings.fitness, evolving, pool).threads or 1
     linearizer = TemplateLinearizer(composition, fitted_on, loss, alone)
     enough = good_enough(rows, loss, settings.stop.loss, "float64")
@@ -175,6 +175,8 @@ def template_search(
         visitor.enter(template_place(whole, composition, task.groups, settings, enough, headings, choose_now))
     own = None if report is None else _written(report, task)
     reported, saved, arrivals = watched(visitor, own, save)
+    if state is not None:
+        state = replace(state, seconds=budget.spent())
     outcome = evolution.evolve(
         ConstrainedTemplates(evaluator, rules) if rules else evaluator,
         composition.genome,
@@ -193,6 +195,7 @@ def template_search(
         save=saved,
         arrivals=arrivals,
         pool=pool,
+        spent=budget.spent(),
     )
     finish = TemplateFinish(
         composition,
@@ -208,6 +211,10 @@ def template_search(
         headings,
     )
     outcome, front = _finished(finish, outcome)
+    if earlier:
+        evidence = Evidence.of(rows, loss)
+        before = [model for model in earlier if isinstance(model, TemplateModel)]
+        front = not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
     if not front:
         relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
         if outcome.stopped_by == "seconds":
@@ -243,11 +250,6 @@ def _result(
         outcome.stopped_by,
         estimated_noise(rows, task.noise) if task.groups is None and one_output else None,
     )
-
-
-def _least_rows(composition: Composition) -> int:
-    """Rows that constants are fitted on, if there are so many: each group needs its own."""
-    return ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
 
 
 def _stop(settings: SearchSettings, budget: TimeBudget, enough: float) -> StopSettings:

@@ -290,11 +290,13 @@ class UncertainModel:
 
     def _inference(self, exact: Exact, covariance: Covariance) -> Inference:
         from shine.inference.inference import Inference
+        from shine.inference.many_rows import SAMPLED_ROWS, InferenceOfManyRows
 
         assert self.basis is not None
         found, form = self._inferences, self.form(exact)
         if (form, covariance) not in found:
-            found[form, covariance] = Inference(form, self.basis, covariance)
+            kind = InferenceOfManyRows if self.basis.rows.n_rows > SAMPLED_ROWS else Inference
+            found[form, covariance] = kind(form, self.basis, covariance)
         return found[form, covariance]
 
     @cached_property

@@ -186,6 +186,39 @@ def test_any_finished_run_goes_on_to_the_end_of_a_longer_one(settings: list[str]
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    ("settings", "override", "message"),
+    [
+        ([], "stop.generations=3", "stop.generations: 3 are over, the run has had 6; give more"),
+        ([], "stop.seconds=1e-9", r"stop.seconds: 1e-09 are over, the run has taken \d+\.\d; give more"),
+        (
+            ["stop.stagnation=4", "stop.generations=60"],
+            "stop.generations=90",
+            "stop.stagnation: 4 generations are over",
+        ),
+        (["stop.loss=0.5"], "stop.generations=90", "stop.loss: 0.5 of the best constant's loss is reached; give less"),
+    ],
+)
+def test_a_limit_that_is_over_is_refused(
+    settings: list[str], override: str, message: str, job: Job, tmp_path: Path
+) -> None:
+    run_job(read_job(tmp_path / "small.yaml", settings), chosen_folder(tmp_path / "run"))
+    before = ending(tmp_path / "run")
+    with pytest.raises(ConfigError, match=message):
+        resume_job(tmp_path / "run", overrides=[override])
+    assert ending(tmp_path / "run") == before
+
+
+def test_a_resumed_run_keeps_formulas_that_are_better_than_those_it_finds(job: Job, tmp_path: Path) -> None:
+    short = read_job(tmp_path / "small.yaml", ["evolution.population=2", "stop.generations=1"])
+    run_job(short, chosen_folder(tmp_path / "run"))
+    better = run_job(read_job(tmp_path / "small.yaml", ["stop.generations=20"]), chosen_folder(tmp_path / "other"))
+    shutil.copy(tmp_path / "other" / "result.json", tmp_path / "run" / "result.json")
+    resumed = resume_job(tmp_path / "run", overrides=["stop.generations=30"])
+    assert min(model.loss for model in resumed.front) <= min(model.loss for model in better.front)
+    assert resumed.best.expression == better.best.expression
+
+
 def test_an_extension_that_is_cut_short_is_not_taken_for_finished(job: Job, tmp_path: Path) -> None:
     folder = chosen_folder(tmp_path / "run")
     run_job(job, folder)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.search.budget import FINISHING, LEAST_SECONDS, REFINING, TimeBudget
+from shine.search.budget import FINISHING, LARGEST_FINAL, LEAST_SECONDS, PASSES, REFINING, TimeBudget
 
 
 def test_a_share_is_kept_for_refinement():
@@ -32,14 +32,32 @@ def test_the_last_part_of_refinement_ends_in_time():
 
 
 def test_the_evolution_always_gets_some_time():
-    times = iter([0.0, 5.0])
-    assert TimeBudget(1.0, clock=lambda: next(times)).for_evolution() == LEAST_SECONDS
+    assert TimeBudget(1.0, clock=lambda: 5.0, began=0.0).for_evolution() == 5.0 + LEAST_SECONDS
+
+
+def test_the_seconds_count_from_the_call():
+    budget = TimeBudget(100.0, clock=lambda: 30.0, began=10.0)
+    assert budget.spent() == 20
+    assert budget.left() == 80
+
+
+def test_work_on_all_rows_is_kept_time_for():
+    plain, planned = TimeBudget(100.0), TimeBudget(100.0).with_rows(2_000_000, a_pass=0.5)
+    assert plain.for_evolution() - planned.for_evolution() == pytest.approx(PASSES * 0.5 + planned.closing, abs=0.1)
+    assert planned.refinable() < plain.refinable()
+
+
+def test_rows_that_the_end_cannot_work_on_in_time_are_left_out():
+    assert TimeBudget(100.0).with_rows(2_000_000, a_pass=0.5).affordable() == 1
+    assert TimeBudget(100.0).with_rows(2_000_000_000, a_pass=500.0).affordable() == pytest.approx(
+        LARGEST_FINAL * 100 / (PASSES * 500), rel=0.01
+    )
 
 
 def test_time_before_an_interruption_counts_once():
     budget = TimeBudget(100.0, before=99.0)
     assert budget.spent() == pytest.approx(99, abs=1)
-    assert budget.for_evolution() == pytest.approx(90, abs=1)
+    assert budget.for_evolution() == pytest.approx(99, abs=1)
     assert budget.is_closing()
 
 
