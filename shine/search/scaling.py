@@ -29,7 +29,7 @@ ALIKE = 60
 LEAST_EXPONENT = -1000
 """Least exponent that scaling may give a number: smaller numbers lose digits."""
 
-LONGEST_FACTOR = 900
+LONGEST_FACTOR = 1020
 """Largest absolute exponent that is written as one factor; a larger one becomes two factors."""
 
 _AT_ONCE = 1 << 20
@@ -91,7 +91,7 @@ class Scaling:
 
     def entering(self, tree: Tree) -> Tree:
         """Rewrite a formula of the given data for the scaled data."""
-        return self._rescaled(tree, 1) if self else tree
+        return self._rescaled(tree, 1, gather=False) if self else tree
 
     def leaving(self, tree: Tree, dataset: Dataset) -> Tree:
         """Rewrite a formula of the scaled data for the given data.
@@ -104,17 +104,18 @@ class Scaling:
         """
         if not self:
             return tree
-        written = self._rescaled(tree, -1)
-        simple = simplify(written, _primitives_of(written))
-        if simple.size >= written.size:
-            return written
+        written, gathered = (self._rescaled(tree, -1, gather=gather) for gather in (False, True))
         columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
-        values, others = (
-            np.ldexp(evaluate(form, columns, np.float64, COMPILED), -self.target) for form in (written, simple)
-        )
+
+        def values(form: Tree) -> Floats:
+            return np.ldexp(evaluate(form, columns, np.float64, COMPILED), -self.target)
+
+        expected, simple = values(written), [simplify(form, _primitives_of(form)) for form in (gathered, written)]
         with np.errstate(all="ignore"):
-            alike = np.abs(others - values) <= 1e-12 * np.abs(values)
-        return simple if alike.all() else written
+            for form in sorted((*simple, gathered), key=lambda form: form.size):
+                if form.size < written.size and (np.abs(values(form) - expected) <= 1e-12 * np.abs(expected)).all():
+                    return form
+        return written
 
     def loss(self, value: float, degree: int) -> float:
         """A loss of the scaled target in the units of the given target.
@@ -132,19 +133,105 @@ class Scaling:
         except OverflowError:
             return math.copysign(float(np.finfo(np.float64).max), value)
 
-    def _rescaled(self, tree: Tree, direction: int) -> Tree:
+    def _rescaled(self, tree: Tree, direction: int, *, gather: bool) -> Tree:
+        """A formula with the factors of its columns and of the target.
+
+        Parameters
+        ----------
+        tree : Tree
+        direction : {1, -1}
+        gather : bool
+            Whether constants take up the factors of the products that they are in, where float64 has these numbers.
+            The partial products are others then, and may overflow.
+        """
         primitives = _primitives_of(tree)
         tape = tape_from_tree(tree, primitives)
-        mul = primitives.function_codes["mul"]
-        nodes: list[tuple[int, float]] = []
+        names = {code: name for name, code in primitives.function_codes.items()}
+        mul, arities = primitives.function_codes["mul"], primitives.arities
+        stack: list[_Part] = []
         for code, value in zip(tape.codes.tolist(), tape.values.tolist(), strict=True):
-            nodes.append((code, value))
-            if CONSTANT < code < primitives.first_function:
-                nodes += _times(direction * self.columns.get(primitives.features[code - 1], 0), mul)
-        nodes += _times(-direction * self.target, mul)
-        codes, values = (np.array(part) for part in zip(*nodes, strict=True))
+            node, feature = [(code, value)], CONSTANT < code < primitives.first_function
+            if code < primitives.first_function:
+                exponent = direction * self.columns.get(primitives.features[code - 1], 0) if feature else 0
+                part = _Part(node, exponent, ((0, 1),) if gather and not feature else None)
+                stack.append(part if gather else part.settled(0, mul))
+                continue
+            start = len(stack) - int(arities[code])
+            stack[start:] = [_applied(names[code], node, stack[start:], mul)]
+        (whole,) = stack
+        codes, values = (
+            np.array(part) for part in zip(*whole.settled(direction * self.target, mul).nodes, strict=True)
+        )
         written = tree_from_tape(codes.astype(np.int16), values.astype(np.float64), primitives)
         return replace(written, parameters=tree.parameters, name=tree.name)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Postfix nodes, whose value is to be multiplied by a power of two.
+
+    Parameters
+    ----------
+    nodes : list of (code, value)
+    exponent : int
+    constants : tuple of (place, {1, -1}), optional
+        Positions of constants that multiply the value by a number if all are multiplied by it, or by its inverse;
+        None if there are none.
+    """
+
+    nodes: list[tuple[int, float]]
+    exponent: int
+    constants: tuple[tuple[int, int], ...] | None
+
+    def settled(self, exponent: int, mul: int) -> _Part:
+        """The part with another exponent: its constants take up the difference if they can, and otherwise a factor."""
+        factor = self.exponent - exponent
+        if factor == 0:
+            return self
+        nodes = list(self.nodes)
+        for place, sign in self.constants or ():
+            code, value = nodes[place]
+            moved = _moved(value, sign * factor)
+            if moved is None:
+                break
+            nodes[place] = (code, moved)
+        else:
+            if self.constants:
+                return _Part(nodes, exponent, self.constants)
+        return _Part([*self.nodes, *_times(factor, mul)], exponent, None)
+
+    def after(self, nodes: int, sign: int = 1) -> tuple[tuple[int, int], ...]:
+        """The places of the constants if so many nodes come before the part."""
+        return tuple((place + nodes, sign * own) for place, own in self.constants or ())
+
+
+def _applied(name: str, node: list[tuple[int, float]], parts: list[_Part], mul: int) -> _Part:
+    """A function of parts."""
+    first, last = parts[0], parts[-1]
+    if name in ("mul", "div"):
+        sign = 1 if name == "mul" else -1
+        nodes, exponent = [*first.nodes, *last.nodes, *node], first.exponent + sign * last.exponent
+        return _Part(nodes, exponent, first.constants or last.after(len(first.nodes), sign) or None)
+    if name in ("neg", "abs"):
+        return _Part([*first.nodes, *node], first.exponent, first.constants)
+    exponent = 0
+    if name in ("add", "sub", "min", "max"):
+        # The exponent of one without constants, which the others can take up.
+        exponent = next((part.exponent for part in parts if part.constants is None), first.exponent)
+    parts = [part.settled(exponent, mul) for part in parts]
+    nodes = [each for part in parts for each in part.nodes] + node
+    if name in ("add", "sub", "min", "max") and all(part.constants for part in parts):
+        return _Part(nodes, exponent, (*parts[0].after(0), *parts[1].after(len(parts[0].nodes))))
+    return _Part(nodes, exponent, None)
+
+
+def _moved(value: float, exponent: int) -> float | None:
+    """A number times a power of two; None if it leaves the range in which that is exact."""
+    try:
+        moved = math.ldexp(value, exponent)
+    except OverflowError:
+        return None
+    return moved if value == 0 or abs(moved) >= float(np.finfo(np.float64).tiny) else None
 
 
 def _times(exponent: int, mul: int) -> list[tuple[int, float]]:

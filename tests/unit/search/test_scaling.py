@@ -124,3 +124,25 @@ def test_guesses_are_formulas_of_the_given_data():
         guesses=["sin(x0*1e-100) + (x1*1e-100)*(x1*1e-100)*(x1*1e-100)"], primitives=["add", "mul", "sin"],
     )  # fmt: skip
     assert min(model.loss for model in result.front) < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("formula", "most"),
+    [
+        ("2.5*x0", 3), ("2.5*x0 + 1.5", 5), ("x0 + 1.5*x1", 7), ("2.5*x0/x1", 5), ("1.5/(x0 - 2.5*x1)", 7),
+        ("-(1.5*x0) - 2.5", 6), ("max(1.5*x0, 2.5*x1)", 7), ("sin(1.5*x0)", 6), ("sqrt(2.5*x0 + 1.25*x1)", 10),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "scales", [(1e300, 1e300, 1e250), (1e-300, 1e-300, 1e-200), (1e200, 1.0, 1e160), (1, 1, 1e-300)]
+)
+def test_constants_take_up_factors_so_that_formulas_stay_small(formula, most, scales):
+    *columns, target = scales
+    data = Dataset.from_arrays(X[:, :2] * columns, Y * target)
+    scaling = Scaling.of(data)
+    tree = parse(formula, ["x0", "x1"])
+    written = scaling.leaving(tree, data)
+    scaled = scaling.applied(data)
+    expected = np.ldexp(evaluate(tree, list(scaled.columns)), scaling.target)
+    assert evaluate(written, list(data.columns)) == pytest.approx(expected, rel=1e-11, abs=0)
+    assert written.size <= most
