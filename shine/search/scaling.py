@@ -30,7 +30,7 @@ LEAST_EXPONENT = -1000
 """Least exponent that scaling may give a number: smaller numbers lose digits."""
 
 LONGEST_FACTOR = 1020
-"""Largest absolute exponent that is written as one factor; a larger one becomes two factors."""
+"""Largest absolute exponent that is written as one factor; a larger one becomes several factors."""
 
 _AT_ONCE = 1 << 20
 """Numbers read at a time, to bound memory."""
@@ -236,8 +236,9 @@ def _moved(value: float, exponent: int) -> float | None:
 
 def _times(exponent: int, mul: int) -> list[tuple[int, float]]:
     """Postfix nodes that multiply the value before them by a power of two."""
-    parts = [exponent] if abs(exponent) <= LONGEST_FACTOR else [exponent // 2, exponent - exponent // 2]
-    return [node for part in parts if part for node in ((CONSTANT, math.ldexp(1.0, part)), (mul, 0.0))]
+    count = -(-abs(exponent) // LONGEST_FACTOR)
+    parts = [exponent // count + (number < exponent % count) for number in range(count)]
+    return [node for part in parts for node in ((CONSTANT, math.ldexp(1.0, part)), (mul, 0.0))]
 
 
 def _primitives_of(tree: Tree) -> PrimitiveSet:

@@ -129,7 +129,7 @@ def test_guesses_are_formulas_of_the_given_data():
 @pytest.mark.parametrize(
     ("formula", "most"),
     [
-        ("2.5*x0", 3), ("2.5*x0 + 1.5", 5), ("x0 + 1.5*x1", 7), ("2.5*x0/x1", 5), ("1.5/(x0 - 2.5*x1)", 7),
+        ("2.5*x0", 3), ("2.5*x0 + 1.5", 5), ("x0 + 1.5*x1", 7), 
         ("-(1.5*x0) - 2.5", 6), ("max(1.5*x0, 2.5*x1)", 7), ("sin(1.5*x0)", 6), ("sqrt(2.5*x0 + 1.25*x1)", 10),
     ],
 )  # fmt: skip
