@@ -41,6 +41,11 @@ class ModelLike(Protocol):
         ...
 
     @property
+    def noise(self) -> str:
+        """Model of the noise by which the rows are weighted in loss and R2; "absolute" if they are not."""
+        ...
+
+    @property
     def r2(self) -> float | None:
         """Coefficient of determination."""
         ...

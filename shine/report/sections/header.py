@@ -79,7 +79,7 @@ def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Elemen
     if dataset.whole is not None:
         rows, detail = dataset.whole.n_rows, f"{count(rows)} of them drawn"
     figures: list[tuple[str, str, str | None]] = [
-        ("Loss", number(best.loss), None),
+        ("Loss", number(best.loss), None if best.noise == "absolute" else f"weighted: noise {best.noise}"),
         ("R²", fraction(best.r2), None),
         ("Complexity", count(best.complexity), f"{count(best.tree.size, 'node')}, {count(len(used), 'feature')}"),
         ("Rows", count(rows), detail),

@@ -22,6 +22,7 @@ class Formula:
     r2: float | None
     headings: dict[str, str] = field(default_factory=dict)
     digits: int | None = None
+    noise: str = "absolute"
 
     @property
     def expression(self) -> str:

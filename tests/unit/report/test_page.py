@@ -352,3 +352,11 @@ def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
         assert page.text("h2").count("How sure it is") == sections
         assert len(page.all("path", class_="band outer")) == 2 * sections
         assert page.text("th").count("c1") == sections
+
+
+@pytest.mark.parametrize(("noise", "told"), [("absolute", False), ("relative", True)])
+def test_a_loss_of_weighted_rows_is_told_with_the_noise(data, noise, told):
+    result = found(["1.0", "a*b"], data)
+    for model in result.front:
+        model.noise = noise
+    assert ("weighted: noise relative" in report_html(result, data)) == told
