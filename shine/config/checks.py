@@ -213,7 +213,13 @@ def constraint_problems(
 
 def _words(constraints: Constraints) -> Iterator[str]:
     """The names of columns and functions in constraints, as they were given."""
-    yield from (*constraints.limits, *constraints.nesting, *constraints.monotonic, *constraints.units)
+    yield from (
+        *constraints.limits,
+        *constraints.nesting,
+        *constraints.arguments,
+        *constraints.monotonic,
+        *constraints.units,
+    )
     for inner in constraints.nesting.values():
         yield from inner
 

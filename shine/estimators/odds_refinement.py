@@ -44,6 +44,8 @@ class OddsRefinement:
     classes : Classes
     weights : mapping of str to float
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
+    max_size : int
+        Most nodes of a formula, its line included.
     threads : int
     rules : callable, optional
         Compiles the constraints for a primitive set.
@@ -54,6 +56,7 @@ class OddsRefinement:
     dataset: Dataset
     classes: Classes
     weights: Mapping[str, float]
+    max_size: int
     threads: int
     rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]
@@ -77,7 +80,9 @@ class OddsRefinement:
         chosen = preferred_and_defined(zip(*measured, strict=True), partial(preferred, nats=self._nats), domain)
         rules = None if self.rules is None else partial(self.rules, scaling="written")
         models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, primitives, rules)]
-        return without_poles([model for model in models if math.isfinite(model.loss)], 0.0, domain)
+        # Individuals have at most this size; with their lines they may be larger.
+        kept = [model for model in models if math.isfinite(model.loss) and model.tree.size <= self.max_size]
+        return without_poles(kept, 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones (see `polished`)."""

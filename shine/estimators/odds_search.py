@@ -144,7 +144,13 @@ def search_odds(
     )
 
     refinement = OddsRefinement(
-        task.dataset, Classes.of(task.dataset), evolving.complexity, threads, rules, budget.is_closing
+        task.dataset,
+        Classes.of(task.dataset),
+        evolving.complexity,
+        evolving.max_size,
+        threads,
+        rules,
+        budget.is_closing,
     )
     stopped_by = outcome.stopped_by
     try:
@@ -155,7 +161,7 @@ def search_odds(
     if not front:
         raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
     front = with_supported_digits(front, task.dataset, by_odds)
-    front = front_in_given_units(front, task, 0.0)
+    front = front_in_given_units(front, task, 0.0, evolving.max_size)
 
     basis = basis_in_given_units(task.dataset, task, LOG_LOSS, "absolute")
     models = [replace(model_in_given_units(model, task, DEGREE), basis=basis) for model in front]

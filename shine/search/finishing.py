@@ -121,7 +121,7 @@ class Finish:
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
-        front = front_in_given_units(front, self.task, self._enough(rows))
+        front = front_in_given_units(front, self.task, self._enough(rows), self.settings.evolution.max_size)
         if by_kept_rows is None:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:

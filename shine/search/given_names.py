@@ -59,6 +59,7 @@ def constraints_in_formulas(constraints: Constraints, dataset: Dataset) -> Const
             outer: renamed(inner, name, f"nesting of {outer}")
             for outer, inner in renamed(constraints.nesting, name, "nesting").items()
         },
+        arguments=renamed(constraints.arguments, name, "arguments"),
         required=_each(constraints.required, column),
         forbidden=_each(constraints.forbidden, column),
         monotonic=renamed(constraints.monotonic, column, "monotonic"),

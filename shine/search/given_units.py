@@ -60,10 +60,10 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
     return passed_on
 
 
-def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> tuple[Model, ...]:
+def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
     """The front with formulas of the given data; its losses stay those of the scaled target.
 
-    The factors that formulas get back make them more complex, so some may leave the front.
+    The factors that formulas get back make them larger, so some may leave the front.
 
     Parameters
     ----------
@@ -71,9 +71,11 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> t
     task : Task
     enough : float
         Loss below which two formulas are equally right.
+    max_size : int
+        Most nodes of a formula.
     """
     given = [replace(model, tree=task.scaling.leaving(model.tree, task.given)) for model in front]
-    return pareto_front(given, enough)
+    return pareto_front([model for model in given if model.tree.size <= max_size], enough)
 
 
 def model_in_given_units(model: Model, task: Task, degree: int) -> Model:

@@ -105,10 +105,13 @@ def constraints_from(given: Constraints | Mapping[str, Any] | None) -> Constrain
     known = [each.name for each in fields(Constraints)]
     if given is not None and not isinstance(given, Mapping):
         raise ValueError(f"constraints must be a mapping or shine.Constraints, is {value_text(given)}")
-    for name in given or {}:
+    for name, value in (given or {}).items():
         if name not in known:
             near = meant(str(name), known)
             hint = f"did you mean {near!r}? " if near else ""
+            if not near and isinstance(value, int | tuple | list):
+                # PySR's spelling.
+                hint = f"for sizes of its arguments write constraints={{'arguments': {{{name!r}: {value!r}}}}}; "
             raise ValueError(f"constraints has no {value_text(name)}; {hint}it has {', '.join(known)}")
     return valid_settings(Constraints, given or {}, prefix="constraints: ")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from shine.gp.limits import excess
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
+from shine.lang.names import shown
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of, tape_from_tree
@@ -89,6 +91,20 @@ def _guess(
         raise kind(f"guesses[{position}]: {error}") from None
 
 
+def _warn_of_guesses(
+    guesses: Sequence[tuple[int, Tree]], constraints: Constraints, primitives: PrimitiveSet, scaled: bool
+) -> None:
+    """Warn of guesses, given with their positions, that no search may consider."""
+    for key in ("forbidden", "limits", "nesting", "arguments") if guesses else ():
+        alone = Constraints(**{key: getattr(constraints, key)})
+        rules = CompiledConstraints(alone, primitives, "written" if scaled else "none")
+        allowed = rules.allowed(Population.from_trees([tree for _, tree in guesses], primitives))
+        for (position, tree), kept in zip(guesses, allowed.tolist(), strict=True):
+            if not kept:
+                text = f"guesses[{position}]: {shown(tree)} breaks constraints.{key}, so it takes no part in the search"
+                warnings.warn(text, UserWarning, stacklevel=2)
+
+
 def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
     """The task of a search.
 
@@ -113,6 +129,9 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
         for position, source in enumerate(settings.guesses)
     ]
     check_constraints(constraints, functions, dataset.features, linear_scaling)
+    # Formulas of an earlier front are guesses of nobody.
+    own = [(at, tree) for at, tree in enumerate(trees) if not isinstance(settings.guesses[at], Tree)]
+    _warn_of_guesses(own, constraints, PrimitiveSet(functions, dataset.features), linear_scaling)
     # A forbidden feature is never drawn if the search does not know it.
     given = dataset.without(constraints.forbidden)
     scaling = Scaling.of(given, target=scale_target)

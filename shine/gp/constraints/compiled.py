@@ -37,8 +37,8 @@ class CompiledConstraints:
     primitives : PrimitiveSet
     scaling : {"none", "implied", "written"}
         With "implied", linear scaling will add a slope and an intercept to the individuals: these are constants, and
-        may turn any unit into the unit of the target. With "written", individuals may contain them; limits and nesting
-        do not count them.
+        may turn any unit into the unit of the target. With "written", individuals may contain them; limits, nesting
+        and sizes of arguments do not count them.
     wrong_shares : callable, optional
         Measures violations of monotonicity; without it there are no penalties.
     """
@@ -61,6 +61,12 @@ class CompiledConstraints:
             for outer, inner in constraints.nesting.items()
             for name, most in inner.items()
             if outer in codes and name in codes
+        ]
+        self._arguments = [
+            (codes[name], len(limits) - place, limit)
+            for name, limits in constraints.arguments_by_place.items()
+            for place, limit in enumerate(limits)
+            if name in codes and limit is not None
         ]
         self._required = [codes[name] for name in constraints.required]
         self._forbidden = [codes[name] for name in constraints.forbidden if name in codes]
@@ -126,11 +132,12 @@ class CompiledConstraints:
             allowed[allowed] = decide(population.take(allowed))
 
     def _within_counts(self, population: Population, inside: Mask) -> Mask:
-        """Whether each individual keeps limits and nesting; a written slope and intercept need not be counted."""
+        """Whether each individual keeps limits, nesting and sizes of arguments; a written slope and intercept need not
+        be counted."""
         n = len(population)
-        if not (self._limits or self._nesting):
+        if not (self._limits or self._nesting or self._arguments):
             return np.ones(n, np.bool_)
-        if not self._nesting and self._scaling != "written":
+        if not (self._nesting or self._arguments) and self._scaling != "written":
             return self._within_limits(population, inside)
         subtrees = Subtrees.of(population)
         within = self._kept(population, subtrees, inside)
@@ -155,6 +162,17 @@ class CompiledConstraints:
             np.cumsum((population.codes == inner) & counted, axis=1, out=before[:, 1:])
             begin = positions + 1 - subtrees.sizes[rows, positions]
             np.logical_and.at(kept, rows, before[rows, positions] - before[rows, begin] <= most)
+        for code, from_last, limit in self._arguments:
+            rows, positions = np.nonzero((population.codes == code) & counted)
+            # The last argument ends right before the function, each other one right before the next.
+            ends = positions - 1
+            for _ in range(from_last - 1):
+                ends = ends - subtrees.sizes[rows, ends]
+            if isinstance(limit, int):
+                fits = subtrees.sizes[rows, ends] <= limit
+            else:
+                fits = population.codes[rows, ends] == CONSTANT
+            np.logical_and.at(kept, rows, fits)
         return kept
 
 

@@ -20,6 +20,8 @@ Problem = tuple[tuple[str, ...], str]
 
 Count = Annotated[int, Ge(0)]
 Value = TypeVar("Value")
+Argument = int | Literal["constant"] | None
+"""What an argument may be: at most so many nodes, a constant, or anything."""
 Direction = Literal["increasing", "decreasing"]
 
 
@@ -32,6 +34,9 @@ class Constraints:
     limits, nesting : dict
         Most occurrences of a function, a feature or a `constant`: ``{"sin": 2}``; within the arguments of a function:
         ``{"sin": {"exp": 0}}``.
+    arguments : dict
+        Most nodes of each argument of a function, or ``"constant"`` for a number; -1 or None for any:
+        ``{"pow": (-1, "constant")}``, ``{"sin": 5}``.
     required, forbidden : tuple of str
         Features that every formula must have, and features that no formula may have.
     monotonic : dict
@@ -55,6 +60,9 @@ class Constraints:
     """Most occurrences in a formula of a function, a feature or a `constant`, by name: `{sin: 2}`."""
     nesting: dict[str, dict[str, Count]] = field(default_factory=dict)
     """Most occurrences of a name within the arguments of a function: `{sin: {sin: 0, exp: 1}}`."""
+    # `_problems` checks the values: pydantic would tell of each kind that they are not.
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """Most nodes of each argument of a function, `constant` for a number, -1 for any: `{pow: [-1, constant]}`."""
     required: tuple[str, ...] = ()
     """Features that every formula must have."""
     forbidden: tuple[str, ...] = ()
@@ -82,7 +90,13 @@ class Constraints:
     @property
     def structural(self) -> bool:
         """Whether any constraint is on the nodes of a formula; `monotonic` alone is on its values."""
-        return bool(self.limits or self.nesting or self.required or self.forbidden or self.units)
+        return bool(self.limits or self.nesting or self.arguments or self.required or self.forbidden or self.units)
+
+    @property
+    def arguments_by_place(self) -> dict[str, tuple[Argument, ...]]:
+        """The limit of each argument of the functions in `arguments`; None if there is none."""
+        every = {name: limits if isinstance(limits, tuple) else (limits,) for name, limits in self.arguments.items()}
+        return {name: tuple(None if limit == -1 else limit for limit in limits) for name, limits in every.items()}
 
     def _problems(self) -> Iterator[str]:
         """Mistakes that do not depend on the primitives; a message about one field begins with its name."""
@@ -91,6 +105,14 @@ class Constraints:
         for key, name, count in counts:
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 yield f"{key} of {shown(name)} must be a whole number from 0, is {value_text(count)}"
+        for name, limits in self.arguments_by_place.items():
+            for limit in limits:
+                whole = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
+                if limit is not None and limit != CONSTANT_NAME and not whole:
+                    yield (
+                        f"arguments of {shown(name)} must be limited by a whole number of nodes from 1, by "
+                        f"{CONSTANT_NAME!r}, or by -1, which allows any; a limit is {value_text(limit)}"
+                    )
         forbidden = set(self.forbidden)
         for name in self.required:
             if name in forbidden:
@@ -134,6 +156,15 @@ class Constraints:
             yield from _unknown(("nesting", outer), "function", outer, names)
             for name in inner:
                 yield from _unknown(("nesting", outer, name), "function or feature", name, everything)
+        arities = {function.name: function.arity for function in functions}
+        for name, limits in self.arguments_by_place.items():
+            yield from _unknown(("arguments", name), "function", name, names)
+            if arities.get(name, len(limits)) != len(limits):
+                yield (
+                    ("arguments", name),
+                    f"{shown(name)} takes {arities[name]}, and {len(limits)} are limited; give one limit for each, "
+                    "-1 for any size",
+                )
         columns = dict.fromkeys(features)
         for key in ("required", "forbidden", "monotonic", "units"):
             for name in getattr(self, key):
@@ -167,6 +198,10 @@ def _normalized(constraints: Constraints) -> dict[str, Any]:
     """The fields with names of features or functions, in the normal form that formulas use."""
     return {
         **{key: _with_names(getattr(constraints, key)) for key in ("limits", "monotonic", "units")},
+        "arguments": {
+            name: tuple(limits) if isinstance(limits, list) else limits
+            for name, limits in _with_names(constraints.arguments).items()
+        },
         **{key: tuple(map(normalized, getattr(constraints, key))) for key in ("required", "forbidden")},
         "nesting": {outer: _with_names(inner) for outer, inner in _with_names(constraints.nesting).items()},
     }

@@ -53,8 +53,8 @@ def test_the_losses_of_the_front_are_log_losses():
 
 
 def test_a_line_is_that_of_logistic_regression():
-    # One node and a line around it: scikit-learn's logistic regression on the same column has the same loss.
-    model = quick(generations=1, max_size=1).fit(X, LABELS)
+    # Five nodes are a column and a line around it: scikit-learn's logistic regression on it has the same loss.
+    model = quick(generations=1, max_size=5, primitives=["add", "mul"]).fit(X[:, 1:], LABELS)
     peer = LogisticRegression(C=np.inf).fit(X[:, 1:], LABELS)
     best = log_loss(LABELS, peer.predict_proba(X[:, 1:]))
     assert best <= model.front_[-1].loss * (1 + 1e-9)
@@ -143,3 +143,11 @@ def test_constraints_hold_for_the_odds():
 def test_the_seeding_looks_for_the_classes_too():
     model = quick(settings={"seeding": 1.0, "seeding_members": 100}, generations=1, max_size=9).fit(X, LABELS)
     assert model.score(X, LABELS) > 0.7
+
+
+@pytest.mark.parametrize("max_size", [1, 5, 8])
+def test_no_formula_is_larger_than_the_user_allows(max_size):
+    X = np.random.default_rng(0).uniform(-2, 2, (200, 3))
+    labels = np.sin(X[:, 0] * X[:, 1]) + X[:, 2] ** 2 > np.exp(X[:, 0])
+    model = SymbolicClassifier(max_size=max_size, generations=5, population_size=200, random_state=0).fit(X, labels)
+    assert all(each.tree.size <= max_size for each in model.front_)

@@ -48,7 +48,7 @@ def count(population: Population, index: int, node: Node, name: str) -> int:
 
 
 def keeps(population: Population, index: int, constraints: Constraints) -> bool:
-    """Whether an individual keeps limits, nesting, required and forbidden features."""
+    """Whether an individual keeps limits, nesting, sizes of arguments, required and forbidden features."""
     root = tree_of(population, index)
     nodes = [node for node, _ in root.with_levels()]
     limits = all(count(population, index, root, name) <= most for name, most in constraints.limits.items())
@@ -57,9 +57,18 @@ def keeps(population: Population, index: int, constraints: Constraints) -> bool:
         for node in nodes
         for inner, most in constraints.nesting.get(name_of(population, index, node), {}).items()
     )
+    arguments = all(
+        name_of(population, index, argument) == "constant"
+        if limit == "constant"
+        else limit in (None, -1) or sum(1 for _ in argument.with_levels()) <= limit
+        for node in nodes
+        for argument, limit in zip(
+            node.arguments, constraints.arguments.get(name_of(population, index, node), ()), strict=False
+        )
+    )
     required = all(count(population, index, root, name) for name in constraints.required)
     forbidden = not any(count(population, index, root, name) for name in constraints.forbidden)
-    return limits and nesting and required and forbidden
+    return limits and nesting and arguments and required and forbidden
 
 
 def allowed(constraints: Constraints, population: Population, scaling: Scaling = "none") -> list[bool]:
@@ -73,6 +82,13 @@ constraints_on_structure = st.builds(
     limits=st.dictionaries(st.sampled_from(NAMES), counts, max_size=3),
     nesting=st.dictionaries(
         st.sampled_from(FUNCTIONS), st.dictionaries(st.sampled_from(NAMES), counts, max_size=2), max_size=2
+    ),
+    arguments=st.fixed_dictionaries(
+        {},
+        optional={
+            name: st.tuples(*[st.sampled_from([1, 2, 3, 5, -1, None, None, "constant"])] * arity)
+            for name, arity in zip(FUNCTIONS, (1, 1, 2, 2, 3), strict=True)
+        },
     ),
     required=st.sampled_from([(), (), ("x",), ("x", "y")]),
     forbidden=st.sampled_from([(), (), ("z",)]),
@@ -309,10 +325,15 @@ def test_forbidden_and_required_features_and_limits_hold_for_the_whole_front():
 def test_a_guess_that_is_not_allowed_is_dropped():
     guesses = ["a*b", "a*c", "a*a"]
     constraints = {"forbidden": ["b"], "limits": {"a": 1}}
-    result = shine.evolve(
-        X, A * C, primitives=["mul"], constraints=constraints, guesses=guesses, **{**SHORT, "generations": 0}
-    )
+    with pytest.warns(UserWarning, match=r"guesses\[\d\]: .* takes no part") as told:
+        result = shine.evolve(
+            X, A * C, primitives=["mul"], constraints=constraints, guesses=guesses, **{**SHORT, "generations": 0}
+        )
     assert result.best.expression in ("a*c", "c*a")
+    assert [str(warning.message).split(",")[0] for warning in told] == [
+        "guesses[0]: 'a*b' breaks constraints.forbidden",
+        "guesses[2]: 'a*a' breaks constraints.limits",
+    ]
 
 
 @pytest.mark.slow
@@ -381,3 +402,60 @@ def test_the_examples_of_the_guide_run(code, tmp_path):
     script.write_text(code, encoding="utf-8")
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("limits", "text", "expected"),
+    [
+        ((1, "constant"), "x 2 mul", True),
+        ((1, "constant"), "x y mul", False),
+        ((1, "constant"), "x y add 2 mul", False),
+        ((-1, "constant"), "x y add 2 mul", True),
+        ((None, 1), "x y z add mul", False),
+        ((3, 3), "x y add y z add mul", True),
+        ((2, 3), "x y add y z add mul", False),
+        (("constant", -1), "2 x mul", True),
+    ],
+)
+def test_arguments_have_their_own_limits(limits, text, expected):
+    assert allowed(Constraints(arguments={"mul": limits}), population_of([text], PRIMITIVES, 20)) == [expected]
+
+
+def test_a_written_line_is_no_argument():
+    population = population_of(["x neg 2 mul 4 add", "x neg 2 mul neg"], PRIMITIVES, 20)
+    assert allowed(Constraints(arguments={"mul": (1, 1), "add": (1, 1)}), population, "written") == [True, False]
+
+
+@pytest.mark.parametrize("limit", [0, True, 1.5, "const", (2, "x"), {"a": 1}, -2])
+def test_a_limit_of_an_argument_is_a_number_of_nodes_or_constant(limit):
+    with pytest.raises(ValueError, match="arguments of 'sin' must be limited by a whole number of nodes from 1"):
+        Constraints(arguments={"sin": limit})
+
+
+def test_each_argument_needs_a_limit():
+    with pytest.raises(ValueError, match="'pow' takes 2, and 1 are limited; give one limit for each"):
+        check_constraints(Constraints(arguments={"pow": 3}), select(STANDARD, ["pow"]), ("x",), True)
+
+
+def search_of_powers(**options):
+    X = np.random.default_rng(0).uniform(1, 3, (100, 2))
+    y = 1.495 ** X[:, 0] + (2.04 ** X[:, 1]) ** 0.973
+    return shine.evolve(X, y, primitives=["+", "*", "^"], generations=5, seconds=20, population=200, **options)
+
+
+def test_no_model_of_a_search_breaks_the_limit_of_an_argument():
+    for model in search_of_powers(constraints={"arguments": {"^": (1, "constant")}}).front:
+        for node in ast.walk(model.tree.result):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                assert isinstance(node.right, ast.Constant) and isinstance(node.left, ast.Name), model.expression
+
+
+@pytest.mark.parametrize("guess", ["1.495**x0", "3*1.5**x1 + 2"])
+def test_a_guess_that_breaks_the_limit_of_an_argument_is_told(guess):
+    with pytest.warns(UserWarning, match=r"guesses\[0\]: .* breaks constraints.arguments, so it takes no part"):
+        search_of_powers(constraints={"arguments": {"^": (1, "constant")}}, guesses=[guess])
+
+
+def test_the_spelling_of_pysr_is_answered_with_the_equivalent():
+    with pytest.raises(ValueError, match=r"write constraints=\{'arguments': \{'\^': \(-1, 1\)\}\}"):
+        search_of_powers(constraints={"^": (-1, 1)})
