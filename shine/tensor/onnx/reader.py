@@ -80,6 +80,10 @@ class _Reader:
 
     def __init__(self, model: Any, folder: Path | None, shapes: dict[str, Sequence[int]]) -> None:
         self.model, self.folder, self.shapes = model, folder, shapes
+        if any(node.op_type.startswith("TreeEnsemble") for node in model.graph.node):
+            raise GraphImportError(
+                "ensembles of trees in ONNX are not read; compile the estimator itself: shine.trees.compile(model)"
+            )
         self.version = _version(model.opset_import)
         self.local = {(f.domain, f.name): f for f in model.functions}
         self.functions: dict[str, Function] = {}

@@ -122,6 +122,14 @@ def test_what_cannot_be_read_is_named(text, message):
         load_onnx(content(text))
 
 
+@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
+def test_ensembles_of_trees_are_refused_with_the_way_to_compile_them(kind):
+    text = f"g (float[2] x) => (float[2] y) {{ y = ai.onnx.ml.TreeEnsemble{kind}(x) }}"
+    head = '<ir_version: 8, opset_import: ["" : 9, "ai.onnx.ml" : 1]>'
+    with pytest.raises(GraphImportError, match=r"compile the estimator itself: shine\.trees\.compile\(model\)"):
+        load_onnx(content(text, head))
+
+
 def test_old_operator_sets_and_other_files_are_refused(tmp_path: Path):
     with pytest.raises(GraphImportError, match="it uses operator set 9; 13 and later are read"):
         load_onnx(content("g (float[2] x) => (float[2] y) { y = Neg(x) }", '<ir_version: 8, opset_import: ["" : 9]>'))
