@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from shine import moved
 
 if TYPE_CHECKING:
     from shine.distillation.distilling import distil
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     from shine.search.run import evolve
     from shine.templates.reading import template
     from shine.templates.template import Template
-
-moved.install()
 
 __version__ = "0.1.0"
 
@@ -103,9 +98,6 @@ _HOMES = {
 }
 """Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
 
-_DEPRECATED = {"GraphKernel": "Kernel"}
-"""Deprecated names, and their replacements."""
-
 _PACKAGES = (
     "aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs", "tensor",
     "trees",
@@ -117,9 +109,6 @@ def __getattr__(name: str) -> Any:
     # Names are imported on demand: NumPy and LLVM are slow to import, and not every use needs them.
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    if name in _DEPRECATED:
-        warnings.warn(f"shine.{name} is deprecated; use shine.{_DEPRECATED[name]}", DeprecationWarning, stacklevel=2)
-        name = _DEPRECATED[name]
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES.get(name, "shine.errors")), name)

@@ -4,7 +4,3 @@
 turns texts into dimensions, `dimension_rules` has a rule for each function, and `dimensional_analysis` computes the
 dimensions of a population by them.
 """
-
-from shine.moved import names_of
-
-__getattr__ = names_of(__name__)

@@ -272,12 +272,6 @@ def test_a_kernel_names_its_program():
     assert repr(shine.jit(classic())) == "<Kernel of <Program graph(input: int32) -> (output: int32), 3 statements>>"
 
 
-def test_programs_are_public_and_the_former_name_of_their_kernels_is_deprecated():
-    assert shine.Program is Program
-    with pytest.warns(DeprecationWarning, match="shine.GraphKernel is deprecated; use shine.Kernel"):
-        assert shine.GraphKernel is Kernel
-
-
 def test_a_block_taken_by_a_thread_is_computed_even_if_the_others_are_done(monkeypatch):
     taken, done = threading.Event(), threading.Event()
 
