@@ -12,7 +12,7 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.workers import processors
-from shine.fitness.losses import Loss
+from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.row_loss import SIGMA
 from shine.gp import evolution
@@ -43,9 +43,10 @@ from shine.search.template_finishing import TemplateFinish, least_rows, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
 from shine.search.template_place import template_place
+from shine.search.template_scaling import TemplateScaling
 from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import Evidence, description_length, good_enough
-from shine.templates.binding import bound
+from shine.templates.binding import bound, resolved
 from shine.templates.composition import Composition
 from shine.templates.grouping import in_values, numbered_by_group
 from shine.templates.law import Groups, law_of
@@ -74,6 +75,8 @@ class TemplateTask:
     noise : str
         The model of the noise.
     loss : Loss
+    scaling : TemplateScaling, optional
+        How the template and the target were scaled; None in most cases.
     """
 
     composition: Composition
@@ -81,6 +84,7 @@ class TemplateTask:
     groups: Groups | None
     noise: str
     loss: Loss
+    scaling: TemplateScaling | None = None
 
 
 def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTask:
@@ -110,6 +114,9 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
         labels = dataset.labels.get(template.groups)
         dataset, groups = numbered_by_group(dataset, template.groups, labels)
     features = tuple(name for name in dataset.features if name != OUTPUT or len(template.outputs) == 1)
+    scaling = TemplateScaling.of(resolved(template, features), dataset) if loss.name in LOSSES else None
+    if scaling is not None:
+        template, dataset = scaling.template, scaling.target.applied(dataset)
     count = 0 if groups is None else len(groups.values)
     composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
     check_unknowns(composition)
@@ -119,7 +126,7 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
             raise ValueError(f"complexity has {shown(name)}; with a template it has functions and {CONSTANT_NAME!r}")
     noise = settings.fitness.noise
     model = "sigma" if dataset.deviations is not None else "absolute" if noise == "auto" else noise
-    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss)
+    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss, scaling)
 
 
 def _check_settings(settings: SearchSettings) -> None:
@@ -240,6 +247,10 @@ def _result(
         front = tuple(replace(model, basis=basis) for model in front)
     front = tuple(replace(model, noise=task.noise) for model in front)
     choice = _chosen(front, rows, loss, enough)
+    scaling = task.scaling
+    if scaling is not None:
+        front = tuple(scaling.given_back(model, loss.degree) for model in front)
+    plain = task.groups is None and one_output and scaling is None
     return Result(
         Front(front, choice.index, choice.reason),
         choice.index,
@@ -248,7 +259,7 @@ def _result(
         seconds,
         settings.seed,
         outcome.stopped_by,
-        estimated_noise(rows, task.noise) if task.groups is None and one_output else None,
+        estimated_noise(rows, task.noise) if plain else None,
     )
 
 

@@ -112,7 +112,12 @@ class _Looking:
             values = [solved_for_all(self.composition, rows, fit) for fit in fits]
             tasks = [each for each in values if each is not None]
             numbers = np.array([fit.numbers for fit, each in zip(fits, values, strict=True) if each is not None])
-            new = self.guesses(tasks, numbers.reshape(len(tasks), -1), now + share * (self.deadline - now), share)
+            new = self.guesses(
+                tasks,
+                numbers.reshape(len(tasks), self.composition.n_leaves),
+                now + share * (self.deadline - now),
+                share,
+            )
             candidates = with_fitted_parameters(self.composition, new.candidates, rows, loss, self.threads)
             new = replace(new, candidates=candidates)
             candidates, parts = (
