@@ -136,6 +136,8 @@ def _is_nothing(value: object) -> bool:
         return bool(value != value)
     except TypeError:
         return True
+    except ValueError:  # an array in a cell
+        return False
 
 
 def _from_text(raw: RawColumn, cells: list[str], decimal: Decimal, kind: Kind | None, order: Order | None) -> Column:

@@ -312,6 +312,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             return np.column_stack(found)
         return tuple(np.column_stack(part) for part in zip(*found, strict=True))
 
+    @np.errstate(all="ignore")
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the chosen formulas, the mean of those of the targets (see `sklearn.metrics.r2_score`).
 
@@ -327,8 +328,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             # R² is the same in any unit; in this one, squares do not overflow.
             size = float(np.abs(targets).max(initial=0.0)) or 1.0
             targets, predicted = targets / size, predicted / size
-        with np.errstate(all="ignore"):
-            return float(r2_score(targets, predicted, sample_weight=weights))
+        return float(r2_score(targets, predicted, sample_weight=weights))
 
     def predict_file(self, data: Any, out: Any, index: Index = None, **options: Any) -> int:
         """Write the values of a formula for each row of some data to a file, block by block.

@@ -252,7 +252,7 @@ class Front(Sequence[Model]):
         """The table for notebooks, the formulas typeset, the recommended one marked, with the reason for it."""
         from shine.search.notebook import formula_element, front_element, page_part
 
-        formulas = [formula_element(model.rounded(), model.headings) for model in self.models]
+        formulas = [[formula_element(tree, model.headings) for tree in model.shown] for model in self.models]
         return page_part(front_element(list(self.rows()), formulas, self.reason, self.noise))
 
     def _repr_latex_(self) -> str:

@@ -106,6 +106,11 @@ class Model(UncertainModel):
         return for_people(self.tree, precision, self.digits)
 
     @property
+    def shown(self) -> tuple[Tree, ...]:
+        """The formula for people, and that of each further output."""
+        return (self.rounded(),)
+
+    @property
     def complexity(self) -> int:
         """Sum of the weights of all nodes."""
         return tree_complexity(self.tree, self.weights)
@@ -252,7 +257,7 @@ class Model(UncertainModel):
         """The formula, typeset, and its figures for notebooks."""
         from shine.search.notebook import formula_element, page_part
 
-        return page_part(formula_element(self.rounded(), self.headings), self.figures)
+        return page_part([formula_element(tree, self.headings) for tree in self.shown], self.figures)
 
     def _repr_latex_(self) -> str:
         """The formula for notebooks that typeset LaTeX."""

@@ -55,7 +55,7 @@ def formula_element(tree: Tree, headings: Mapping[str, str]) -> Element:
 
 
 def front_element(
-    rows: Sequence[Row], formulas: Sequence[Element], reason: str = "", noise: str = "absolute"
+    rows: Sequence[Row], formulas: Sequence[Content], reason: str = "", noise: str = "absolute"
 ) -> Content:
     """A front as a table, the recommended formula marked, with the reason for it.
 
@@ -63,7 +63,7 @@ def front_element(
     ----------
     rows : sequence of mapping
     formulas : sequence of Element
-        The formulas, typeset.
+        The formulas, typeset; of each several if it has several outputs.
     reason : str
     noise : str
         Model of the noise by which the losses are weighted.

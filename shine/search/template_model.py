@@ -137,6 +137,17 @@ class TemplateModel(Model):
         of_tree = partial(for_people, precision=precision, supported=self.digits)
         return self.law.named(self._only(), of_tree, readable=True)
 
+    @property
+    def shown(self) -> tuple[Tree, ...]:
+        """The formula of each output, for people."""
+        return tuple(model.rounded() for model in self.outputs)
+
+    def latex(self, precision: Precision = None) -> str:
+        """The formula for LaTeX's math mode (see `Model.latex`); those of several outputs beside one another."""
+        if self.output is None:
+            return r",\quad ".join(model.latex(precision) for model in self.outputs)
+        return super().latex(precision)
+
     def _only(self) -> int:
         """The output that this is the formula of."""
         if self.output is None:

@@ -209,3 +209,11 @@ def test_targets_that_are_no_numbers_are_told(y: Any, message: str) -> None:
         Dataset.from_arrays(np.ones((3, 1)), y)
     with pytest.raises(ValueError, match=message):
         SymbolicRegressor().fit(np.ones((3, 1)), y)
+
+
+def test_arrays_in_the_cells_of_a_frame_are_no_numbers() -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"a": [np.zeros(2)] * 3, "b": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"column 'a' holds .*, such as '\[0. 0.\]'"):
+        SymbolicRegressor().fit(frame, [1.0, 2.0, 3.0])

@@ -249,3 +249,12 @@ def test_a_parameter_with_the_name_of_a_column_is_refused():
 def test_a_search_that_had_no_time_says_so():
     with pytest.raises(DataError, match="seconds were over, give more"):
         evolve(T[:, None], T, "f(t)*k", ["t"], seconds=1e-6, population=5000)
+
+
+def test_displays_show_the_formulas_of_all_outputs(two):
+    first, second = two.best.outputs
+    assert two.best.latex() == rf"{first.latex()},\quad {second.latex()}"
+    for shown in (two.best._repr_html_(), two.front._repr_html_(), two._repr_html_()):
+        assert shown.count("<math") >= 2
+    assert second.latex() in two.front._repr_latex_()
+    assert first.latex() in two._repr_latex_()
