@@ -69,15 +69,16 @@ def with_all_rows(
     ranges : mapping of str to (float, float)
         Of the features, over all rows.
     """
-    step, gain = _step(whole)
-    total = max(whole.errors - gain, 0.0)
+    # Both steps are approximate where errors are not squares: what they miss cancels.
+    (before_step, before_least), (step, least) = _step(sample), _step(whole)
+    total = least * (known.total / before_least if before_least > 0 else 1.0)
     freedom = known.freedom if math.isinf(known.freedom) else max(rows - (known.rows - known.freedom), 0.0)
     before = known.total / known.freedom if known.likelihood is None and known.freedom > 0 else 1.0
     now = total / freedom if known.likelihood is None and freedom > 0 else 1.0
     noise = now / before if before > 0 and math.isfinite(now / before) else 1.0
     turn = _transport(sample.normal, whole.normal, known.rows / rows)
     covariance = noise * turn @ known.covariance @ turn.T
-    best = known.values + np.where(known.undetermined, 0.0, step)
+    best = known.best + np.where(known.undetermined, 0.0, step - before_step)
     with np.errstate(all="ignore"):
         grown = np.diagonal(whole.normal) / np.diagonal(sample.normal)
     information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
@@ -99,13 +100,13 @@ def with_all_rows(
 
 
 def _step(sums: Sums) -> tuple[Floats, float]:
-    """The step to the least sum of errors, and what it takes from the sum."""
+    """The step to the least sum of errors, and that sum."""
     if not len(sums.slope) or not (np.isfinite(sums.normal).all() and np.isfinite(sums.slope).all()):
-        return np.zeros(len(sums.slope)), 0.0
+        return np.zeros(len(sums.slope)), sums.errors
     scale = np.sqrt(np.diagonal(sums.normal))
     scale = np.where(scale > 0, scale, 1.0)
     step = np.linalg.lstsq(sums.normal / scale / scale[:, None], sums.slope / scale, rcond=None)[0] / scale
-    return step, float(step @ sums.slope)
+    return step, max(sums.errors - float(step @ sums.slope), 0.0)
 
 
 def _transport(sample: Floats, whole: Floats, share: float) -> Floats:

@@ -193,8 +193,8 @@ class AllRows:
         """The models with standard errors by all rows; they keep no rows."""
         few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
         basis = replace(self.basis, rows=few)
-        known = [replace(model, basis=basis).uncertainty for model in models]
-        forms = [model.form() for model in models]
+        on_sample = [replace(model, basis=basis) for model in models]
+        known, forms = [model.uncertainty for model in on_sample], [model.form() for model in on_sample]
         everywhere = _sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
         sample = few.without([name for name in few.features if name not in features])
         here = _sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
