@@ -1,7 +1,7 @@
 """Replace constants by the numbers that people write: decimals of few digits, simple fractions, multiples of pi and e.
 
 A constant that the data determine to within sigma costs ``log(|c| / sigma)`` nats and some more to write down; a
-shorter number costs less (`shine.gp.numerals` has the prices). A constant is replaced if this saves more than the fit
+shorter number costs less (`shine.lang.numerals` has the prices). A constant is replaced if this saves more than the fit
 loses, measured as a log-likelihood: the principle of minimum description length (Rissanen 1978), for one constant at a
 time. The others are fitted again after each. What is left is rounded off to the digits that the data determine.
 
@@ -21,7 +21,7 @@ import numpy as np
 from shine.arrays.linear_systems import inverse_diagonal
 from shine.fitness.protocols import Fit, Linearizer, NormalEquations
 from shine.gp.constants import places
-from shine.gp.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
+from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.gp.numerals import cost_as_written
 from shine.inference.constants import Form, is_simple
 from shine.inference.determined import NOT_DETERMINED
 from shine.inference.likelihood import Likelihood, gram
 from shine.inference.row_errors import row_error
+from shine.lang.numerals import cost_as_written
 
 ROWS = 2000
 """Rows on which changes are compared."""

@@ -15,10 +15,10 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import processors
 from shine.fitness.row_loss import RowLoss
 from shine.gp.description import NATS_A_NODE
-from shine.gp.numerals import cost_as_written
 from shine.inference.evidence import nats, shares
 from shine.lang.library import STANDARD
 from shine.lang.names import value_text
+from shine.lang.numerals import cost_as_written
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import functions_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.gp.description import NATS_A_NODE, DescriptionLength
-from shine.gp.numerals import cost_as_written
+from shine.lang.numerals import cost_as_written
 from shine.lang.tree import Tree
 from shine.search.model import Model
 from shine.typing import Floats, Indices

@@ -21,9 +21,9 @@ from shine.fitness.scores import Scores, lines_like, simpler_lines
 from shine.gp.constants import places
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
-from shine.gp.numerals import rounded, rounded_to
 from shine.gp.phase_reduction import reduced_phases
 from shine.lang.names import value_text
+from shine.lang.numerals import rounded, rounded_to
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify

@@ -15,12 +15,12 @@ import numpy as np
 from shine.arrays import COMPILED, dot, inner
 from shine.data.dataset import Dataset
 from shine.gp.complexity import tree_complexity
-from shine.gp.numerals import rounded
 from shine.gp.seeding.bank_growth import BankGrowth
 from shine.gp.seeding.expression_bank import ExpressionBank
 from shine.gp.seeding.formula_writer import tape
 from shine.gp.subtrees import Subtrees
 from shine.lang.interpret import evaluate
+from shine.lang.numerals import rounded
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.simplify.tidy import tidy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.gp.numerals import cost_as_measured, exponent_of, is_simple, numerals, rounded, rounded_to
+from shine.lang.numerals import cost_as_measured, exponent_of, is_simple, numerals, rounded, rounded_to
 
 
 def best(value, deviation):
