@@ -22,6 +22,7 @@ CAMPAIGNS = {
     "kill_and_resume": ["--kills", "5", "--generations", "8", "--kinds", "plain"],
     "poisoned_cache": ["--cases", "40"],
     "run_ptx": ["make", "kernels"],
+    "simplify": ["--formulas", "100", "--milliseconds", "1000"],
     "tiny_fits": ["--cases", "25", "--workers", "1"],
     "write_faults": ["--faults", "4"],
 }
