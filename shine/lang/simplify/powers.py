@@ -109,20 +109,21 @@ class PowerForms(Algebra):
     def _exponential_of_sum(self, arguments: tuple[int, ...]) -> int | None:
         """``exp(1.5*log(x) + 2)`` is ``7.39*x**1.5``, and ``exp(1.386 - x)`` is ``4*exp(-x)``."""
         total = self.sum_of(arguments[0])
-        factors: dict[int, int] = {}
+        scale, factors = ONE, dict[int, int]()
         rest = {}
         for part, factor in total.parts.items():
             inner = self.exact.inside(part, "log")
             if inner is None:
                 rest[part] = factor
             else:
-                factors = combined(factors, self.product_of(self._pow(inner, value(factor))).factors)
-        scale, constant = ONE, total.constant
+                own, inside = self.product_of(self._pow(inner, value(factor)))
+                scale, factors = times(scale, own), combined(factors, inside)
+        constant = total.constant
         folded = self.terms.fold("exp", [self.terms.constant(value(constant))]) if constant != ZERO else None
         if folded is not None:
             number = short(self.terms.values[folded], DIGITS_OF_FUNCTIONS)
             if figures(number) < figures(value(constant)):
-                scale, constant = coefficient(number), ZERO
+                scale, constant = times(scale, coefficient(number)), ZERO
         if scale == ONE and not (factors and (rest or constant == ZERO)):
             return None
         if rest or constant != ZERO:
@@ -180,12 +181,16 @@ class PowerForms(Algebra):
                 factors[base] = exponent
         if len(factors) + len(totals) >= len(product.factors) and not folds:
             return None
+        scale = product.coefficient
         for base, exact in totals.items():
             total = short(exact)
             if total != 0:
-                inside = self.product_of(self._pow(base, abs(total))).factors
-                factors = combined(factors, raised(inside, 1 if total > 0 else -1))
-        return Product(product.coefficient, factors)
+                # The power of a multiple, such as sqrt(-x)**2, has a coefficient of its own.
+                own, inside = self.product_of(self._pow(base, abs(total)))
+                sign = 1 if total > 0 else -1
+                scale = times(scale, to_the_power(own, sign))
+                factors = combined(factors, raised(inside, sign))
+        return Product(scale, factors)
 
     def _merged_roots(self, product: Product) -> Iterator[Product]:
         """``sqrt(x)*sqrt(y)`` as ``sqrt(x*y)``, with sums below the root multiplied out or not."""
