@@ -85,7 +85,7 @@ class Lines(Silence):
 
     def generation(self, progress: Progress) -> None:
         if time.monotonic() - self._last >= PAUSE:
-            self._say(progress_text(progress, self.stop))
+            self._say(progress_text(progress, self.stop, longest=None))
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from shine.live.notebook import in_notebook
 from shine.search.following import Callback, Several
 from shine.search.progress import SearchBar
+from shine.stages import listening
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
@@ -32,8 +33,8 @@ def reporter(
         All are called with each `Progress`; one that returns True stops the search. Their methods ``begin(settings)``
         and ``end(result)``, if they have them, are called around each search.
     verbose : int
-        1 shows a bar on a terminal or in a notebook, and elsewhere logs a line whenever the loss has fallen; 2 logs a
-        line in every generation.
+        1 shows a bar on a terminal or in a notebook, and elsewhere logs a line when a stage begins and whenever the
+        loss has fallen; 2 logs a line in every generation.
     title : str
         Beginning of each line.
     stop : StopSettings
@@ -43,6 +44,11 @@ def reporter(
     least = float("inf")
     with ExitStack() as stack:
         bar = stack.enter_context(closing(SearchBar(stop, title))) if verbose == 1 and _has_bar() else None
+
+        if bar is not None:
+            stack.enter_context(listening(bar.enter, lambda: None))
+        elif verbose:
+            stack.enter_context(listening(lambda text: log(f"{title}{text}"), lambda: None))
 
         def show(progress: Progress) -> None:
             nonlocal least

@@ -68,6 +68,10 @@ class SearchBar:
         options: dict[str, Any] = {"bar_format": "{l_bar}{bar}" if in_notebook() else SHAPE, "dynamic_ncols": True}
         self._bar = tqdm(total=1, leave=False, desc=f"{title}looking for formulas to start from", **options)
 
+    def enter(self, stage: str) -> None:
+        """A stage begins."""
+        self._bar.set_description_str(f"{self._title}{stage}")
+
     def generation(self, progress: Progress) -> None:
         """A generation has ended."""
         self._bar.set_description_str(f"{self._title}{progress_text(progress, self._stop)}", refresh=False)

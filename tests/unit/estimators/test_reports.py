@@ -31,9 +31,21 @@ def fitted(target=HARD, **parameters):
     return SymbolicRegressor(**QUICK | parameters).fit(X, target)
 
 
+def generations(caplog):
+    """The lines about generations, without those about stages."""
+    lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
+    return [line for line in lines if line.startswith("generation")]
+
+
+def test_verbose_logs_each_stage_when_it_begins(caplog):
+    fitted(verbose=1, generations=1, settings={"seeding": 0.5})
+    lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
+    assert lines.index("looking for formulas to start from") < lines.index(generations(caplog)[0])
+
+
 def test_verbose_2_logs_a_line_in_every_generation(caplog):
     fitted(verbose=2)
-    lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
+    lines = generations(caplog)
     assert len(lines) == 5
     assert all(line.startswith(f"generation {number:>4}") for number, line in enumerate(lines))
     assert {record.levelno for record in caplog.records if record.name == "shine"} == {logging.INFO}
@@ -44,7 +56,7 @@ def test_verbose_1_logs_a_line_whenever_the_loss_falls(caplog):
     losses = []
     fitted(verbose=1, callbacks=lambda progress: losses.append(progress.best_loss))
     falls = sum(after < min(losses[:position], default=np.inf) for position, after in enumerate(losses))
-    assert sum(record.name == "shine" for record in caplog.records) == falls
+    assert len(generations(caplog)) == falls
     caplog.clear()
     fitted(verbose=0)
     assert not [record for record in caplog.records if record.name == "shine"]
