@@ -37,9 +37,8 @@ def check_known(name: str, given: Iterable[str], parameters: Sequence[str]) -> N
     """Raise a `ValueError` if `set_params` is given a parameter that an estimator does not have."""
     for word in given:
         if word not in parameters:
-            known = listed(parameters, len(parameters))
-            advice = hint(word, parameters)
-            raise ValueError(f"Invalid parameter {value_text(word)} for estimator {name}; {advice}it has {known}")
+            advice = hint(word, parameters).rstrip() or f"it has {listed(parameters, len(parameters))}"
+            raise ValueError(f"Invalid parameter {value_text(word)} for estimator {name}; {advice}")
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:

@@ -125,7 +125,7 @@ def test_data_frames_are_read_with_their_headings(frame):
 def test_a_transformer_makes_data_frames():
     transformer = clone(TRANSFORMER).set_output(transform="pandas")
     frame = transformer.fit_transform(pandas.DataFrame(X, columns=["a", "b"]), Y)
-    assert list(frame.columns) == [model.expression for model in transformer.best_]
+    assert list(frame.columns) == ["a", "b", *(model.expression for model in transformer.best_)]
     assert np.array_equal(frame.to_numpy(), transformer.set_output(transform="default").transform(frame_of(X)))
 
 

@@ -166,7 +166,8 @@ def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     )  # fmt: skip
     values = fresh_values(result, rng)
     assert np.isfinite(values).all() and np.abs(values).max() < 100
-    front = result.front
+    constant, *front = result.front
+    assert constant.tree.size == 1 and not constant.tree.used_parameters
     assert all(x.loss > y.loss and x.complexity < y.complexity for x, y in pairwise(front))
     domain = Domain(Dataset.from_arrays(X, y, weights, FEATURES))
     assert all(domain.defines(each.tree) for each in front)

@@ -316,7 +316,7 @@ def test_a_report_that_returns_true_ends_the_search():
 def test_data_frames_bring_their_headings(frame):
     columns = {"unit price (€)": A, "lambda": B}
     best = shine.evolve(frame(columns), A * B, primitives=["mul"], generations=0, population=20).best
-    assert best.headings == {"unit_price____": "unit price (€)", "lambda_": "lambda"}
+    assert best.headings == {"unit_price": "unit price (€)", "lambda_": "lambda"}
     assert best.tree.parameters == tuple(best.headings)
 
 
