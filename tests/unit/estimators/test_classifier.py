@@ -83,6 +83,7 @@ def test_probabilities_sum_to_one_also_far_away(labels, scale):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shine.ExtrapolationWarning")
 def test_where_the_formula_is_nan_the_shares_of_the_classes_are_predicted():
     model = quick(primitives=("log",), generations=2, guesses=["log(x1)"])
     positive = np.abs(X) + 0.1

@@ -16,7 +16,7 @@ from unit.inference.cases import inference
         ("4*exp(2.13 - 0.3*x)", "4*exp(c0 - c1*x)"),
         ("4.17*exp(2.13 - 0.3*x)", "c0*exp(c1 - c2*x)"),
         ("2*x + 10", "c0*x + c1"),
-        ("5/(2 + 3*x)", "c0/(2 + c1*x)"),
+        ("5/(2 + 3*x)", "c0/(c1 + 3*x)"),
         ("x if x > 2 else 3", "c0*(x if x > 2 else c1)"),
     ],
 )
