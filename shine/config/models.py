@@ -10,6 +10,7 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from shine.data.loading import Recipe
+from shine.data.marks import Marks
 from shine.data.numerals import Decimal
 from shine.data.preparation import Categories, Missing, Reading
 from shine.frontends.guesses import is_graph_file
@@ -53,6 +54,9 @@ class DataSettings(StrictModel):
     into one."""
     missing: Missing = "error"
     """What to do with missing values: refuse them, drop their rows, or replace them by the mean of their column."""
+    missing_marks: tuple[str | float, ...] = ()
+    """Texts and numbers that stand for a missing value in these data, such as `["k.A.", -999]`, besides the usual
+    ones."""
     categories: Categories = "error"
     """What to do with columns of text: refuse them, make a 0/1 column of each text, number the texts, or leave the
     columns out."""
@@ -73,7 +77,8 @@ class DataSettings(StrictModel):
     @property
     def reading(self) -> Reading:
         """The settings for reading the file."""
-        return Reading(self.missing, self.categories, self.decimal, where=self.where, stream=self.stream)
+        marks = Marks(self.missing_marks)
+        return Reading(self.missing, self.categories, self.decimal, where=self.where, stream=self.stream, marks=marks)
 
 
 class GraphGuess(StrictModel):

@@ -55,13 +55,16 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
         If a column is not there, or has cells that cannot be read, unknown texts, or missing values and no rule for
         them.
     """
-    source = open_source(path)
+    source = open_source(path, preparation.marks)
     wanted = preparation.of(names)
     indices = _places(source, preparation, wanted)
     texts = [place for place, column in zip(indices, wanted, strict=True) if column.raw_kind == "text"]
     raws = source.read(indices, texts)
     decimal = writing(source, raws, known=preparation.decimal).decimal
-    columns = [recognized(raw, decimal, own.raw_kind, own.order) for raw, own in zip(raws, wanted, strict=True)]
+    columns = [
+        recognized(raw, decimal, preparation.marks, own.raw_kind, own.order)
+        for raw, own in zip(raws, wanted, strict=True)
+    ]
     problems = [
         line
         for own, column in zip(wanted, columns, strict=True)
@@ -109,7 +112,7 @@ def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -
     wanted = preparation.of(names)
     indices = _places(source_of(stream), preparation, wanted)
     start = 0
-    for block in stream.blocks(indices or [0]):
+    for block in preparation.marks.stream(stream).blocks(indices or [0]):
         found: dict[str, Floats] = {}
         for own, values in zip(wanted, block, strict=False):
             _check_block(stream, preparation, own, values, start)

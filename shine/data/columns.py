@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data.dates import Order, dates_of, durations_of
+from shine.data.marks import NO_MARKS, Marks
 from shine.data.numerals import Decimal, Numeral, is_missing, numeral, plain_numbers
 from shine.data.source import RawColumn
 from shine.lang.names import cut
@@ -71,7 +72,9 @@ class Column:
         return missing
 
 
-def recognized(raw: RawColumn, decimal: Decimal, kind: Kind | None = None, order: Order | None = None) -> Column:
+def recognized(
+    raw: RawColumn, decimal: Decimal, marks: Marks = NO_MARKS, kind: Kind | None = None, order: Order | None = None
+) -> Column:
     """A column with its kind: the one that at least half of its values have.
 
     Parameters
@@ -79,6 +82,8 @@ def recognized(raw: RawColumn, decimal: Decimal, kind: Kind | None = None, order
     raw : RawColumn
     decimal : "." or ","
         The decimal sign in texts.
+    marks : Marks
+        What also stands for a missing value.
     kind : str, optional
         The kind of the column in the training data.
     order : "day" or "month", optional
@@ -86,13 +91,13 @@ def recognized(raw: RawColumn, decimal: Decimal, kind: Kind | None = None, order
     """
     values, code = raw.values, raw.values.dtype.kind
     if code in "biuf" and kind != "text":
-        column = _numbers(raw)
+        column = _numbers(raw, marks)
     elif code == "M":
-        column = Column(raw, "date", values.astype("datetime64[us]"))
+        column = Column(raw, "date", marks.without(values).astype("datetime64[us]"))
     elif code == "m":
         column = Column(raw, "duration", values.astype("timedelta64[us]"))
     elif code in "OUSTbiuf":
-        return _from_text(raw, [_text(value) for value in values.tolist()], decimal, kind, order)
+        return _from_text(raw, [_text(value) for value in values.tolist()], decimal, marks, kind, order)
     else:
         lines = (raw.problem(0, f"holds {cut(values.dtype, 60)}, not numbers; leave it out of the features"),)
         return Column(raw, "number", np.full(len(values), np.nan), lines)
@@ -103,8 +108,8 @@ def recognized(raw: RawColumn, decimal: Decimal, kind: Kind | None = None, order
     return column
 
 
-def _numbers(raw: RawColumn) -> Column:
-    values: Floats = raw.values.astype(np.float64, copy=False)
+def _numbers(raw: RawColumn, marks: Marks) -> Column:
+    values: Floats = marks.without(raw.values).astype(np.float64, copy=False)
     infinite = np.flatnonzero(np.isinf(values))
     text = f"the value is infinite{_and_more(len(infinite))}"
     problems = (raw.problem(int(infinite[0]), text),) if len(infinite) else ()
@@ -140,7 +145,11 @@ def _is_nothing(value: object) -> bool:
         return False
 
 
-def _from_text(raw: RawColumn, cells: list[str], decimal: Decimal, kind: Kind | None, order: Order | None) -> Column:
+def _from_text(
+    raw: RawColumn, cells: list[str], decimal: Decimal, marks: Marks, kind: Kind | None, order: Order | None
+) -> Column:
+    if marks.given:
+        cells = ["" if marks.are(cell, decimal) else cell for cell in cells]
     values, rest = plain_numbers(cells, decimal)
     missing = np.zeros(len(cells), bool)
     missing[[row for row in rest if is_missing(cells[row])]] = True

@@ -12,6 +12,7 @@ import numpy as np
 from shine.data.dialect import Dialect, dialect_of
 from shine.data.files import read_bytes
 from shine.data.grids import Grid, fitted, has_units, rectangular, units_note
+from shine.data.marks import NO_MARKS, Marks
 from shine.data.numerals import numeral
 from shine.data.source import RawColumn, Source
 from shine.errors import DataError
@@ -26,7 +27,7 @@ _LOOKED_AT = 200
 """Lines that tell whether the first row holds units."""
 
 
-def open_delimited(path: Path) -> Source:
+def open_delimited(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open a CSV or TSV file, compressed or not.
 
     Raises
@@ -48,14 +49,14 @@ def open_delimited(path: Path) -> Source:
             f"{path}:{reader.line_num}: the first row holds numbers ({listed(headings, 4)}); "
             "a header row with the names of the columns is needed above it"
         )
-    body = _Body(path, headings, dialect, reader.line_num)
+    body = _Body(path, headings, dialect, reader.line_num, marks)
     return Source(path, headings, body.columns, body.cells, dialect.delimiter, (*dialect.notes, *body.notes()))
 
 
 class _Body:
     """The rows below the header."""
 
-    def __init__(self, path: Path, headings: tuple[str, ...], dialect: Dialect, header: int) -> None:
+    def __init__(self, path: Path, headings: tuple[str, ...], dialect: Dialect, header: int, marks: Marks) -> None:
         self.path, self.headings, self.delimiter = path, headings, dialect.delimiter
         self.lines, self.first = dialect.lines[header:], header
         if not any(line.strip() for line in self.lines):
@@ -63,7 +64,7 @@ class _Body:
         self.units = 0
         """Line that holds units; 0 if none does."""
         rows = self._rows(self.lines[:_LOOKED_AT])
-        if rows and all(len(row) == len(headings) for _, row in rows) and has_units([row for _, row in rows]):
+        if rows and all(len(row) == len(headings) for _, row in rows) and has_units([row for _, row in rows], marks):
             self.units, self.named_units = rows[0]
             self.lines = ["\n"] * (self.units - self.first) + self.lines[self.units - self.first :]
 

@@ -133,7 +133,7 @@ class Facts:
         """A short column that is prepared as all rows would be: the ends of its range, or each of its texts."""
         if self.kind == "text":
             texts = np.array(list(self.counts), object)
-            return recognized(RawColumn(self.heading, texts, self._stream.place), ".", "text")
+            return recognized(RawColumn(self.heading, texts, self._stream.place), ".", kind="text")
         if self.kind == "number":
             values: NDArray[Any] = np.array([self.low, self.high]) if self.known else np.array([np.nan])
         else:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shine.data.numerals import is_missing, numeral
+from shine.data.marks import Marks
+from shine.data.numerals import numeral
 from shine.data.source import RawColumn
 from shine.errors import DataError
 from shine.lang.names import listed
@@ -80,12 +81,12 @@ def fitted(cells: Sequence[str], width: int) -> list[str]:
     return stripped
 
 
-def has_units(rows: Sequence[Sequence[str]]) -> bool:
+def has_units(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     """Whether the first row holds units: it has text in each column whose other cells are numbers."""
     below = rows[1 : 1 + _SEEN]
     columns = [index for index in range(len(rows[0])) if below and all(_is_number(row[index]) for row in below)]
     texts = [rows[0][index] for index in columns]
-    return any(map(_is_text, texts)) and not any(map(_is_number, texts))
+    return any(_is_text(text, marks) for text in texts) and not any(map(_is_number, texts))
 
 
 def units_note(path: str, cells: Sequence[str]) -> str:
@@ -97,5 +98,5 @@ def _is_number(cell: str) -> bool:
     return numeral(cell, ".") is not None or numeral(cell, ",") is not None
 
 
-def _is_text(cell: str) -> bool:
-    return not is_missing(cell) and len(cell) <= _LONGEST_UNIT
+def _is_text(cell: str, marks: Marks) -> bool:
+    return not marks.are(cell) and len(cell) <= _LONGEST_UNIT

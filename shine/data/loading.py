@@ -96,7 +96,7 @@ def load(
         return streamed(found.stream, dict(zip(roles, apart, strict=True)), chosen, reading)
     raws = source.read([*apart, *chosen])
     written = writing(source, raws, reading.decimal)
-    columns = [recognized(raw, written.decimal) for raw in raws]
+    columns = [recognized(raw, written.decimal, reading.marks) for raw in raws]
     given = dict(zip(roles, columns, strict=False))
     pairs = list(zip(chosen, columns[len(apart) :], strict=True))
     left_out: list[str] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from shine.data.marks import Marks
 from shine.data.opening import open_source
 from shine.data.preparation import Categories, Missing, Reading
 from shine.data.source import Source
@@ -47,6 +49,7 @@ def open_dataset(
     categories: Categories = "error",
     where: Any = None,
     stream: bool | None = None,
+    missing_marks: Sequence[str | float] = (),
 ) -> Opened:
     """Open data for `shine.evolve`, however large they are.
 
@@ -63,6 +66,8 @@ def open_dataset(
         Rows to read, such as ``"year >= 2020 and region in ('north', 'west')"``, of Parquet and Arrow.
     stream : bool, optional
         Whether to read rows block by block; by default, if they have more than `LARGEST` bytes as float64.
+    missing_marks : sequence of str or float
+        What stands for a missing value in these data, besides ``NA``, ``-`` and the like: ``["k.A.", -999]``.
 
     Returns
     -------
@@ -77,7 +82,13 @@ def open_dataset(
     for name, value, kinds in (("missing", missing, Missing), ("categories", categories, Categories)):
         if value not in get_args(kinds):
             raise DataError(f"{name} is one of {', '.join(map(repr, get_args(kinds)))}, not {value_text(value)}")
-    return opened(source, Reading(missing, categories, where=where, stream=stream))
+    known = not isinstance(missing_marks, str) and all(isinstance(mark, str | float | int) for mark in missing_marks)
+    if not known:
+        raise DataError(
+            f"missing_marks lists texts and numbers, such as ['k.A.', -999], not {value_text(missing_marks)}"
+        )
+    marks = Marks(tuple(missing_marks))
+    return opened(source, Reading(missing, categories, where=where, stream=stream, marks=marks))
 
 
 def opened(source: Any, reading: Reading | None = None) -> Opened:
@@ -92,12 +103,12 @@ def opened(source: Any, reading: Reading | None = None) -> Opened:
             named = "where" if reading.where is not None else "stream"
             endings = ", ".join((*FORMATS, ".npy"))
             raise DataError(f"{source}: {named} needs a folder of data, or a file that ends in one of {endings}")
-        return Opened(open_source(Path(source)), reading)
+        return Opened(open_source(Path(source), reading.marks), reading)
     if isinstance(source, str | Path) and not reading.stream and reading.where is None:
         small = _small_file(Path(source))
         if small is not None:
             return Opened(small, reading)
-    stream = open_stream(source, reading.where)
+    stream = reading.marks.stream(open_stream(source, reading.where))
     whole = source_of(stream)
     if (reading.stream is None and not is_large(stream)) or reading.stream is False:
         return Opened(whole, reading)

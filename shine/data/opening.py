@@ -8,6 +8,7 @@ from pathlib import Path
 from shine.data.array_files import open_npz
 from shine.data.delimited import open_delimited
 from shine.data.files import COMPRESSIONS
+from shine.data.marks import NO_MARKS, Marks
 from shine.data.numerals import Decimal, Writing, writing_of
 from shine.data.source import RawColumn, Source
 from shine.data.stream_sources import open_stream
@@ -20,7 +21,7 @@ def _open_streamable(path: Path) -> Source:
     return source_of(open_stream(path))
 
 
-FORMATS: dict[str, Callable[[Path], Source]] = {
+FORMATS: dict[str, Callable[..., Source]] = {
     **{f".{kind}{compression}": open_delimited for kind in ("csv", "tsv", "txt") for compression in COMPRESSIONS},
     ".npz": open_npz,
     ".npy": _open_streamable,
@@ -40,8 +41,14 @@ COMPRESSED = ", ".join(f".csv{ending}" for ending in COMPRESSIONS if ending)
 """Endings of compressed text, for messages."""
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open a data file, or a folder of Parquet or Arrow files.
+
+    Parameters
+    ----------
+    path : Path
+    marks : Marks
+        What also stands for a missing value, and is no unit below the headings. They stay in the columns.
 
     Raises
     ------
@@ -53,7 +60,7 @@ def open_source(path: Path) -> Source:
     opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)
     if opener is None:
         raise DataError(f"{path}: data files end in one of {ENDINGS}; text also in {COMPRESSED}")
-    return opener(path)
+    return opener(path, marks) if opener in (open_delimited, open_sheet) else opener(path)
 
 
 def writing(

@@ -11,6 +11,7 @@ import numpy as np
 from shine.data.columns import HOLDS, Column, Kind, cell_text
 from shine.data.dataset import stable_sum
 from shine.data.dates import Order, counted, origin_of, unit_of
+from shine.data.marks import NO_MARKS, Marks
 from shine.data.numerals import Decimal
 from shine.lang.names import Numbering, identifier, listed
 from shine.typing import Floats
@@ -44,6 +45,8 @@ class Reading:
         Condition on columns: other rows are not read (see `shine.data.conditions`).
     stream : bool, optional
         Whether to read rows block by block instead of holding all of them in memory; by default, if they are many.
+    marks : Marks
+        What also stands for a missing value.
     """
 
     missing: Missing = "error"
@@ -52,6 +55,7 @@ class Reading:
     numbered: tuple[str, ...] = ()
     where: str | None = None
     stream: bool | None = None
+    marks: Marks = NO_MARKS
 
 
 @dataclass(frozen=True)
@@ -144,16 +148,25 @@ class Preparation:
     missing : {"error", "drop", "mean"}
     decimal : {".", ","}
         Decimal sign of the training data, for new files whose cells do not tell.
+    missing_marks : tuple of str or float
+        What also stands for a missing value.
     """
 
     columns: tuple[PreparedColumn, ...]
     missing: Missing = "error"
     decimal: Decimal = "."
+    missing_marks: tuple[str | float, ...] = ()
+
+    @property
+    def marks(self) -> Marks:
+        """What also stands for a missing value."""
+        return Marks(self.missing_marks)
 
     @property
     def is_plain(self) -> bool:
         """Whether every column is one of numbers, and nothing needs to be remembered."""
-        return self.missing == "error" and self.decimal == "." and all(c.kind == "number" for c in self.columns)
+        default = replace(self, columns=()) == Preparation(())
+        return default and all(column.kind == "number" for column in self.columns)
 
     def of(self, names: Sequence[str]) -> list[PreparedColumn]:
         """The columns of the file that columns of numbers come from."""

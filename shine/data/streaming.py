@@ -75,7 +75,8 @@ def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], 
         lost = stream.rows - count
         notes.insert(0, f"{stream.name}: without {lost} of {stream.rows} rows, where values are missing")
     told = f"{stream.name}: {count} rows are read block by block; {sample.n_rows} of them are in memory for the search"
-    preparation = Preparation(tuple(column for _, column in layout.features), reading.missing)
+    own = tuple(column for _, column in layout.features)
+    preparation = Preparation(own, reading.missing, missing_marks=reading.marks.given)
     labels = {own.names[0]: own.categories for _, own in layout.features if own.kind == "ordinal"}
     assert sample.features == tuple(names)
     return Loaded(

@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.data.files import check_file, check_size
 from shine.data.grids import Grid, fitted, has_units, rectangular, units_note
+from shine.data.marks import NO_MARKS, Marks
 from shine.data.source import RawColumn, Source
 from shine.errors import DataError
 from shine.lang.names import cut
@@ -85,7 +86,7 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
     return Source(path, headings, read, separator="")
 
 
-def open_sheet(path: Path) -> Source:
+def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open the first sheet of an Excel or OpenDocument file.
 
     Raises
@@ -107,7 +108,7 @@ def open_sheet(path: Path) -> Source:
     if not filled:
         raise DataError(f"{path}: the first sheet is empty; a header row with the names of the columns is needed")
     head = fitted(cells[filled[0]], 1)
-    return _sheet_source(path, tuple(head), frame, cells, filled[1:])
+    return _sheet_source(path, tuple(head), frame, cells, filled[1:], marks)
 
 
 def _cell(value: object) -> str:
@@ -122,13 +123,13 @@ def _cell(value: object) -> str:
 
 
 def _sheet_source(
-    path: Path, headings: tuple[str, ...], frame: Any, cells: list[list[str]], filled: list[int]
+    path: Path, headings: tuple[str, ...], frame: Any, cells: list[list[str]], filled: list[int], marks: Marks
 ) -> Source:
     rows = [fitted(cells[number], len(headings)) for number in filled]
     numbered = list(zip((number + 1 for number in filled), rows, strict=True))
     rectangular(path, len(headings), numbered, lambda number: f"{path}: row {number}")
     notes: list[str] = []
-    if rows and has_units(rows):
+    if rows and has_units(rows, marks):
         notes.append(units_note(f"{path}: row {filled[0] + 1}", rows[0]))
         filled, rows = filled[1:], rows[1:]
     if not rows:

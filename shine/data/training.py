@@ -92,7 +92,7 @@ class Training:
         notes += self._missing_notes(kept, [column for _, column in features])
         prepared, numbers = self._prepared(features, kept)
         notes += [note for note in (column.note() for column in prepared) if note]
-        preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal)
+        preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal, self.reading.marks.given)
         kept_preparation = None if preparation.is_plain else preparation
         return Loaded(self._dataset(numbers, prepared, kept), kept_preparation, tuple(notes))
 
