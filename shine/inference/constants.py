@@ -268,7 +268,11 @@ class _Naming(Rebuilding):
         return _is_exponent_of_structure(exponent)
 
     def visit_Implied(self, node: Implied) -> ast.expr:
-        self.implied.append(self.first_place + self.count)
+        place = self.first_place + self.count
+        self.implied.append(place)
+        if place in self.held.places:
+            self.count += 1  # nobody sees it, and nobody needs it
+            return ast.Constant(node.value)
         return self.visit_Constant(ast.Constant(node.value))
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:

@@ -37,3 +37,5 @@ def test_redundant_numbers_are_noted():
     x = np.random.default_rng(0).uniform(0.5, 4, 40)
     notes = inference("2.3*x/(1 + 0.7*x)", {"x": x}, x).uncertainty.notes
     assert "taken as exact, because the other constants make up for any change: 1" in notes
+    notes = inference("2.3*x/(x + 1.7)", {"x": x}, x).uncertainty.notes
+    assert not any(note.startswith("taken as exact") for note in notes)
