@@ -31,6 +31,7 @@ from shine.lang.tape import functions_of, tape_from_tree
 from shine.lang.tree import Primitive, Tree
 from shine.lang.vocabulary import primitive_table
 from shine.parallel import Pool
+from shine.search.bitwise import warn_of_bitwise
 from shine.search.lines import without_line
 from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
@@ -124,6 +125,7 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     """
     table, names = primitive_table(settings.primitives)
     functions, constraints = select(table, names), settings.constraints
+    warn_of_bitwise(functions, dataset)
     trees = [
         _guess(position, source, dataset.features, table, names, linear_scaling)
         for position, source in enumerate(settings.guesses)
