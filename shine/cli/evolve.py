@@ -14,7 +14,7 @@ from shine.cli.codes import FAILURE, USAGE
 from shine.cli.display import front_table
 from shine.cli.interruption import Interruption
 from shine.cli.output import print_json
-from shine.cli.progress import Display, display_for
+from shine.cli.progress import Silence, display_for
 from shine.cli.sources import check_folder, run_folder
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
@@ -125,7 +125,7 @@ class _Search(Protocol):
 def _searched(
     search: _Search,
     config: Config,
-    display: Display,
+    display: Silence,
     interruption: Interruption,
     also: Sequence[Callback],
     live: LivePage | None,
@@ -134,7 +134,7 @@ def _searched(
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
     notices: list[Notice] = []
-    display.stop = config.stop
+    display.status.stop = config.stop
 
     def show(progress: Progress) -> None:
         interruption.keep()

@@ -3,89 +3,79 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
-from tqdm import tqdm
 
 from shine.cli.output import is_terminal
-from shine.search.progress import SHAPE, progress_text, share_over
-from shine.stages import listening
+from shine.search.progress import SearchBar, Status
+from shine.stages import listening, ticking
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
-    from shine.gp.settings import StopSettings
 
 PAUSE = 10.0
-"""Least seconds between lines about generations."""
+"""Least seconds between lines within a stage, or about generations."""
 
 
-class Display(Protocol):
-    """Shows the stages and generations of a search.
+class Silence:
+    """Shows messages only.
 
     Attributes
     ----------
-    stop : StopSettings, optional
-        The limits of the search.
+    status : Status
+        Where the search stands.
     """
 
-    stop: StopSettings | None
+    def __init__(self, status: Status) -> None:
+        self.status = status
 
     def enter(self, stage: str) -> None:
         """A stage begins."""
+        self.status.stages.enter(stage)
 
     def leave(self) -> None:
         """The latest stage has ended."""
+        self.status.stages.leave()
 
     def generation(self, progress: Progress) -> None:
         """A generation has ended."""
+        self.status.generation(progress)
+
+    def tick(self) -> None:
+        """Another second is over."""
 
     def message(self, text: str) -> None:
         """Show a message to the user."""
+        click.echo(text, err=True)
 
     def close(self) -> None:
         """The search has ended."""
 
 
-class Silence:
-    """Shows messages only."""
-
-    def __init__(self) -> None:
-        self.stop: StopSettings | None = None
-
-    def enter(self, stage: str) -> None:
-        return
-
-    def leave(self) -> None:
-        return
-
-    def generation(self, progress: Progress) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-    def message(self, text: str) -> None:
-        click.echo(text, err=True)
-
-
 class Lines(Silence):
-    """Prints a line for each stage, and for a generation every `PAUSE` seconds."""
+    """Prints a line for each stage, and another every `PAUSE` seconds."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
         self._last = time.monotonic()
 
     def enter(self, stage: str) -> None:
+        super().enter(stage)
         self._say(stage)
 
     def generation(self, progress: Progress) -> None:
+        super().generation(progress)
+        self.tick()
+
+    def tick(self) -> None:
         if time.monotonic() - self._last >= PAUSE:
-            self._say(progress_text(progress, self.stop, longest=None))
+            text = self.status.text(longest=None)
+            if text:
+                self._say(text)
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()
@@ -94,28 +84,22 @@ class Lines(Silence):
 
 
 class Bar(Silence):
-    """Updates one line: the current stage, and the share of the generations or seconds that are over."""
+    """Updates one line: the current stage or generation, and the share of the search that is over."""
 
-    def __init__(self, first: str) -> None:
-        super().__init__()
-        self._stages: list[str] = []
-        # Some terminals, such as those of containers, have no size; tqdm would show nothing there.
-        sized = os.get_terminal_size(sys.stderr.fileno()).columns > 0
-        size = {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 24}
-        self._bar = tqdm(total=1, bar_format=SHAPE, leave=False, desc=first, **size)
+    def __init__(self, status: Status, first: str) -> None:
+        super().__init__(status)
+        self._bar = SearchBar(status, first=first)
 
     def enter(self, stage: str) -> None:
-        self._stages.append(stage)
-        self._bar.set_description_str(stage)
+        super().enter(stage)
+        self._bar.show()
 
     def leave(self) -> None:
-        self._stages.pop()
-        if self._stages:
-            self._bar.set_description_str(self._stages[-1])
+        super().leave()
+        self._bar.show()
 
-    def generation(self, progress: Progress) -> None:
-        self._bar.set_description_str(progress_text(progress, self.stop), refresh=False)
-        self._bar.update(share_over(progress, self.stop) - self._bar.n)
+    def tick(self) -> None:
+        self._bar.show()
 
     def message(self, text: str) -> None:
         self._bar.clear()
@@ -126,7 +110,7 @@ class Bar(Silence):
 
 
 @contextlib.contextmanager
-def display_for(printed: str, first: str) -> Iterator[Display]:
+def display_for(printed: str, first: str) -> Iterator[Silence]:
     """Show the stages and generations while a block runs.
 
     Parameters
@@ -137,13 +121,18 @@ def display_for(printed: str, first: str) -> Iterator[Display]:
         Text of the bar before the first stage.
     """
     display = _chosen(printed, first)
-    with contextlib.closing(display), listening(display.enter, display.leave):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.closing(display))
+        if type(display) is not Silence:
+            stack.enter_context(listening(display.enter, display.leave, display.status.stages.find))
+            stack.enter_context(ticking(display.tick))
         yield display
 
 
-def _chosen(printed: str, first: str) -> Display:
+def _chosen(printed: str, first: str) -> Silence:
+    status = Status()
     if printed == "formula":
-        return Silence()
+        return Silence(status)
     if is_terminal(sys.stderr):
-        return Bar(first)
-    return Lines() if printed == "front" else Silence()
+        return Bar(status, first)
+    return Lines(status) if printed == "front" else Silence(status)

@@ -21,7 +21,7 @@ from shine.report.markup import Content, Element, element, render
 from shine.report.page import html_page, own_text
 from shine.report.subject import ResultLike
 from shine.report.wording import count, number
-from shine.stages import listening
+from shine.stages import Stages, Text, listening
 
 SCRIPT = Path(__file__).parent / "live.js"
 
@@ -50,7 +50,7 @@ class Live:
     def __init__(self, title: str, target: str = "y") -> None:
         self._title, self._painter = title, Painter(title, target)
         self._watch: Watch | None = None
-        self._stages: list[str] = []
+        self._stages = Stages()
         self._searched: list[tuple[Watch, ResultLike]] = []
         self._settings: Mapping[str, Any] | None = None
         self._stack = ExitStack()
@@ -63,7 +63,7 @@ class Live:
         except OSError as error:
             self._board.end(Picture())
             raise ShineError(f"the live page cannot be served on this machine: {error.strerror or error}") from None
-        self._stack.enter_context(listening(self._stage_begun, self._stage_ended))
+        self._stack.enter_context(listening(self._stage_begun, self._stage_ended, self._stage_found))
         self.url = self._server.url
         return self
 
@@ -144,17 +144,21 @@ class Live:
         return {"text": "Accepted: it joins after this generation; if there are several islands, when they meet."}
 
     def _stage_begun(self, text: str) -> None:
-        self._stages.append(text)
+        self._stages.enter(text)
         self._board.changed(False)
 
     def _stage_ended(self) -> None:
-        self._stages.pop()
+        self._stages.leave()
+        self._board.changed(False)
+
+    def _stage_found(self, text: Text) -> None:
+        self._stages.find(text)
         self._board.changed(False)
 
     def _picture(self) -> Picture:
         """What the page shows while a search runs."""
         watch, controls = self._watch, self._controls
-        status = {"state": "running", "text": self._stages[-1] if self._stages else "beginning"}
+        status = {"state": "running", "text": self._stages.text() or "beginning"}
         if watch is None:
             return Picture({}, status)
         moment = watch.moment()

@@ -9,16 +9,20 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
-from shine.gp.evolution import Progress
+from shine.gp.evolution import Outcome, Progress
+from shine.gp.seeding import Finding
 from shine.inference.inference import Basis
 from shine.lang.population import Population
 from shine.lang.presentation import for_people
+from shine.lang.tree import Tree
+from shine.search.figures import loss_text, r2_text
 from shine.search.front import pareto_front
 from shine.search.lines import with_functions, with_line
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
 from shine.search.preparation import Task
 from shine.search.scaling import Scaling
+from shine.stages import is_followed, so_far
 
 SQUARE = 2
 """Power of the target's unit in an estimate of the noise."""
@@ -47,8 +51,7 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
 
         def write(position: int) -> str:
             slope, intercept = float(scores.slopes[position]), float(scores.intercepts[position])
-            tree = scaling.leaving(with_line(front.tree(position), slope, intercept), task.given)
-            return for_people(tree, DIGITS).readable
+            return _written(front.tree(position), slope, intercept, task)
 
         if not scaling:
             return report(replace(progress, write=write))
@@ -58,6 +61,35 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
         return report(replace(progress, front=given, scores=replace(scores, losses=losses), write=write))
 
     return passed_on
+
+
+def teller(task: Task) -> Callable[[Finding], None] | None:
+    """What tells the listeners of the stages what the seeding has found so far; None without listeners."""
+
+    def tell(best: Finding) -> None:
+        so_far(lambda: f"R2 {r2_text(1 - best.unexplained)}, {_written(best.tree, best.slope, best.intercept, task)}")
+
+    return tell if is_followed() else None
+
+
+def tell_best(outcome: Outcome, task: Task, degree: int) -> None:
+    """Tell the listeners of the stages of the best formula of an evolution."""
+    front, scores = outcome.front, outcome.scores
+    if not len(front):
+        return
+
+    def text() -> str:
+        loss = task.scaling.loss(float(scores.losses[-1]), degree)
+        line = float(scores.slopes[-1]), float(scores.intercepts[-1])
+        return f"loss {loss_text(loss)}, {_written(front.tree(-1), *line, task)}"
+
+    so_far(text)
+
+
+@np.errstate(all="ignore")  # texts are also made in threads of displays
+def _written(tree: Tree, slope: float, intercept: float, task: Task) -> str:
+    """A formula of the search with its line, as people write it, in the names and units of the given data."""
+    return for_people(task.scaling.leaving(with_line(tree, slope, intercept), task.given), DIGITS).readable
 
 
 def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:

@@ -21,7 +21,7 @@ from shine.frontends.guesses import Guess, guess_tree
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.limits import excess
-from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
+from shine.gp.seeding import Finding, Guesses, SeedingSettings, find_guesses
 from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
 from shine.lang.names import shown
@@ -192,6 +192,7 @@ def seeded(
     work: float,
     *,
     pool: Pool | None = None,
+    found: Callable[[Finding], object] | None = None,
 ) -> Guesses:
     """Guesses that the seeding finds (see `shine.gp.seeding`).
 
@@ -211,6 +212,7 @@ def seeded(
         max_depth=settings.max_depth,
         linear_scaling=linear_scaling,
         pool=pool,
+        found=found,
     )
 
 

@@ -44,7 +44,7 @@ from shine.search.finishing import Finish
 from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.given_names import in_formulas
-from shine.search.given_units import report_in_given_units
+from shine.search.given_units import report_in_given_units, tell_best, teller
 from shine.search.kept_rows import Split, check_validation
 from shine.search.keywords import settings_from
 from shine.search.losses import read_by, rows_of_seeding, takes_noise
@@ -63,6 +63,7 @@ from shine.search.template_data import headings_by_name, with_template
 from shine.search.template_search import template_search
 from shine.search.visited import place_of
 from shine.search.yardsticks import description_length, good_enough
+from shine.stages import stage
 from shine.templates.headings import with_names
 from shine.templates.reading import TemplateSource
 
@@ -193,7 +194,14 @@ def search(
         rng,
         initial=task.guesses,
         seeding=partial(
-            seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads, pool=pool
+            seeded,
+            *rows_of_seeding(sample, loss, noise),
+            task.primitives,
+            evolving,
+            scaled,
+            threads,
+            pool=pool,
+            found=teller(task),
         ),
         clock=clock,
         report=reported,
@@ -206,7 +214,11 @@ def search(
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
     before = tuple(model.tree for model in earlier)
-    result = Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole, before).result(outcome)
+    with stage("refining the best formulas"):
+        tell_best(outcome, task, loss.degree)
+        result = Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole, before).result(
+            outcome
+        )
     return (
         result
         if dataset.n_rows == original.n_rows

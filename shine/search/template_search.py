@@ -46,6 +46,7 @@ from shine.search.template_place import template_place
 from shine.search.template_scaling import TemplateScaling
 from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import Evidence, description_length, good_enough
+from shine.stages import stage
 from shine.templates.binding import bound, resolved
 from shine.templates.composition import Composition
 from shine.templates.grouping import in_values, numbered_by_group
@@ -217,7 +218,8 @@ def template_search(
         budget.refinable(),
         headings,
     )
-    outcome, front = _finished(finish, outcome)
+    with stage("refining the best formulas"):
+        outcome, front = _finished(finish, outcome)
     if earlier:
         evidence = Evidence.of(rows, loss)
         before = [model for model in earlier if isinstance(model, TemplateModel)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,18 +19,23 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
 from shine.gp.evolution import Seeding
-from shine.gp.seeding import Guesses, SeedingSettings
+from shine.gp.seeding import Finding, Guesses, SeedingSettings
 from shine.gp.settings import EvolutionSettings
 from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
 from shine.lang.population import Population
+from shine.lang.presentation import for_people
 from shine.lang.simplify.simplifier import simplify
 from shine.parallel import Pool
+from shine.search.figures import r2_text
+from shine.search.given_units import DIGITS
+from shine.search.lines import with_line
 from shine.search.preparation import SEEDING_ROWS, guesses_on
 from shine.search.template_rough_fits import RoughFit, fitted_individual, with_fitted_parameters
 from shine.search.template_rough_functions import rough_functions
 from shine.search.template_solving import Known, Solved, solved, solved_for_all
 from shine.search.yardsticks import rounding_error
+from shine.stages import is_followed, so_far
 from shine.templates.composition import Composition
 from shine.typing import Floats
 
@@ -170,6 +176,7 @@ class _Looking:
             max_depth=slot.max_depth,
             linear_scaling=values.up_to_line,
             pool=self.pool,
+            found=partial(_tell, slot.name) if is_followed() else None,
         )
         return replace(found, candidates=_simplified(found.candidates, slot))
 
@@ -177,6 +184,16 @@ class _Looking:
         genome = self.composition.genome
         width = genome.width
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), genome)
+
+
+def _tell(function: str, best: Finding) -> None:
+    """Tell the listeners of the stages of the best formula so far for the solved values of an unknown function."""
+
+    def text() -> str:
+        formula = for_people(with_line(best.tree, best.slope, best.intercept), DIGITS).readable
+        return f"{function} = {formula}, R2 {r2_text(1 - best.unexplained)}"
+
+    so_far(text)
 
 
 def _simplified(formulas: Population, slot: Slot) -> Population:

@@ -4,6 +4,7 @@ The path to a guess: `guesses` (the stage) -> `rounds` (banks grow) -> `search_t
 `skeletons` (constants) -> `candidate_pool` (measured and ranked). docs/seeding.md describes the method.
 """
 
+from shine.gp.seeding.candidate_pool import Finding
 from shine.gp.seeding.guesses import Guesses, SeedingSettings, find_guesses
 
-__all__ = ["Guesses", "SeedingSettings", "find_guesses"]
+__all__ = ["Finding", "Guesses", "SeedingSettings", "find_guesses"]

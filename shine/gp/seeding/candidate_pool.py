@@ -6,10 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
-from shine.arrays import log
+from shine.arrays import dot, log
 from shine.fitness.protocols import Linearizer
 from shine.gp.description import SPARE_ROWS
 from shine.gp.seeding.estimates import node_price
@@ -19,6 +20,7 @@ from shine.gp.seeding.skeletons import RefinedSkeleton, Rows, Skeleton
 from shine.gp.seeding.target_errors import LINE, TargetErrors, together
 from shine.gp.subtrees import depths
 from shine.lang.population import Population
+from shine.lang.tree import Tree
 from shine.typing import Floats, Mask
 
 LOGGER = logging.getLogger("shine.gp.seeding")
@@ -55,6 +57,25 @@ FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
 
 
+@dataclass(frozen=True)
+class Finding:
+    """The best candidate so far.
+
+    Parameters
+    ----------
+    tree : Tree
+    slope, intercept : float
+        Its best line on all rows; 1 and 0 without linear scaling.
+    unexplained : float
+        Share of the target's variance that it leaves unexplained (see `Guesses`).
+    """
+
+    tree: Tree
+    slope: float
+    intercept: float
+    unexplained: float
+
+
 class CandidatePool:
     """Formulas of a primitive set with their errors on held-out rows.
 
@@ -75,6 +96,8 @@ class CandidatePool:
         Price of a node, as a share of the error.
     linearizer_of : callable, optional
         Makes what fits constants inside functions on some rows; without it, they stay as the searches found them.
+    found : callable, optional
+        Called with each candidate that is better than all before.
 
     Attributes
     ----------
@@ -102,6 +125,7 @@ class CandidatePool:
         linear_scaling: bool,
         price: float,
         linearizer_of: LinearizerOf | None = None,
+        found: Callable[[Finding], object] | None = None,
     ) -> None:
         self.rows, self.training, self.held_out, self.writer, self.predict = rows, training, held_out, writer, predict
         self.max_size, self.max_depth, self.linear_scaling, self.price = max_size, max_depth, linear_scaling, price
@@ -113,6 +137,7 @@ class CandidatePool:
         self._fits = [] if linearizer_of is None else [self._fits_on(rows, linearizer_of) for rows in self._train]
         self._distinct = len(np.unique(rows.columns, axis=1).T)
         self._price = node_price(price, int(held_out.sum()))
+        self._found, self._best = found, np.inf
         self._surely: float = np.inf
         self.exact_size: float = np.inf
         self.shortest: tuple[float, int] = np.inf, 0
@@ -215,9 +240,10 @@ class CandidatePool:
             return
         population = self._population(new)
         shallow = depths(population) <= self.max_depth
-        shares = self._unexplained(np.asarray(self.predict(population), np.float64))
-        rows = self._distinct
-        for nodes, ok, share, most in zip(new, shallow.tolist(), *shares.T.tolist(), strict=True):
+        predictions = np.asarray(self.predict(population), np.float64)
+        shares = self._unexplained(predictions)
+        rows, kept = self._distinct, []
+        for row, (nodes, ok, share, most) in enumerate(zip(new, shallow.tolist(), *shares.T.tolist(), strict=True)):
             constants = len(unknown(nodes)) + (LINE if self.linear_scaling else 0)
             if constants >= rows:
                 continue
@@ -225,12 +251,29 @@ class CandidatePool:
             corrected = share if self.split else share * (rows / (rows - constants)) ** 2
             if ok and np.isfinite(corrected) and share < 1:
                 self.keep(nodes, formulas[nodes], corrected)
+                kept.append(row)
                 if rows - constants >= MORE_ROWS:
                     self._surely = min(self._surely, most)
                     if most < ROUNDING:
                         self.exact_size = min(self.exact_size, len(nodes))
                 if rows - constants >= SPARE_ROWS * len(nodes):
                     self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
+
+        if self._found is not None and kept:
+            best = min(kept, key=lambda row: self.criterion(new[row]))
+            if self.criterion(new[best]) < self._best:
+                self._best = self.criterion(new[best])
+                line = self._line(predictions[best]) if self.linear_scaling else (1.0, 0.0)
+                self._found(Finding(population.tree(best), *line, self.unexplained[new[best]]))
+
+    def _line(self, predictions: Floats) -> tuple[float, float]:
+        """Slope and intercept of the line that fits the target best."""
+        target, weights = self.rows.target, self.rows.weights
+        mean = dot(predictions, weights)
+        centered = predictions - mean
+        square = dot(centered * weights, centered)
+        slope = float(dot(centered * weights, target) / square) if square > 0 else 0.0
+        return slope, float(dot(target, weights) - slope * mean)
 
     def keep(self, nodes: Nodes, kind: str, unexplained: float) -> None:
         """Put a measured formula into the pool."""

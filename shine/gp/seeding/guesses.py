@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shine.arrays import dot
-from shine.gp.seeding.candidate_pool import CandidatePool, LinearizerOf, Predict
+from shine.gp.seeding.candidate_pool import CandidatePool, Finding, LinearizerOf, Predict
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.effort import Effort
 from shine.gp.seeding.formula_writer import Nodes, Writer, constant, tape
@@ -118,6 +118,7 @@ def find_guesses(
     deadline: float = float("inf"),
     work: float = float("inf"),
     pool: Pool | None = None,
+    found: Callable[[Finding], object] | None = None,
 ) -> Guesses:
     """Look for formulas to start from: small expressions, with constants solved for in closed form.
 
@@ -150,6 +151,8 @@ def find_guesses(
         depend on the clock.
     pool : Pool, optional
         Workers that share the searches (see `shine.parallel.opened`). They change no bit of the guesses.
+    found : callable, optional
+        Called with each candidate that is better than all before, as soon as it is found.
 
     Returns
     -------
@@ -178,6 +181,7 @@ def find_guesses(
         linear_scaling,
         settings.price,
         linearizer_of,
+        found,
     )
     effort = Effort(lambda: clock() >= deadline, work)
     looking = Looking(pool, effort, rng, lambda: deadline - clock())

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import logging
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import shine
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, reports
+from shine.gp.settings import StopSettings
 from shine.lang.parse import parse
+from shine.search.progress import Status
+from shine.stages import Stages, so_far, stage
 
 X = np.random.default_rng(0).uniform(1, 5, (60, 2))
 A, B = X.T
@@ -27,6 +31,12 @@ QUICK = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_further_lines(monkeypatch):
+    """However slow this machine is, lines tell of events only."""
+    monkeypatch.setattr(reports, "LEAST_PAUSE", np.inf)
+
+
 def fitted(target=HARD, **parameters):
     return SymbolicRegressor(**QUICK | parameters).fit(X, target)
 
@@ -41,6 +51,63 @@ def test_verbose_logs_each_stage_when_it_begins(caplog):
     fitted(verbose=1, generations=1, settings={"seeding": 0.5})
     lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
     assert lines.index("looking for formulas to start from") < lines.index(generations(caplog)[0])
+
+
+def test_in_a_long_stage_a_line_a_second_tells_what_it_has_found(monkeypatch, caplog):
+    now, ticks = [100.0], []
+    monkeypatch.setattr(reports, "LEAST_PAUSE", 0.9)
+    monkeypatch.setattr(reports, "ticking", lambda tick: (ticks.append(tick), nullcontext())[1])
+    stop = StopSettings(None, 60.0)
+    with reports.reporter(None, 1, "", stop, lambda: now[0]), stage("looking"):
+        for found in (None, "R2 0.5, x", "R2 0.9, x + y"):
+            if found:
+                so_far(lambda found=found: found)
+            now[0] += 1
+            ticks[0]()
+            now[0] += 0.25
+            ticks[0]()
+        now[0] += 596.25
+        ticks[0]()
+        now[0] += 2
+        ticks[0]()
+    lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
+    best = "R2 0.9, x + y"
+    assert lines == [
+        "looking",
+        "looking, 1 s",
+        "looking, 2 s: R2 0.5, x",
+        f"looking, 4 s: {best}",
+        f"looking, 600 s: {best}",
+    ]
+
+
+def test_a_fit_tells_of_the_best_formula_of_its_stages(monkeypatch):
+    texts = {}
+    real = Stages.find
+
+    def find(stages, text):
+        real(stages, text)
+        texts.setdefault(stages.text().partition(":")[0], []).append(stages.text())
+
+    monkeypatch.setattr(Stages, "find", find)
+    plain = fitted(3 * A * B + 2, generations=1, settings={"seeding": 0.5})
+    assert not texts
+    told = fitted(3 * A * B + 2, verbose=1, generations=1, settings={"seeding": 0.5})
+    assert texts["looking for formulas to start from"][-1].endswith("R2 1, 3*(x0*x1) + 2")
+    assert texts["refining the best formulas"][-1].endswith("3*(x0*x1) + 2")
+    assert told.equations_.to_dict() == plain.equations_.to_dict()
+
+
+def test_the_bar_moves_with_time_and_with_generations():
+    now = [0.0]
+    status = Status(StopSettings(10, 50.0), lambda: now[0])
+    status.stages.enter("looking")
+    shares = []
+    for now[0] in (5.0, 20.0, 80.0):
+        shares.append(status.share)
+    assert shares == [0.1, 0.4, 1.0]
+    assert Status(StopSettings(10, None), lambda: now[0]).share == 0.0
+    assert Status(None, lambda: now[0]).share == 0.0
 
 
 def test_verbose_2_logs_a_line_in_every_generation(caplog):
