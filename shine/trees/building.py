@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,26 +16,31 @@ from shine.llvm.passes import pipeline_level
 from shine.trees.code import EMITTERS, TreeCode
 from shine.trees.compiled import CompiledTrees, compiled_of
 from shine.trees.layout import layout
+from shine.trees.onnx import read_onnx
 from shine.trees.reading import Reading, read
 
 
 def compile(model: Any) -> CompiledTrees:
-    """Compile a fitted estimator of scikit-learn to native code in this process.
+    """Compile a fitted estimator of scikit-learn, or an ensemble of trees in ONNX, to native code in this process.
 
     Parameters
     ----------
-    model : estimator
+    model : estimator, path-like, bytes or onnx.ModelProto
         A decision tree, a random forest, extra trees, gradient boosting or histogram gradient boosting; for
-        classification or regression, of one or several targets.
+        classification or regression, of one or several targets. Or an ONNX model of one `TreeEnsembleRegressor` or
+        `TreeEnsembleClassifier`, as skl2onnx writes it: a file or its content.
 
     Returns
     -------
     CompiledRegressor or CompiledClassifier
         Has `predict`, and `predict_proba` and `decision_function` if the estimator has them. Sums and means of trees
         have the bits of scikit-learn's with ``n_jobs=1``; what is an exponential of them may differ in the last digits.
+        The trees of ONNX are added in float64, where ONNX Runtime adds those of float32 in float32.
 
     Raises
     ------
+    GraphImportError
+        If an ONNX model cannot be read, or is something else.
     TypeError
         If it is no such estimator; the message lists them.
     ValueError
@@ -44,7 +50,7 @@ def compile(model: Any) -> CompiledTrees:
     --------
     >>> shine.trees.compile(forest).predict(X)    # doctest: +SKIP
     """
-    return compiled_of(read(model))
+    return compiled_of(_read(model))
 
 
 def build(
@@ -59,11 +65,11 @@ def build(
     features: str = "",
     opt_level: str | int = "O2",
 ) -> list[Path]:
-    """Compile a fitted estimator of scikit-learn ahead of time into files of a folder.
+    """Compile a fitted estimator of scikit-learn, or ONNX, ahead of time into files of a folder.
 
     Parameters
     ----------
-    model : estimator or CompiledTrees
+    model : estimator, path-like, bytes, onnx.ModelProto or CompiledTrees
         As for `compile`.
     folder : path-like
         Made if missing. Nothing is written unless all files can be made.
@@ -83,7 +89,7 @@ def build(
 
     Raises
     ------
-    TypeError, ValueError
+    GraphImportError, TypeError, ValueError
         As of `compile`; or if there is no such kind, method or level, or a function in C cannot have this name.
     CompilationError
         If LLVM has no such target, processor or feature, or it is a GPU.
@@ -98,7 +104,7 @@ def build(
     """
     check_name(name)
     level = pipeline_level(opt_level)
-    reading = model.reading if isinstance(model, CompiledTrees) else read(model)
+    reading = model.reading if isinstance(model, CompiledTrees) else _read(model)
     chosen = _method(reading, method)
     machine = target_of(target, cpu, features)
     if machine.format == "ptx":
@@ -112,6 +118,14 @@ def build(
         name, made, machine, level, description, ensemble.n_features, _meanings(reading, chosen), _features(reading)
     )
     return written(gathered(code, [emit] if isinstance(emit, str) else emit, EMITTERS), folder)
+
+
+def _read(model: Any) -> Reading:
+    if isinstance(model, str | os.PathLike | bytes):
+        return read_onnx(model)
+    # A message of the onnx package, which is not imported here.
+    is_message = type(model).__module__.startswith("onnx") and hasattr(model, "SerializeToString")
+    return read_onnx(model.SerializeToString()) if is_message else read(model)
 
 
 def _method(reading: Reading, method: str | None) -> str:

@@ -82,7 +82,7 @@ class _Reader:
         self.model, self.folder, self.shapes = model, folder, shapes
         if any(node.op_type.startswith("TreeEnsemble") for node in model.graph.node):
             raise GraphImportError(
-                "ensembles of trees in ONNX are not read; compile the estimator itself: shine.trees.compile(model)"
+                'an ensemble of trees is no tensor program; compile it as trees: shine.trees.compile("model.onnx")'
             )
         self.version = _version(model.opset_import)
         self.local = {(f.domain, f.name): f for f in model.functions}

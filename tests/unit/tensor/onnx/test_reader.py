@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_named(text, message):
 def test_ensembles_of_trees_are_refused_with_the_way_to_compile_them(kind):
     text = f"g (float[2] x) => (float[2] y) {{ y = ai.onnx.ml.TreeEnsemble{kind}(x) }}"
     head = '<ir_version: 8, opset_import: ["" : 9, "ai.onnx.ml" : 1]>'
-    with pytest.raises(GraphImportError, match=r"compile the estimator itself: shine\.trees\.compile\(model\)"):
+    with pytest.raises(GraphImportError, match=r"compile it as trees: shine\.trees\.compile\(\"model.onnx\"\)"):
         load_onnx(content(text, head))
 
 
