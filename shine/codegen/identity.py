@@ -35,7 +35,10 @@ def _meaning(primitive: Primitive) -> str:
         return ""
     tree = primitive.definition
     calls = sorted({token[0] for token in tree.tokens[1:] if token[0] in tree.functions})
-    parts = [str(tree), *(f"{name}: {_meaning(tree.functions[name])}" for name in calls if name != primitive.name)]
+    parts = [
+        primitive.source,
+        *(f"{name}: {_meaning(tree.functions[name])}" for name in calls if name != primitive.name),
+    ]
     return "\n".join(parts)
 
 

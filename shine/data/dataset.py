@@ -203,9 +203,14 @@ class Dataset:
         return replace(self, columns=_stacked([self.columns[index] for index in kept], self.n_rows), features=names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
-        """A random sample of at most `rows` rows, in their order; the same object if there are no more."""
+        """A random sample of at most `rows` rows, in their order; the same object if there are no more.
+
+        Rows of weight 0 say nothing, and are left out of a sample.
+        """
         if self.n_rows <= rows:
             return self
+        if self.weights is not None and not self.weights.all():
+            return self.take(np.flatnonzero(self.weights)).sampled(rows, rng)
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
 
     @cached_property

@@ -86,7 +86,9 @@ class Components:
 
     def deviation(self, values: Floats) -> float:
         """Weighted standard deviation."""
-        return _length(self._centred(values))
+        size = float(np.abs(values).max(initial=0.0)) or 1.0
+        with np.errstate(all="ignore"):
+            return size * _length(self._centred(values / size))
 
     def is_new(self, values: Floats, most: float) -> bool:
         """Whether values vary and correlate with each formula by at most `most`."""

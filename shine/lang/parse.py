@@ -77,7 +77,7 @@ def parse(
     elif not isinstance(source, Tree):
         raise TypeError(
             "a formula is a string, a Python function, an ast node, a Tree or a SymPy expression, "
-            f"not {type(source).__name__}"
+            f"not {'None' if source is None else type(source).__name__}"
         )
     if parameters is not None:
         if isinstance(parameters, str):

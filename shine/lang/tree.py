@@ -68,6 +68,11 @@ class Primitive:
     arity: int
     definition: Tree | None = None
 
+    @cached_property
+    def source(self) -> str:
+        """The definition as text; empty for a basic primitive."""
+        return "" if self.definition is None else str(self.definition)
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:

@@ -26,6 +26,9 @@ FEWEST = 5
 ROWS, CENTRES = 2000, 300
 """Most rows that are looked at, and those among them that are compared with their neighbours."""
 
+WORK = 2e7
+"""Most products in the fits of planes: among many columns, fewer rows are compared with their neighbours."""
+
 FREEDOM_OF_A_CENTRE = 18 / 35
 """Degrees of freedom that each of many overlapping comparisons is worth, by the variance of the estimate of Gasser,
 Sroka and Jennen-Steinmetz."""
@@ -111,7 +114,10 @@ def _of_neighbours(rows: Dataset) -> tuple[float, float]:
     varying = [column / scale for column, scale in zip(rows.columns, spread, strict=True) if scale > 0]
     if not varying:
         return math.inf, 0.0
-    centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:CENTRES])
+    compared = min(CENTRES, int(WORK / (count * (len(varying) + 1) ** 2)))
+    if compared * FREEDOM_OF_A_CENTRE < FEWEST:
+        return math.inf, 0.0
+    centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:compared])
     near = _nearest(varying, centres, count)
     columns = np.stack([np.ones(near.shape), *(column[near] - column[centres, None] for column in varying)], axis=1)
     plane = Regression.of(columns)

@@ -77,7 +77,7 @@ def best_constant(dataset: Dataset, loss: Loss) -> float:
     rows = dataset.sampled(CONSTANT_ROWS, np.random.default_rng(0))
 
     def total(values: list[float]) -> Floats:
-        found = stable_sum(np.array([errors_of(rows, loss, np.full(rows.n_rows, value)) for value in values]))
+        found = stable_sum(errors_of(rows, loss, np.repeat(values, rows.n_rows).reshape(len(values), -1)))
         return np.where(np.isfinite(found), found, np.inf)
 
     ordered = np.sort(rows.target)[np.linspace(0, rows.n_rows - 1, GRID).astype(int)]

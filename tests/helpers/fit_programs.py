@@ -268,7 +268,7 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
         )
     if rng.random() < 0.25:
         names = options.get("primitives", ["add", "mul", "sub", "div", "sin", "sqrt"])
-        names = [name for name in names if name in NAMES] if rng.random() < 0.8 else NAMES
+        names = [name for name in names or () if name in NAMES] if rng.random() < 0.8 else NAMES
         formal = list(_names(heads))
         options["guesses"] = [guess(rng, formal, names or ["add"]) for _ in range(int(rng.integers(1, 4)))]
     if rng.random() < 0.15:

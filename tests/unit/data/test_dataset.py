@@ -239,3 +239,10 @@ def test_columns_beside_the_features_follow_their_rows():
 def test_columns_beside_the_features_are_checked(beside, message):
     with pytest.raises(DataError, match=message):
         Dataset.from_arrays([[1.0], [2.0]], [4.0, 5.0], beside=beside)
+
+
+def test_a_sample_has_no_rows_of_weight_zero():
+    weights = np.where(np.arange(100) % 10 == 3, 2.0, 0.0)
+    data = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0), weights)
+    assert data.sampled(20, np.random.default_rng(0)).target.tolist() == [*range(3, 100, 10)]
+    assert data.sampled(4, np.random.default_rng(0)).row_weights.tolist() == [2.0] * 4

@@ -174,3 +174,9 @@ def test_residuals_of_extreme_targets_are_finite(raw_features, scale):
     model = quick(n_components=2, generations=1, raw_features=raw_features).fit(X, target)
     assert model.n_components_ <= 2
     assert np.isfinite(Components(np.ones(200), X.T).residual(target)).all()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
+def test_targets_at_the_ends_of_float64s_range_have_components(size):
+    y = np.where(X[:, 0] > np.median(X[:, 0]), size, -size)
+    assert np.isfinite(quick(n_components=2).fit(X, y).transform(X)).all()
