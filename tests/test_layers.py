@@ -78,7 +78,7 @@ BELOW: dict[str, set[str]] = {
     # Networks are compiled, and searched like any other data.
     "distillation": {"errors", "lang", "data", "tensor", "search"},
     "shine": _SEARCH | {"inference", "search", "estimators", "distillation"},
-    "cli": _FACES | {"files", "runs", "bench", "aot", "callbacks", "tensor", "distillation"},
+    "cli": _FACES | {"files", "runs", "bench", "aot", "callbacks", "tensor", "trees", "distillation"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -12,7 +12,7 @@ from shine.aot import EMITTERS, Job, emitted, job
 from shine.cli.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
 from shine.cli.output import print_json, print_text, write_file
 from shine.cli.sources import model_of, parsed, shown
-from shine.errors import CompilationError, FormError, LoweringError
+from shine.errors import CompilationError, FormError, LoweringError, ShineError
 from shine.lang.program.program import Program
 from shine.lang.tree import Tree
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shine.search.model import Model
     from shine.tensor.native.code import TensorCode
     from shine.tensor.native.function import TensorFunction
+    from shine.trees import CompiledTrees
 
 GRAPHS = (*ROWS, *TENSORS)
 """Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
@@ -51,6 +52,10 @@ def compile_source(
     wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
     compiled = _source(source, dtype, parameters, index, wanted)
     made: Job | TensorCode
+    if hasattr(compiled, "reading"):
+        options = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
+        _write_trees(cast("CompiledTrees", compiled), Path(source), name, out, emit, as_json, options)
+        return
     try:
         if isinstance(compiled, Tree | Program) or hasattr(compiled, "tree"):
             kinds = _kinds(emit, EMITTERS)
@@ -80,6 +85,33 @@ def compile_source(
         print_text("\n".join(paths))
 
 
+def _write_trees(
+    compiled: CompiledTrees,
+    path: Path,
+    name: str | None,
+    out: Path,
+    emit: Sequence[str],
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Write the native code of an ensemble of trees, named as its file if it has no name."""
+    from shine.export.c.names import identifier
+    from shine.trees import build
+    from shine.trees.code import EMITTERS as OF_TREES
+
+    kinds, name = _kinds(emit, OF_TREES), identifier(path.stem) if name is None else name
+    try:
+        paths = [str(written) for written in build(compiled, out, name, kinds, **options)]
+    except (ShineError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{out}: cannot be written: {error.strerror}") from None
+    if as_json:
+        print_json({"source": path.name, "name": name, "emit": kinds, "files": paths})
+    else:
+        print_text("\n".join(paths))
+
+
 def _kinds(emit: Sequence[str], known: Collection[str]) -> list[str]:
     kinds = [kind.strip() for listed in emit for kind in listed.split(",") if kind.strip()]
     for kind in kinds:
@@ -92,19 +124,32 @@ def _kinds(emit: Sequence[str], known: Collection[str]) -> list[str]:
 
 def _source(
     source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
-) -> Model | Tree | Program | TensorFunction:
+) -> Model | Tree | Program | TensorFunction | CompiledTrees:
     """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
     path = Path(source)
     if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
+        if path.suffix == ".onnx" and not wanted.given and (trees := _trees_of(path)) is not None:
+            return trees
         return graph_of(path, wanted)
     if wanted.given:
         raise click.UsageError(f"{wanted.given} is for graphs, and there is no file {shown(source)}")
     if parameters is not None:
         return parsed(source, parameters)
     return model_of(source, index)[0]
+
+
+def _trees_of(path: Path) -> CompiledTrees | None:
+    """The ensemble of trees in a file of ONNX; None if there is something else."""
+    from shine import trees
+    from shine.trees.onnx import is_ensemble
+
+    try:
+        return trees.compile(path) if is_ensemble(path) else None
+    except ShineError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _described(made: Job) -> dict[str, object]:

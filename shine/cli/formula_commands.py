@@ -194,7 +194,8 @@ def compile_command(**options: Any) -> None:
     shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
 
     Elementwise graphs are compiled for rows of numbers. Graphs of tensors (TensorFlow, ONNX, or Shine's text) become
-    one function of arrays, and a class in C++; they have no bench and wasm-scalar.
+    one function of arrays, and a class in C++; they have no bench and wasm-scalar. Ensembles of trees in ONNX become a
+    function of rows: object, header, ir, asm, shared, cmake, pkgconfig.
 
     \b
     Example:

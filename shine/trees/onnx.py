@@ -67,8 +67,21 @@ def read_onnx(source: str | os.PathLike[str] | bytes) -> Reading:
         raise GraphImportError(f"{where}: its attributes or names are damaged: {str(error)[:100]}") from None
 
 
+def is_ensemble(source: str | os.PathLike[str] | bytes) -> bool:
+    """Whether it is an ONNX model with an ensemble of trees; what cannot be read is none."""
+    try:
+        model, _ = read_model(source)
+    except GraphImportError:
+        return False
+    return bool(_ensembles(model.graph))
+
+
+def _ensembles(graph: Any) -> list[Any]:
+    return [node for node in graph.node if node.op_type.startswith("TreeEnsemble")]
+
+
 def _reading(graph: Any, folder: Path | None) -> Reading:
-    nodes = [node for node in graph.node if node.op_type.startswith("TreeEnsemble")]
+    nodes = _ensembles(graph)
     if len(nodes) != 1:
         raise GraphImportError(f"it has {len(nodes)} ensembles of trees; a model of one ensemble can be compiled")
     (node,) = nodes

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from helpers.damaged_graphs import damage_bytes
 from helpers.damaged_models import damage_field
 
 import shine.tensor
 import shine.trees
+from shine.cli.commands import shine as group
 from shine.errors import GraphImportError
 from shine.tensor.onnx.messages import messages
 from shine.trees.building import compile as compiled
@@ -323,6 +325,16 @@ def test_files_for_c_are_made_of_a_model(tmp_path: Path):
     (tmp_path / "forest.onnx").write_bytes(three_classes())
     (header,) = shine.trees.build(tmp_path / "forest.onnx", tmp_path, "vote", "header")
     assert "the probability of class 5" in header.read_text()
+
+
+def test_the_command_line_compiles_a_model(tmp_path: Path):
+    (tmp_path / "forest.onnx").write_bytes(three_classes())
+    (tmp_path / "bad.onnx").write_bytes(three_classes(post_transform="LOGISTIC"))
+    run = CliRunner()
+    out = run.invoke(group, ["compile", str(tmp_path / "forest.onnx"), "--out", str(tmp_path), "--emit", "header"])
+    assert (out.exit_code, out.output.strip()) == (0, str(tmp_path / "forest.h"))
+    out = run.invoke(group, ["compile", str(tmp_path / "bad.onnx"), "--out", str(tmp_path)])
+    assert out.exit_code == 2 and "the post_transform LOGISTIC of 3 scores is not supported" in out.output
 
 
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
