@@ -147,6 +147,13 @@ def test_every_form_has_the_values_of_the_law(name, form):
     np.testing.assert_allclose(form(name), expected(name), rtol=1e-12)
 
 
+@pytest.mark.parametrize("form", [of_python, of_pandas, of_sql])
+def test_a_number_that_is_no_group_has_the_constants_of_the_nearest(form, monkeypatch):
+    known = expected("decay")
+    monkeypatch.setitem(globals(), "ROWS", np.vstack([ROWS[:3], ROWS[3:] + 0.2]))
+    np.testing.assert_allclose(form("decay"), known, rtol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [of_sympy, of_torch, of_jax, of_onnx])
 @pytest.mark.parametrize("name", LAWS)
