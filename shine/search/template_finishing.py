@@ -21,6 +21,7 @@ from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
+from shine.lang.simplify.terms import Range
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.search.choice import written_length
@@ -30,6 +31,7 @@ from shine.search.poles import without_poles
 from shine.search.polishing import POLISHING_ROWS, oddities_of, preferred
 from shine.search.template_constraints import SlotConstraints
 from shine.search.template_model import TemplateModel
+from shine.search.template_ranges import ranges_of_arguments
 from shine.search.template_redundancy import without_redundant
 from shine.search.template_snapping import SharedConstants
 from shine.search.yardsticks import Evidence, nats_of_errors, rounding_error
@@ -203,7 +205,7 @@ class TemplateFinish:
         for number, slot in enumerate(genome.slots):
             plain = formulas_in(individuals, number, slot.max_size)
             allowed = with_functions(slot.primitives, LINE_FUNCTIONS)
-            trees = [_shorter(plain.tree(index), allowed) for index in range(len(plain))]
+            trees = [_shorter(plain.tree(index), allowed, self._ranges[number]) for index in range(len(plain))]
             names = sorted({name for tree in trees for name in functions_of(tree)})
             own = with_functions(slot.primitives, names)
             size = max(slot.max_size, *(len(tree.tokens) for tree in trees))
@@ -214,6 +216,11 @@ class TemplateFinish:
         numbers = individuals.values[np.arange(len(individuals))[:, None], at]
         wider = SlottedSet.of(slots, genome.numbers)
         return composition.with_genome(wider), assembled(formulas, wider, numbers)
+
+    @cached_property
+    def _ranges(self) -> tuple[Mapping[str, Range], ...]:
+        """Ranges of the arguments of each unknown function."""
+        return ranges_of_arguments(self.composition, self.rows, self.groups)
 
     def _measured(self, individuals: Population, composition: Composition) -> Iterator[TemplateModel]:
         """The individuals as models."""
@@ -268,7 +275,7 @@ def oddities(models: Sequence[TemplateModel]) -> list[float]:
     return found
 
 
-def _shorter(tree: Tree, primitives: PrimitiveSet) -> Tree:
-    """A formula simplified, unless that is no shorter."""
-    simple = simplify(tree, primitives, functions=COMPILED)
+def _shorter(tree: Tree, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> Tree:
+    """A formula simplified for arguments in some ranges, unless that is no shorter."""
+    simple = simplify(tree, primitives, functions=COMPILED, ranges=ranges)
     return simple if not simple.assignments and simple.size <= tree.size else tree
