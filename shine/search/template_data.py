@@ -123,5 +123,7 @@ def _stacked(outputs: int, X: ArrayLike, y: ArrayLike, others: tuple[Any, ...]) 
 
 def _spread(target: Floats) -> float:
     """Standard deviation of an output; 1 if it does not vary."""
-    mean = float(stable_sum(target)) / len(target)
-    return float(np.sqrt(stable_sum((target - mean) ** 2) / len(target))) or 1.0
+    size = float(np.abs(target).max(initial=0.0)) or 1.0  # squares of huge targets would overflow
+    shares = target / size
+    mean = float(stable_sum(shares)) / len(target)
+    return size * float(np.sqrt(stable_sum((shares - mean) ** 2) / len(target))) or 1.0

@@ -26,6 +26,9 @@ from shine.templates.law import law_from
 from shine.templates.template import Parameter, Template
 from shine.typing import Floats
 
+LARGEST = 1023
+"""Exponent of the largest power of two of float64."""
+
 MOST = 400
 """Largest binary exponent of a target that needs no scaling: squares of its errors have digits to spare."""
 
@@ -50,7 +53,7 @@ class TemplateScaling:
     @classmethod
     def of(cls, template: Template, dataset: Dataset) -> TemplateScaling | None:
         """The scaling that a data set needs; None in most cases."""
-        exponent = int(np.frexp(np.abs(dataset.target).max(initial=0.0))[1])
+        exponent = min(int(np.frexp(np.abs(dataset.target).max(initial=0.0))[1]), LARGEST)
         if abs(exponent) <= MOST:
             return None
         fitted = {each.name for each in template.parameters if each.value is None and not each.integer}

@@ -42,7 +42,7 @@ WORDS_OF_LIBRARIES = re.compile(
     r"array element|out of bounds|out of range for|unhashable|index out of|invalid literal|Traceback|0x[0-9a-f]{8}|"
     r"boolean value of NA|truth value|arg must be|positional argument|takes no keyword|got an unexpected|<lambda>|"
     r"validation error|ambiguous|zero-size array|cannot convert|could not convert|Cannot interpret|must be real number|"
-    r"arrow error|DataType|ArrowInvalid|ComputeError|numpy\.|pandas\.core|StopIteration|math domain"
+    r"arrow error|DataType|ArrowInvalid|ComputeError|pandas\.core|StopIteration|math domain"
 )
 """Texts that no user should have to read."""
 
@@ -90,6 +90,8 @@ def complaint(error: BaseException) -> str | None:
         return f"{name} without a place: {text[:200]}"
     code = where.tb_frame.f_code
     place = f"{'/'.join(code.co_filename.split(os.sep)[-3:])}:{where.tb_lineno} {code.co_name}"
+    if type(error) is UserWarning and f"{os.sep}shine{os.sep}" in code.co_filename:
+        return None  # a warning that Shine gives on purpose, such as of guesses that break constraints
     if isinstance(error, Warning):
         return f"warning {name} in {place}: {text[:200]}"
     if not isinstance(error, ShineError | ValueError | TypeError):

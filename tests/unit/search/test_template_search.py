@@ -258,3 +258,15 @@ def test_displays_show_the_formulas_of_all_outputs(two):
         assert shown.count("<math") >= 2
     assert second.latex() in two.front._repr_latex_()
     assert first.latex() in two._repr_latex_()
+
+
+@pytest.mark.parametrize(
+    ("law", "size"),
+    [(law, size) for law in ("A*sin(f(a))", "f(a), k*a") for size in (5e-324, 1e-200, 1e300)] + [("f(a)", 1.7e308)],
+)
+def test_targets_at_the_ends_of_float64s_range_have_a_formula(law, size):
+    a = np.linspace(1, 2, 30)
+    y = size * np.where(a > 1.5, 1.0, -1.0)
+    y = np.column_stack([y, y]) if ", " in law else y
+    found = shine.evolve(a[:, None], y, features=["a"], template=law, generations=1, population=20, seconds=None)
+    assert np.isfinite(found.predict(a[:, None])).all()
