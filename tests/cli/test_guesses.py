@@ -47,7 +47,7 @@ def test_a_run_starts_from_the_graph_and_goes_on_without_it(seeded: Path) -> Non
     assert (begun.exit_code, begun.stdout) == (0, "a*b\n")
     Path("model.pbtxt").unlink()
     assert "guesses:\n- a*b\n" in Path("run/config.yaml").read_text()
-    gone_on = shine("resume", "run", "--set", "stop.generations=1", "--quiet")
+    gone_on = shine("resume", "run", "--set", "stop={generations: 1, loss: 0}", "--quiet")
     assert (gone_on.exit_code, gone_on.stdout) == (0, "a*b\n")
 
 

@@ -88,7 +88,7 @@ def test_a_changed_column_is_other_data(config: Path, tmp_path: Path) -> None:
         (["data.beside=[]"], "fitness.loss: the loss one_sided reads a column 'cut_off' beside the data"),
         (["data.beside=[hours]"], "column 'hours' is used twice"),
         (["fitness.noise=counts"], "fitness.loss: noise='counts' weights squared and absolute errors"),
-        (["fitness.loss='def f(p): return p'"], "a loss has an argument prediction; it has p"),
+        (["fitness.loss='def f(u): return u'"], "a loss has an argument prediction; it has u"),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(config: Path, changes: list[str], message: str) -> None:
