@@ -41,6 +41,8 @@ def check_table(estimator: BaseEstimator, data: Sequence[Any]) -> None:
     """Raise an error if X is a data frame without columns, or y says where the target is."""
     if all_headings(data[0]) == []:
         raise ValueError(f"X has no columns; {type(estimator).__name__} needs at least one feature")
+    if len(data) > 1 and all_headings(data[1]) == []:
+        raise ValueError("y has no columns; it needs a value for each row")
     if len(data) > 1 and isinstance(data[1], str):
         y = value_text(data[1])
         advice = f"fit(X.drop(columns={y}), X[{y}]); shine.evolve(X, {y}) takes a heading"

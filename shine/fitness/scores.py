@@ -151,7 +151,7 @@ def simpler_lines(products: Products, target: Target) -> tuple[Lines, ...]:
     weight = target.weight
     square = products.square + weight * products.mean**2
     product = products.product + weight * products.mean * target.mean
-    whole = target.square + weight * target.mean**2
+    whole = target.square + weight * target.mean * target.mean  # a power of a float would raise where it overflows
     slopes, ones, shifts = product / square, np.ones_like(square), target.mean - products.mean
     shifted = target.square - 2 * products.product + products.square
     found = (

@@ -140,7 +140,9 @@ class Uncertainty:
         found["undetermined"] = np.array(plain["undetermined"], np.bool_)
         found["freedom"], found["total"] = _number(plain["freedom"]), _number(plain["total"])
         found["scale"] = _number(plain["scale"])
-        found["ranges"] = {name: (float(low), float(high)) for name, (low, high) in plain["ranges"].items()}
+        found["ranges"] = {
+            name: (_number(low, -math.inf), _number(high)) for name, (low, high) in plain["ranges"].items()
+        }
         found["profiles"] = {
             float(level): np.array([[_number(low, -math.inf), _number(high)] for low, high in ends]).reshape(-1, 2)
             for level, ends in plain["profiles"]

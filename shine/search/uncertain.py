@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -314,7 +315,11 @@ class UncertainModel:
 
     def _lasting(self) -> Uncertainty | None:
         """What a pickle keeps; None if nothing is known."""
-        return None if self.basis is None and self.known is None else self._known()
+        if self.basis is None and self.known is None:
+            return None
+        with suppress(DataError):  # of formulas with so many constants that nothing is told of them
+            return self._known()
+        return None
 
     def _warn_outside(self, columns: list[Floats], stacklevel: int) -> None:
         """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""

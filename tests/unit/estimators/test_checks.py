@@ -112,3 +112,10 @@ def test_a_heading_as_target_is_told():
 def test_weights_that_are_no_numbers_are_told(weights):
     with pytest.raises(ValueError, match=r"^sample_weight .*number"):
         SymbolicRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], sample_weight=weights)
+
+
+def test_a_target_without_columns_is_told():
+    import pandas
+
+    with pytest.raises(ValueError, match="y has no columns"):
+        SymbolicRegressor().fit([[1.0], [2.0], [3.0]], pandas.DataFrame(index=range(3)))
