@@ -175,7 +175,7 @@ class BankGrowth:
 
     def _known_monomials(self) -> Indices:
         """Products, quotients, squares and inverses of leaves that the bank already has."""
-        bank, leaves = self.bank, {*self.leaves.tolist(), int(self.constants[0])}
+        bank, leaves = self.bank, {*self.leaves.tolist(), *self.constants[:1].tolist()}
         codes = {bank.primitives.function_codes.get(name) for name in ("mul", "div", "square")}
         return np.array(
             [

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from unit.gp.seeding.banks import bank
 
+import shine
 from shine.gp.seeding.bank_growth import CONSTANTS, BankGrowth
 from shine.gp.seeding.expression_bank import ExpressionBank
 from shine.lang.primitives import BASIC, PrimitiveSet
@@ -52,3 +53,13 @@ def test_a_bank_of_products_has_functions_of_two_leaves_times_monomials_of_two()
     for expected in (a * b * np.cos(c - d), a / b * np.cos(c * d), np.cos(a / d) * c):
         distances = np.abs(members.values[: members.count] - expected).max(axis=1)
         assert distances.min() < 1e-12
+
+
+def test_a_bank_with_less_room_than_features_is_grown(caplog):
+    X = np.random.default_rng(0).normal(size=(60, 15))
+    caplog.set_level("DEBUG", "shine")
+    shine.evolve(
+        X, X[:, 0] / X[:, 1], primitives=["add", "mul", "sin"], seeding=1.0, seeding_members=10, generations=0,
+        population=20, seconds=None,
+    )  # fmt: skip
+    assert "skipped" not in caplog.text
