@@ -64,14 +64,17 @@ class Lines(Silence):
         self._last = time.monotonic()
 
     def enter(self, stage: str) -> None:
+        """Print the stage that begins."""
         super().enter(stage)
         self._say(stage)
 
     def generation(self, progress: Progress) -> None:
+        """Print the generation if the last line is old."""
         super().generation(progress)
         self.tick()
 
     def tick(self) -> None:
+        """Print where the search stands if the last line is old."""
         if time.monotonic() - self._last >= PAUSE:
             text = self.status.text(longest=None)
             if text:
@@ -91,21 +94,26 @@ class Bar(Silence):
         self._bar = SearchBar(status, first=first)
 
     def enter(self, stage: str) -> None:
+        """Show the stage that begins."""
         super().enter(stage)
         self._bar.show()
 
     def leave(self) -> None:
+        """Show what the search does next."""
         super().leave()
         self._bar.show()
 
     def tick(self) -> None:
+        """Show the time that is over."""
         self._bar.show()
 
     def message(self, text: str) -> None:
+        """Show a message above the bar."""
         self._bar.clear()
         super().message(text)
 
     def close(self) -> None:
+        """Remove the bar."""
         self._bar.close()
 
 

@@ -14,7 +14,7 @@ from shine.data.opening import open_source, writing
 from shine.data.preparation import Preparation, PreparedColumn
 from shine.data.source import Source
 from shine.data.streamed_columns import gone, numbers_of
-from shine.data.streams import Stream, Texts, Values, source_of
+from shine.data.streams import Stream, Texts, Values, source_of, without_marks
 from shine.errors import DataError
 from shine.lang.names import listed, shown
 from shine.typing import Floats
@@ -112,7 +112,7 @@ def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -
     wanted = preparation.of(names)
     indices = _places(source_of(stream), preparation, wanted)
     start = 0
-    for block in preparation.marks.stream(stream).blocks(indices or [0]):
+    for block in without_marks(stream, preparation.marks).blocks(indices or [0]):
         found: dict[str, Floats] = {}
         for own, values in zip(wanted, block, strict=False):
             _check_block(stream, preparation, own, values, start)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from shine.data.dates import dates_of
 from shine.data.numerals import Decimal, is_missing, numeral
-from shine.data.streams import Stream, Texts, Values
 from shine.lang.lazy import cached_property
 
 
@@ -56,21 +54,6 @@ class Marks:
             moments = dates_of([str(mark).strip() for mark in self.given], "day").values
             return np.where(np.isin(values.astype("datetime64[us]"), moments), np.datetime64("NaT"), values)
         return values
-
-    def stream(self, stream: Stream) -> Stream:
-        """A stream without marks."""
-
-        def read(indices: Sequence[int]) -> Iterator[list[Values]]:
-            for batch in stream.read(indices):
-                yield [self._unmarked(values) for values in batch]
-
-        return replace(stream, read=read) if self.given else stream
-
-    def _unmarked(self, values: Values) -> Values:
-        if not isinstance(values, Texts):
-            return self.without(values)
-        codes = np.array([*(-1 if self.are(text) else place for place, text in enumerate(values.texts)), -1], np.int64)
-        return Texts(codes[values.codes], values.texts)
 
 
 NO_MARKS = Marks()

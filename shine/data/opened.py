@@ -12,7 +12,7 @@ from shine.data.opening import open_source
 from shine.data.preparation import Categories, Missing, Reading
 from shine.data.source import Source
 from shine.data.stream_sources import FORMATS, is_streamable, open_stream
-from shine.data.streams import Stream, source_of
+from shine.data.streams import Stream, source_of, without_marks
 from shine.errors import DataError
 from shine.lang.names import value_text
 
@@ -108,7 +108,7 @@ def opened(source: Any, reading: Reading | None = None) -> Opened:
         small = _small_file(Path(source))
         if small is not None:
             return Opened(small, reading)
-    stream = reading.marks.stream(open_stream(source, reading.where))
+    stream = without_marks(open_stream(source, reading.where), reading.marks)
     whole = source_of(stream)
     if (reading.stream is None and not is_large(stream)) or reading.stream is False:
         return Opened(whole, reading)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.data.marks import Marks
 from shine.data.source import RawColumn, Source
 from shine.typing import Indices
 
@@ -133,3 +134,20 @@ def source_of(stream: Stream) -> Source:
 def _array(values: Values) -> NDArray[Any]:
     """All values of a column; texts as objects."""
     return np.array([*values.texts, None], object)[values.codes] if isinstance(values, Texts) else values
+
+
+def without_marks(stream: Stream, marks: Marks) -> Stream:
+    """A stream in which marked values are missing."""
+
+    def read(indices: Sequence[int]) -> Iterator[list[Values]]:
+        for batch in stream.read(indices):
+            yield [_without_marks(values, marks) for values in batch]
+
+    return replace(stream, read=read) if marks.given else stream
+
+
+def _without_marks(values: Values, marks: Marks) -> Values:
+    if not isinstance(values, Texts):
+        return marks.without(values)
+    codes = np.array([*(-1 if marks.are(text) else place for place, text in enumerate(values.texts)), -1], np.int64)
+    return Texts(codes[values.codes], values.texts)
