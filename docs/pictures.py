@@ -20,7 +20,7 @@ import numpy as np
 
 import shine
 from shine import Front, Model, SymbolicClassifier, SymbolicRegressor, parse
-from shine.inference.constants import form_of, with_values
+from shine.evaluate.inference.constants import form_of, with_values
 
 matplotlib.use("Agg")
 from matplotlib import pyplot

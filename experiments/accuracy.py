@@ -24,8 +24,8 @@ import mpmath
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.vecmath import functions as vecmath
-from shine.llvm import Engine
+from shine.compiler.codegen.vecmath import functions as vecmath
+from shine.compiler.llvm import Engine
 
 LANES = 8
 BLOCK = 1024

@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 
 from shine import SymbolicRegressor
-from shine.data.dataset import Dataset
-from shine.inference.inference import Basis, Inference
-from shine.lang.interpret import evaluate
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.inference.inference import Basis, Inference
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.search.model import Model
+from shine.search.models.model import Model
 
 LEVEL = 0.95
 GENERATIONS = 6

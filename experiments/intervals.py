@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.data.dataset import Dataset
-from shine.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
-from shine.inference.bands import Bands
-from shine.inference.constants import Form, Held, form_of, with_values
-from shine.inference.inference import Basis, Inference
-from shine.lang.interpret import evaluate
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
+from shine.evaluate.inference.constants import Form, Held, form_of, with_values
+from shine.evaluate.inference.inference import Basis, Inference
+from shine.evaluate.inference.intervals.bands import Bands
+from shine.evaluate.losses import poisson, student_t
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.losses import poisson, student_t
 
 LAWS = {
     "decay": "12.5*exp(-0.71*x) + 3.37",

@@ -24,19 +24,19 @@ from unittest.mock import patch
 import numpy as np
 
 import shine
-from shine.data.dataset import Dataset
-from shine.gp import epochs
-from shine.gp.evolution import Progress
-from shine.gp.memory import symbols
-from shine.gp.run_state import State
-from shine.gp.seeding import SeedingSettings
-from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.lang.primitives import PrimitiveSet, select
+from shine.base.parallel import opened
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.vocabulary import primitive_table
-from shine.parallel import opened
-from shine.search.preparation import guesses_on
+from shine.search.evolution import epochs
+from shine.search.evolution.evolution import Progress
+from shine.search.evolution.memory import symbols
+from shine.search.evolution.run_state import State
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.problem.preparation import guesses_on
+from shine.search.problem.settings import FitnessSettings, SearchSettings
 from shine.search.run import search
-from shine.search.settings import FitnessSettings, SearchSettings
+from shine.search.seeding import SeedingSettings
 
 PRIMITIVES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
 
@@ -134,7 +134,7 @@ def measured(generations: int) -> Costs:
                 yield passed
                 gaps.append(time.thread_time() - unpacked)
 
-    with patch("shine.gp.evolution.Here", Measuring):
+    with patch("shine.search.evolution.evolution.Here", Measuring):
         settings = settings_of(8, 1000, 20, generations=generations)
         search(table(HARD[0], noise=0.1), settings, report=lambda progress: progress.generation >= generations)
     # The first epochs only make the first populations.

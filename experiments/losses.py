@@ -3,8 +3,8 @@
 Scores a population of random individuals under several losses, written as users write them, and under `mse`, in turn,
 and prints the ratios of the times of the processor: of the median repetition, and without linear scaling and with it.
 With linear scaling, a loss of one's own is measured as a search does it: lines are fitted to some 250 rows, then
-measured on all of them (`shine.evaluators.fitted_lines`). The target follows a law of the features, so that lines are
-worth fitting.
+measured on all of them (`shine.evaluate.tiers.fitted_lines`). The target follows a law of the features, so that lines
+are worth fitting.
 
 Only individuals count that have a finite loss under all losses: others end early.
 """
@@ -21,14 +21,14 @@ from statistics import median
 
 import numpy as np
 
-from shine.data.dataset import Dataset
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.fitted_lines import FittedLines
-from shine.fitness.losses import LOSSES, Loss
-from shine.fitness.protocols import PopulationEvaluator
-from shine.fitness.row_loss import RowLoss
-from shine.lang.functions import with_definitions
-from shine.lang.library import STANDARD
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.losses import LOSSES, Loss
+from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.fitted_lines import FittedLines
+from shine.lang.forms.functions import with_definitions
+from shine.lang.forms.library import STANDARD
 from shine.lang.population import Population
 
 ARITHMETIC = ("add", "sub", "mul", "div")

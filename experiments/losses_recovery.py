@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import shine
-from shine.data.dataset import Dataset
-from shine.evaluators.gradients import MachineLinearizer
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.primitives import PrimitiveSet, select
-from shine.search.polishing import converged, population_of
+from shine.search.finishing.polishing import converged, population_of
 
 PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "exp", "log", "sin")
 EXACT = 1e-6

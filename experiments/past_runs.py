@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from shine.config import read_job
+from shine.faces.config import read_job
 from shine.runs import find, run_job
 
 CONFIG = """

@@ -22,16 +22,16 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import shine
-from shine.data.dataset import Dataset
-from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.gp.creation import ptc2
-from shine.gp.slot_breeding import assembled
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.growth import Terminals
-from shine.templates.binding import bound
-from shine.templates.linearizer import TemplateLinearizer
-from shine.templates.reading import template
-from shine.templates.scores import TemplateEvaluator
+from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.operators.slot_breeding import assembled
+from shine.search.templates.binding import bound
+from shine.search.templates.fits.linearizer import TemplateLinearizer
+from shine.search.templates.fits.scores import TemplateEvaluator
+from shine.search.templates.reading import template
 
 Array = np.ndarray
 Truth = Callable[[dict[str, Array], dict[str, Array]], Array]

@@ -125,7 +125,7 @@ def main() -> None:
     if options.gradients and options.frontend != "torch":
         parser.error("--gradients needs --frontend torch")
     script, ending, read = FRONTENDS[options.frontend]
-    from shine.errors import GraphImportError
+    from shine.base.errors import GraphImportError
 
     worst, counts = 0.0, {"agree": 0, "differ": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:

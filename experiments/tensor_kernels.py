@@ -34,14 +34,14 @@ os.environ.setdefault(
 import llvmlite.binding as llvm
 import numpy as np
 
-from shine.llvm import Engine, object_code
-from shine.llvm.passes import parse
-from shine.llvm.target import target_machine
+from shine.compiler.llvm import Engine, object_code
+from shine.compiler.llvm.passes import parse
+from shine.compiler.llvm.target import target_machine
+from shine.compiler.processor import Machine, machine_of
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.emission import emit
-from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.native.function import TensorFunction
 
 SIZES = (8, 16, 32, 64, 256, 512, 1024)

@@ -96,7 +96,7 @@ class Settings:
 
 def random_graph(settings: Settings) -> bytes:
     """A GraphDef with a number of operations; all results are used, some several times."""
-    from shine.frontends.graphdef.messages import TYPE_NAMES, messages
+    from shine.formats.read.graphdef.messages import TYPE_NAMES, messages
 
     graph = messages().GraphDef()
     graph.versions.producer = 24
@@ -248,7 +248,7 @@ class Worker:
 def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[Callable[[], Any], float]:
     """A call over all rows, and the seconds it took to read and compile."""
     import shine
-    from shine.kernels.kernel import Kernel
+    from shine.evaluate.kernels.kernel import Kernel
 
     started = time.perf_counter()
     # as `shine.jit` does, with a number of threads
@@ -368,7 +368,7 @@ def main() -> None:
     if options.worker:
         tensorflow_worker(options.worker)
         return
-    from shine.bench.host import description
+    from shine.faces.bench.host import description
 
     machine = description()
     print(f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']}, {machine['versions']}\n")

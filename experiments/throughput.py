@@ -25,18 +25,10 @@ from statistics import median
 import numpy as np
 
 import shine
-from shine.bench.contenders import Contender, prepare_machine
-from shine.bench.host import description
-from shine.bench.run import (
-    CONTENDERS,
-    Measurement,
-    Report,
-    Settings,
-    benchmark,
-    best_seconds,
-    random_population,
-)
-from shine.bench.table import report_text
+from shine.faces.bench.contenders import Contender, prepare_machine
+from shine.faces.bench.host import description
+from shine.faces.bench.run import CONTENDERS, Measurement, Report, Settings, benchmark, best_seconds, random_population
+from shine.faces.bench.table import report_text
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 SETS = {"+ - * /": ARITHMETIC, "+ - * / exp log sin cos": (*ARITHMETIC, "exp", "log", "sin", "cos")}

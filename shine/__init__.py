@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shine.distillation.distilling import distil
-    from shine.errors import (
+    from shine.base.errors import (
         CompilationError,
         ConfigError,
         DataError,
@@ -19,23 +18,24 @@ if TYPE_CHECKING:
         UnsupportedSyntaxError,
         WorkerError,
     )
-    from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
-    from shine.evaluators.evaluator import Evaluator
-    from shine.frontends.graphdef import load_graph
-    from shine.frontends.llvmir import primitive_from_llvm
-    from shine.gp.constraints.constraints import Constraints
-    from shine.kernels.gradient import grad
-    from shine.kernels.jit import jit
-    from shine.kernels.kernel import Kernel
+    from shine.evaluate.kernels.gradient import grad
+    from shine.evaluate.kernels.jit import jit
+    from shine.evaluate.kernels.kernel import Kernel
+    from shine.evaluate.tiers.evaluator import Evaluator
+    from shine.faces.distillation.distilling import distil
+    from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
+    from shine.faces.evolving import evolve
+    from shine.formats.read.graphdef import load_graph
+    from shine.formats.read.llvmir import primitive_from_llvm
+    from shine.lang.forms.primitives import PrimitiveSet
     from shine.lang.parse import parse
     from shine.lang.population import Population
-    from shine.lang.primitives import PrimitiveSet
     from shine.lang.program.program import Program
-    from shine.search.front import Front, Result
-    from shine.search.model import Model
-    from shine.search.run import evolve
-    from shine.templates.reading import template
-    from shine.templates.template import Template
+    from shine.search.constraints.constraints import Constraints
+    from shine.search.models.front import Front, Result
+    from shine.search.models.model import Model
+    from shine.search.templates.reading import template
+    from shine.search.templates.template import Template
 
 __version__ = "0.1.0"
 
@@ -74,29 +74,29 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Constraints": "shine.gp.constraints.constraints",
-    "Front": "shine.search.front",
-    "Evaluator": "shine.evaluators.evaluator",
-    "Kernel": "shine.kernels.kernel",
-    "Model": "shine.search.model",
+    "Constraints": "shine.search.constraints.constraints",
+    "Front": "shine.search.models.front",
+    "Evaluator": "shine.evaluate.tiers.evaluator",
+    "Kernel": "shine.evaluate.kernels.kernel",
+    "Model": "shine.search.models.model",
     "Population": "shine.lang.population",
-    "PrimitiveSet": "shine.lang.primitives",
+    "PrimitiveSet": "shine.lang.forms.primitives",
     "Program": "shine.lang.program.program",
-    "Result": "shine.search.front",
+    "Result": "shine.search.models.front",
     "SymbolicClassifier": "shine.estimators",
     "SymbolicRegressor": "shine.estimators",
     "SymbolicTransformer": "shine.estimators",
-    "distil": "shine.distillation.distilling",
-    "evolve": "shine.search.run",
-    "grad": "shine.kernels.gradient",
-    "jit": "shine.kernels.jit",
-    "load_graph": "shine.frontends.graphdef",
+    "distil": "shine.faces.distillation.distilling",
+    "evolve": "shine.faces.evolving",
+    "grad": "shine.evaluate.kernels.gradient",
+    "jit": "shine.evaluate.kernels.jit",
+    "load_graph": "shine.formats.read.graphdef",
     "parse": "shine.lang.parse",
-    "primitive_from_llvm": "shine.frontends.llvmir",
-    "Template": "shine.templates.template",
-    "template": "shine.templates.reading",
+    "primitive_from_llvm": "shine.formats.read.llvmir",
+    "Template": "shine.search.templates.template",
+    "template": "shine.search.templates.reading",
 }
-"""Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
+"""Module of each public name; exceptions, which are not listed, are in `shine.base.errors`."""
 
 _PACKAGES = (
     "aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs", "tensor",
@@ -111,7 +111,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "shine.errors")), name)
+    value = getattr(import_module(_HOMES.get(name, "shine.base.errors")), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,6 @@
 """``python -m shine``."""
 
-from shine.cli import main
+from shine.faces.cli import main
 
 if __name__ == "__main__":
     main()

@@ -7,10 +7,10 @@ import math
 
 from hypothesis import strategies as st
 
-from shine.lang.library import STANDARD
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tape import application
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
-from shine.lang.tape import application
-from shine.lang.tree import Tree
 
 PARAMETERS = ("a", "b", "x1")
 

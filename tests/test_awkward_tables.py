@@ -9,7 +9,7 @@ from helpers.fits import outcome
 from helpers.markers import mostly_slow
 
 import shine
-from shine.errors import DataError
+from shine.base.errors import DataError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ FLAG = RNG.integers(0, 2, 100).astype(float)
 @pytest.fixture
 def skipped(caplog):
     """Searches of the seeding that failed during the test."""
-    with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
+    with caplog.at_level(logging.DEBUG, logger="shine.search.seeding"):
         yield lambda: [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
 
 

@@ -6,7 +6,7 @@ The blocks of a page run in order, in one namespace and one folder, as if a read
 * `console` blocks are command lines of Shine, which end with exit code 0 (tests/cli/test_docs.py runs those of cli.md).
 * A block with a title is a file of that name. Every `yaml` block is a valid configuration, or part of one.
 * A `text` block is output of the block before it: all its lines, or only those with a mark if it has any.
-* `javascript` blocks run in tests/unit/aot/test_wasm.py, those of tensors.md and its `cpp` blocks in
+* `javascript` blocks run in tests/unit/formats/native/test_wasm.py, those of tensors.md and its `cpp` blocks in
   tests/unit/tensor/native/test_page.py, `r` blocks in tests/test_r.py.
 * A block after `<!-- not run: reason -->` is not executed, but must be valid Python.
 
@@ -38,12 +38,12 @@ from click.testing import CliRunner
 
 import shine
 from shine import Constraints, SymbolicRegressor, SymbolicTransformer
-from shine.cli.commands import shine as command_line
-from shine.config import read_config
-from shine.config.models import Config
-from shine.gp.settings import EvolutionSettings
-from shine.lang.library import STANDARD
-from shine.search.keywords import settings_from
+from shine.faces.cli.commands import shine as command_line
+from shine.faces.config import read_config
+from shine.faces.config.models import Config
+from shine.faces.keywords import settings_from
+from shine.lang.forms.library import STANDARD
+from shine.search.evolution.settings import EvolutionSettings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -380,7 +380,7 @@ def test_each_parameter_of_the_reference_has_its_own_default() -> None:
     extensions = griffe.load_extensions(str(DOCS / "docstrings.py"))
     installed = Path(shine.__file__).parents[1]
     module = griffe.load("shine", search_paths=[installed], docstring_parser="numpy", extensions=extensions)
-    sections = {section.kind.value: section.value for section in module["search.run.evolve"].docstring.parsed}
+    sections = {section.kind.value: section.value for section in module["faces.evolving.evolve"].docstring.parsed}
     defaults = {parameter.name: parameter.default for parameter in sections["parameters"]}
     assert (defaults["generations"], defaults["seconds"], defaults["stop_loss"]) == ("None", "60.0", "1e-20")
 

@@ -1,4 +1,4 @@
-"""Imports point down the layers and never run in a circle, and few files may import some foreign modules.
+"""The rooms of `shine` stand in one order, imports point down it, and few files may import some foreign modules.
 
 The tests read the files and do not run them.
 """
@@ -23,100 +23,68 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_LOSSES = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm"}
-_EVALUATION = _LOSSES | {"losses", "evaluators"}
-_SEARCH = _EVALUATION | {"gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
-_FACES = _SEARCH | {"parallel", "inference", "search", "shine", "config"}
-
 BELOW: dict[str, set[str]] = {
-    "typing": set(),
-    "errors": set(),
-    "files": set(),
-    "stages": set(),
-    "parallel": {"errors", "stages"},
-    "lang": {"errors"},
-    "words": {"lang"},
-    "llvm": {"errors", "files"},
-    "codegen": {"errors", "lang"},
-    "arrays": {"errors", "lang", "codegen", "llvm"},
-    # Generated data have the bits of formulas.
-    "data": {"errors", "files", "stages", "lang", "arrays"},
-    "fitness": {"errors", "lang"},
-    "domain": {"errors", "lang", "data", "arrays"},
-    "report": {"errors", "lang", "data"},
-    # LLVM reads foreign code.
-    "frontends": {"errors", "lang", "llvm", "arrays"},
-    # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
-    # SQL makes numbers of columns as the data's preparation does.
-    "export": {"errors", "lang", "codegen", "data", "frontends"},
-    # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
-    "gp": {"errors", "stages", "parallel", "lang", "fitness", "arrays"},
-    "live": {"errors", "stages", "lang", "fitness", "data", "gp", "report"},
-    "evaluators": _EVALUATION,
-    "losses": _LOSSES,
-    # Individuals have slots; evaluators score and fit them.
-    "templates": _EVALUATION | {"gp"},
-    "kernels": _EVALUATION,
-    "inference": _EVALUATION | {"kernels"},
-    "search": _SEARCH | {"parallel", "inference"},
-    "estimators": _SEARCH | {"parallel", "inference", "search"},
-    "config": {"errors", "parallel", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
-    "runs": _FACES | {"files"},
-    "bench": _EVALUATION | {"gp", "search"},
-    # Names that formulas may have in C.
-    "aot": {"errors", "files", "lang", "codegen", "llvm", "export"},
-    # Names that tensors may have in C.
-    "tensor": {"errors", "lang", "arrays", "codegen", "llvm", "frontends", "export", "aot", "evaluators"},
-    # Rows of threads; facts about processors.
-    "trees": {"errors", "lang", "codegen", "llvm", "evaluators", "aot", "tensor"},
-    "deap": _EVALUATION | {"kernels"},
-    "frames": {"errors", "lang", "codegen", "llvm", "evaluators"},
-    "arrow": {"frames"},
-    "pandas": {"frames"},
-    "polars": {"frames"},
-    "callbacks": {"errors", "lang", "gp", "search"},
-    # Networks are compiled, and searched like any other data.
-    "distillation": {"errors", "lang", "data", "tensor", "search"},
-    "shine": _SEARCH | {"inference", "search", "estimators", "distillation"},
-    "cli": _FACES | {"files", "runs", "bench", "aot", "callbacks", "tensor", "trees", "distillation"},
-    "__main__": {"cli"},
+    "base": set(),
+    "lang": {"base"},
+    "compiler": {"base", "lang"},
+    # Generated data have the bits of formulas, whichever processor computes them.
+    "data": {"base", "lang", "compiler"},
+    "formats": {"base", "lang", "compiler", "data"},
+    "evaluate": {"base", "lang", "compiler", "data"},
+    "search": {"base", "lang", "compiler", "data", "formats", "evaluate"},
+    # Names in C and the messages that a GraphDef is made of are those of formulas' exports and readers.
+    "tensor": {"base", "lang", "compiler", "formats"},
+    # Modules in Python are written as those of tensor programs.
+    "trees": {"base", "lang", "compiler", "formats", "tensor"},
+    "frames": {"base", "lang", "compiler"},
+    "faces": {"base", "lang", "compiler", "data", "formats", "evaluate", "search", "tensor", "trees", "shine"},
+    "shine": {
+        "base",
+        "lang",
+        "compiler",
+        "data",
+        "formats",
+        "evaluate",
+        "search",
+        "tensor",
+        "trees",
+        "frames",
+        "faces",
+    },
+    "__main__": {"faces"},
 }
-"""Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
+"""The rooms, the lowest first, and those that each may import besides itself. `shine` is the package's own `__init__`,
+which imports names when they are asked for."""
+
+PUBLIC_PATHS = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
+"""Modules of one line, for the import paths of the documentation: rooms need not know where they lead."""
 
 ONLY_IN: dict[str, set[str]] = {
-    "llvmlite.binding": {"llvm"},
-    # Layers other than codegen and aot only create the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "frames.code", "kernels", "tensor", "trees"},
-    "pydantic": {"config", "runs", "search"},
-    "yaml": {"config"},
-    "click": {"cli"},
-    "tqdm": {"cli", "search.progress"},
-    "scipy": {"inference.quantiles"},
-    "sklearn": {"estimators"},
-    "pandas": {"search.front_table", "data.tables", "cli.prediction_files", "frames", "pandas"},
-    "mlflow": {"callbacks.mlflow"},
-    "tensorboardX": {"callbacks.tensorboard"},
-    "pyarrow": {
-        "data.conditions",
-        "data.condition_values",
-        "data.files",
-        "data.stream_sources",
-        "data.stream_writers",
-        "data.tables",
-    }
-    | {"cli.prediction_files", "frames", "polars"},
-    "polars": {"data.stream_sources", "frames.polars_frames", "polars", "templates.grouping"},
-    "duckdb": {"data.stream_sources"},
-    "torch": {"distillation.torch_modules", "export", "frontends.torchfx", "tensor.torch.reader"},
-    "jax": {"export"},
-    "onnx": {"export"},
+    "llvmlite.binding": {"compiler.llvm"},
+    # Modules outside codegen and aot only create the `ir.Module` that codegen fills.
+    "llvmlite.ir": {"compiler", "evaluate", "formats.native", "frames", "tensor", "trees"},
+    "pydantic": {"faces.config", "faces.runs", "faces.keywords", "faces.wording", "search.problem", "search.evolution"},
+    "yaml": {"faces.config"},
+    "click": {"faces.cli"},
+    "tqdm": {"faces.cli", "faces.progress"},
+    "scipy": {"evaluate.inference"},
+    "sklearn": {"faces.estimators"},
+    "pandas": {"data.files.tables", "faces.cli.actions.prediction_files", "frames", "search.models.front_table"},
+    "mlflow": {"faces.callbacks.mlflow"},
+    "tensorboardX": {"faces.callbacks.tensorboard"},
+    "pyarrow": {"data.files", "data.streams", "faces.cli.actions.prediction_files", "frames"},
+    "polars": {"data.streams.sources", "frames", "search.templates.grouping"},
+    "duckdb": {"data.streams.sources"},
+    "torch": {"faces.distillation.torch_modules", "formats.read.torchfx", "formats.write", "tensor.torch.reader"},
+    "jax": {"formats.write"},
+    "onnx": {"formats.write"},
     # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.
-    "pickle": {"parallel.shipment"},
-    "joblib": {"parallel"},
-    "distributed": {"parallel.clusters"},
-    "dask_jobqueue": {"parallel.clusters"},
+    "pickle": {"base.parallel.shipment"},
+    "joblib": {"base.parallel"},
+    "distributed": {"base.parallel.clusters"},
+    "dask_jobqueue": {"base.parallel.clusters"},
 }
-"""Foreign modules, and the layers or single modules that may import them."""
+"""Foreign modules, and the rooms, packages or modules that may import them."""
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_IMPORTS = {"marshal", "shelve", "dill", "cloudpickle"}
@@ -130,8 +98,8 @@ class Import:
     target: str
 
 
-def layer(module: str) -> str:
-    """The layer of a module of Shine."""
+def room(module: str) -> str:
+    """The room of a module of Shine."""
     return "shine" if module == "shine" else module.split(".")[1]
 
 
@@ -183,48 +151,54 @@ def imports() -> list[Import]:
     ]
 
 
-SPLIT = ("lang", "codegen", "gp", "frontends", "tensor")
-"""Layers that are divided into packages."""
+def test_every_room_is_in_the_table():
+    assert {room(name) for name in MODULES} - PUBLIC_PATHS == set(BELOW)
 
 
-def test_every_layer_is_in_the_table():
-    assert {layer(name) for name in MODULES} == set(BELOW)
+def test_the_table_has_the_rooms_in_their_order():
+    order = list(BELOW)
+    upward = {
+        (name, other) for name, below in BELOW.items() for other in below if order.index(other) > order.index(name)
+    }
+    assert upward == {("faces", "shine")}  # `shine` hands names on when they are asked for
 
 
-def test_architecture_lists_the_rooms_and_each_stands_above_those_that_it_imports():
+def test_architecture_shows_the_rooms_in_this_order():
     picture = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```\n")[1]
-    floors = {name: -floor for floor, line in enumerate(picture.splitlines()) for name in line[:24].split()}
-    outside = {"shine", "__main__"}
-    assert set(floors) - {"experiments"} == set(BELOW) - outside
-    between = {(layer(i.source), layer(i.target)) for i in imports() if i.target in MODULES}
-    rooms = {(upper, lower) for upper, lower in between if upper != lower and not {upper, lower} & outside}
-    assert {(upper, lower) for upper, lower in rooms if floors[upper] <= floors[lower]} == set()
-
-
-def test_the_table_itself_has_no_cycle():
-    assert not circle({name: below - {name} for name, below in BELOW.items()})
+    shown = [line.split("/")[0] for line in picture.splitlines() if line[:1].strip()]
+    assert shown[::-1] == [name for name in BELOW if name not in ("shine", "__main__")]
 
 
 @pytest.mark.parametrize("name", BELOW)
 def test_imports_point_down(name):
-    allowed = BELOW[name] | {name, "typing"}
-    found = [i for i in imports() if layer(i.source) == name and i.target in MODULES and layer(i.target) not in allowed]
-    assert not found
+    allowed = BELOW[name] | {name}
+    assert not [
+        i for i in imports() if room(i.source) == name and i.target in MODULES and room(i.target) not in allowed
+    ]
+
+
+def test_a_public_path_hands_on_one_module_and_nothing_in_shine_uses_it():
+    for name in PUBLIC_PATHS:
+        docstring, *statements = trees()[f"shine.{name}"].body
+        assert isinstance(docstring, ast.Expr) and {type(node) for node in statements} == {ast.ImportFrom}, name
+        assert len({node.module for node in statements}) == 1, name
+    assert not [i for i in imports() if i.target in MODULES and room(i.target) in PUBLIC_PATHS]
 
 
 @pytest.mark.parametrize("foreign", ONLY_IN)
 def test_a_foreign_module_stays_where_it_belongs(foreign):
     users = {i.source for i in imports() if f"{i.target}.".startswith(f"{foreign}.")}
-    assert not {u for u in users if not {layer(u), u.removeprefix("shine.")} & ONLY_IN[foreign]}
+    homes = tuple(f"shine.{home}." for home in ONLY_IN[foreign])
+    assert not {user for user in users if not f"{user}.".startswith(homes)}
 
 
-def test_only_the_layer_above_it_imports_the_whole_of_llvmlite():
-    assert {layer(i.source) for i in imports() if i.target == "llvmlite"} <= {"llvm"}
+def test_only_the_compiler_imports_the_whole_of_llvmlite():
+    assert {room(i.source) for i in imports() if i.target == "llvmlite"} <= {"compiler"}
 
 
 def test_only_the_command_line_imports_itself():
-    users = {layer(i.source) for i in imports() if i.target in MODULES and layer(i.target) == "cli"}
-    assert users == {"cli", "__main__"}
+    users = {i.source for i in imports() if i.target in MODULES and i.target.startswith("shine.faces.cli")}
+    assert {user for user in users if not user.startswith("shine.faces.cli")} == {"shine.__main__"}
 
 
 def test_files_do_not_import_each_other_in_a_circle():
@@ -235,20 +209,28 @@ def test_files_do_not_import_each_other_in_a_circle():
     assert not circle(graph)
 
 
-@pytest.mark.parametrize("name", SPLIT)
-def test_packages_of_a_layer_do_not_import_each_other_in_a_circle(name):
+@pytest.mark.parametrize("name", [name for name in BELOW if (ROOT / name).is_dir()])
+def test_packages_of_a_room_do_not_import_each_other_in_a_circle(name):
     packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
 
-    def room(module: str) -> str:
-        """The package within the layer that a module is in; the module itself if it is in none."""
-        package = ".".join(module.split(".")[:3])
-        return package if package in packages else module
+    def package(module: str) -> str:
+        """The package within the room that a module is in; the module itself if it is in none."""
+        first = ".".join(module.split(".")[:3])
+        return first if first in packages else module
 
     graph: dict[str, set[str]] = {}
     for i in imports():
-        if i.target in MODULES and layer(i.source) == layer(i.target) == name and room(i.source) != room(i.target):
-            graph.setdefault(room(i.source), set()).add(room(i.target))
+        if i.target in MODULES and room(i.source) == room(i.target) == name and package(i.source) != package(i.target):
+            graph.setdefault(package(i.source), set()).add(package(i.target))
     assert not circle(graph)
+
+
+def test_a_folder_has_at_most_eighteen_modules():
+    """A reader takes in the plan of a folder at a glance."""
+    folders: dict[Path, int] = {}
+    for path in MODULES.values():
+        folders[path.parent] = folders.get(path.parent, 0) + (path.name != "__init__.py")
+    assert {folder.as_posix(): count for folder, count in folders.items() if count > 18} == {}
 
 
 def builtins_called(tree: ast.Module) -> set[str]:

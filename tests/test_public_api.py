@@ -156,7 +156,14 @@ def test_dir_shows_what_is_public_and_nothing_else():
 @pytest.mark.slow
 def test_the_estimators_load_the_search_only_when_they_fit():
     """`import shine.estimators` takes as long as scikit-learn does, which needs NumPy and SciPy."""
-    slow = ("llvmlite", "pydantic", "tqdm", "shine.search.run", "shine.search.settings", "shine.gp.evolution")
+    slow = (
+        "llvmlite",
+        "pydantic",
+        "tqdm",
+        "shine.search.run",
+        "shine.search.problem.settings",
+        "shine.search.evolution.evolution",
+    )
     code = f"import sys, shine.estimators; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shine.cli.commands import shine as main
-from shine.config import read_config
+from shine.faces.cli.commands import shine as main
+from shine.faces.config import read_config
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -13,14 +13,14 @@ import shine
 
 ROOT = Path(shine.__file__).parent
 
-DECIDING_ESTIMATORS = ("components", "fit_searches", "odds", "odds_refinement", "odds_search", "rows", "transformer")
+DECIDING_ESTIMATORS = ("components", "fit_searches", "rows", "transformer")
 
 DECIDING = sorted(
     path
     for place in (
-        *("gp", "search", "templates", "domain", "fitness"),
-        *(f"data/{name}.py" for name in ("dataset", "generated", "recipe")),
-        *(f"estimators/{name}.py" for name in DECIDING_ESTIMATORS),
+        *("search", "evaluate/domain", "evaluate/fitness"),
+        *(f"data/datasets/{name}.py" for name in ("dataset", "generated", "recipe")),
+        *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
 )

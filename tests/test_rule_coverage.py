@@ -13,26 +13,26 @@ from helpers.exports import CANNOT_WRITE, LIBRARIES
 from llvmlite import ir
 
 import shine
-from shine.arrays import COMPILED
-from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
-from shine.codegen.native.programs import emit_program_scalar
-from shine.codegen.numbers import Numbers
-from shine.domain.intervals import INTERVALS
-from shine.errors import ExportError, LoweringError
-from shine.export import EXPORTS, export
-from shine.export.sympy import sympy_expression
-from shine.frontends.sympy import from_sympy
-from shine.gp.constraints.dimension_rules import RULES
-from shine.lang.facts import FACTS, basic_where
-from shine.lang.folding import EXACT, Inexact
-from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, evaluate
-from shine.lang.library import STANDARD
+from shine.base.errors import ExportError, LoweringError
+from shine.compiler.arrays import COMPILED
+from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
+from shine.compiler.codegen.native.programs import emit_program_scalar
+from shine.compiler.codegen.numbers import Numbers
+from shine.evaluate.domain.intervals import INTERVALS
+from shine.formats.page.mathml import typeset
+from shine.formats.read.sympy import from_sympy
+from shine.formats.write import EXPORTS, export
+from shine.formats.write.sympy import sympy_expression
+from shine.lang.forms.facts import FACTS, basic_where
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import ARITIES, BASIC
+from shine.lang.forms.tape import application
+from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
+from shine.lang.meaning.folding import EXACT, Inexact
+from shine.lang.meaning.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, evaluate
 from shine.lang.partials import PARTIALS
-from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.program.trees import tree_program
-from shine.lang.tape import application
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.report.mathml import typeset
+from shine.search.constraints.dimension_rules import RULES
 
 FLOAT_ONLY = basic_where(lambda facts: facts.floats_only)
 INEXACT = basic_where(lambda facts: facts.inexact)
@@ -98,7 +98,7 @@ def test_no_file_keeps_a_list_of_primitives_of_its_own(layer):
                 names = [part.value for part in node.elts if isinstance(part, ast.Constant)]
                 if len(names) >= SEVERAL and set(names) <= set(STANDARD):
                     found.add(path.name)
-    assert found <= ROWS_OF_A_TABLE, "make it a fact, see shine.lang.facts"
+    assert found <= ROWS_OF_A_TABLE, "make it a fact, see shine.lang.forms.facts"
 
 
 def test_integers_have_a_zero_divisor_for_every_primitive_that_divides():
@@ -122,7 +122,7 @@ def test_constants_are_folded_to_the_bits_of_compiled_code(name):
     columns = samples(name)
     compiled = shine.jit(call(name))(*columns)
     with np.errstate(all="ignore"):
-        assert same_bits(compiled, COMPILED[name](*columns)), f"is {name!r} inexact? see shine.lang.facts"
+        assert same_bits(compiled, COMPILED[name](*columns)), f"is {name!r} inexact? see shine.lang.forms.facts"
 
 
 @pytest.mark.parametrize("name", sorted(INEXACT))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.errors import ShineError
+from shine.base.errors import ShineError
 from shine.estimators import SymbolicRegressor
 
 RNG = np.random.default_rng(0)

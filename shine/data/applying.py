@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from shine.data.columns import HOLDS, Column, Kind, cell_text, recognized
-from shine.data.grids import MAX_REPORTED
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text, recognized
+from shine.data.datasets.preparation import Preparation, PreparedColumn
+from shine.data.files.grids import MAX_REPORTED
+from shine.data.files.source import Source
 from shine.data.opening import open_source, writing
-from shine.data.preparation import Preparation, PreparedColumn
-from shine.data.source import Source
-from shine.data.streamed_columns import gone, numbers_of
-from shine.data.streams import Stream, Texts, Values, source_of, without_marks
-from shine.errors import DataError
-from shine.lang.names import listed, shown
-from shine.typing import Floats
+from shine.data.streams.columns import gone, numbers_of
+from shine.data.streams.streams import Stream, Texts, Values, source_of, without_marks
+from shine.lang.forms.names import listed, shown
 
 
 @dataclass(frozen=True, eq=False)

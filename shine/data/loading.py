@@ -1,4 +1,4 @@
-"""Data files -> data sets. Also exports recipes, from `shine.data.generated`."""
+"""Data files -> data sets. Also exports recipes, from `shine.data.datasets.generated`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from shine.data.columns import Column, reading_notes, recognized
-from shine.data.dataset import Dataset
-from shine.data.generated import generate, recipe_problems
-from shine.data.headings import names_of_headings
+from shine.base.errors import DataError
+from shine.data.columns.headings import names_of_headings
+from shine.data.columns.kinds import Column, reading_notes, recognized
+from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.generated import generate, recipe_problems
+from shine.data.datasets.preparation import Reading
+from shine.data.datasets.recipe import Feature, Recipe
+from shine.data.datasets.training import BESIDE, Loaded, Training
+from shine.data.files.source import Source
 from shine.data.opened import Opened, opened
 from shine.data.opening import FORMATS, writing
-from shine.data.preparation import Reading
-from shine.data.recipe import Feature, Recipe
-from shine.data.source import Source
-from shine.data.streaming import streamed
-from shine.data.training import BESIDE, Loaded, Training
-from shine.errors import DataError
-from shine.lang.names import shown
+from shine.data.streams.streaming import streamed
+from shine.lang.forms.names import shown
 
 __all__ = ["FORMATS", "Feature", "Loaded", "Recipe", "generate", "load", "load_file", "recipe_problems"]
 
@@ -52,7 +52,7 @@ def load(
 
     Parameters
     ----------
-    path : path, Opened, or what `shine.data.stream_sources.open_stream` takes
+    path : path, Opened, or what `shine.data.streams.sources.open_stream` takes
         The ending of a file's name tells the format (see `shine.data.opening.FORMATS`).
     target : str
         Heading of the column to explain.

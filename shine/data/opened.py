@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from shine.data.marks import Marks
+from shine.base.errors import DataError
+from shine.data.datasets.preparation import Categories, Missing, Reading
+from shine.data.files.marks import Marks
+from shine.data.files.source import Source
 from shine.data.opening import open_source
-from shine.data.preparation import Categories, Missing, Reading
-from shine.data.source import Source
-from shine.data.stream_sources import FORMATS, is_streamable, open_stream
-from shine.data.streams import Stream, source_of, without_marks
-from shine.errors import DataError
-from shine.lang.names import value_text
+from shine.data.streams.sources import FORMATS, is_streamable, open_stream
+from shine.data.streams.streams import Stream, source_of, without_marks
+from shine.lang.forms.names import value_text
 
 LARGEST = 1 << 30
 """Bytes of float64 numbers from which on data are streamed: 1 GiB. A search copies them once or twice."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shine.data.array_files import open_npz
-from shine.data.delimited import open_delimited
-from shine.data.files import COMPRESSIONS
-from shine.data.marks import NO_MARKS, Marks
-from shine.data.numerals import Decimal, Writing, writing_of
-from shine.data.source import RawColumn, Source
-from shine.data.stream_sources import open_stream
-from shine.data.streams import source_of
-from shine.data.tables import open_feather, open_parquet, open_sheet
-from shine.errors import DataError
+from shine.base.errors import DataError
+from shine.data.files.array_files import open_npz
+from shine.data.files.delimited import open_delimited
+from shine.data.files.files import COMPRESSIONS
+from shine.data.files.marks import NO_MARKS, Marks
+from shine.data.files.numerals import Decimal, Writing, writing_of
+from shine.data.files.source import RawColumn, Source
+from shine.data.files.tables import open_feather, open_parquet, open_sheet
+from shine.data.streams.sources import open_stream
+from shine.data.streams.streams import source_of
 
 
 def _open_streamable(path: Path) -> Source:
@@ -74,7 +74,7 @@ def writing(
     raws : sequence of RawColumn
         The columns that are used; all columns tell.
     wanted, known : "." or ",", optional
-        Decimal sign by the user, and of the training data (see `shine.data.numerals.writing_of`).
+        Decimal sign by the user, and of the training data (see `shine.data.files.numerals.writing_of`).
 
     Raises
     ------

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.typing import AnyArray
 from shine.frames.columns import Column, Headings, Piece, codes_of
 from shine.frames.encodings import Encodings
-from shine.lang.names import shown
-from shine.lang.queries.types import ColumnType
-from shine.typing import AnyArray
+from shine.frames.language.types import ColumnType
+from shine.lang.forms.names import shown
 
 _STORAGES = {
     **{name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from shine.lang.lazy import cached_property
-from shine.lang.names import listed, normalized, shown, similar
-from shine.lang.queries.types import ColumnType
-from shine.typing import AnyArray
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray
+from shine.frames.language.types import ColumnType
+from shine.lang.forms.names import listed, normalized, shown, similar
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shine.base.typing import AnyArray
 from shine.frames.columns import Column, Piece, Segment, segments
-from shine.lang.queries.types import INTEGERS, ColumnType, Member
-from shine.typing import AnyArray
+from shine.frames.language.types import INTEGERS, ColumnType, Member
 
 
 def member_column(column: Column, member: Member) -> Column:

@@ -10,7 +10,7 @@ from shine.frames.columns import Column, Headings
 from shine.frames.encodings import Encodings
 from shine.frames.querying import Frames
 from shine.frames.running import Computed, Selection
-from shine.lang.names import shown
+from shine.lang.forms.names import shown
 
 
 class PolarsTable:

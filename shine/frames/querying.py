@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
 from shine.frames.columns import Column, Table
+from shine.frames.language.reading import read
+from shine.frames.language.scanning import scan
+from shine.frames.language.types import ColumnType, Member, Query, SameTexts
 from shine.frames.members import member_column, same_texts_column
 from shine.frames.running import Computed, Selection, compute, select
-from shine.lang.names import value_text
-from shine.lang.queries.reading import read
-from shine.lang.queries.scanning import scan
-from shine.lang.queries.types import ColumnType, Member, Query, SameTexts
+from shine.lang.forms.names import value_text
 
 RESULTS = ("indices", "mask", "rows")
 """What a filter returns."""

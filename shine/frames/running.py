@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from shine.codegen.queries.inputs import GROUP
-from shine.evaluators.workers import Workers, processors
+from shine.base.typing import AnyArray, Hashes, Mask
+from shine.compiler.threads import Workers, processors
 from shine.frames.code import computing, positions, selecting
+from shine.frames.codegen.inputs import GROUP
 from shine.frames.columns import Column, Piece, Segment, segments
-from shine.lang.queries.types import Code, Query
-from shine.typing import AnyArray, Hashes, Mask
+from shine.frames.language.types import Code, Query
 
 BLOCK_ROWS = 1 << 18
 """Rows of a block that is read in place: threads share blocks, and an interrupt waits for one."""

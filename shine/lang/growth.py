@@ -2,7 +2,8 @@
 
 Growth starts from an open root. It keeps turning a random open place into a function, whose arguments become open
 places, until a limit is met. The places that are still open become terminals. The methods of
-creation (`shine.gp.creation`) differ only in the limits, and in the chance that a place becomes a terminal early.
+creation (`shine.search.evolution.operators.creation`) differ only in the limits, and in the chance that a place becomes
+a terminal early.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.typing import Codes, Floats, Indices
+from shine.base.typing import Codes, Floats, Indices
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 
 
 @dataclass(frozen=True)

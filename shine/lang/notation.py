@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from shine.lang.grammar import reject
+from shine.lang.forms.grammar import reject
 
 _DEFINITION = re.compile(r"\s*([^\W\d]\w*)\s*\(([^()=]*)\)\s*=(?!=)\s*(\S.*)", re.DOTALL)
 _OF_FLOAT32 = re.compile(r"\b(\d+\.?\d*|\.\d+)f(-?\d+)\b")

@@ -16,8 +16,8 @@ from functools import cache
 
 import numpy as np
 
-from shine.lang.named_numbers import LARGEST_DENOMINATOR, LARGEST_NUMERATOR, named_numbers
-from shine.typing import Floats
+from shine.base.typing import Floats
+from shine.lang.forms.named_numbers import LARGEST_DENOMINATOR, LARGEST_NUMERATOR, named_numbers
 
 LOG_10 = math.log(10)
 """Cost of a digit."""

@@ -10,16 +10,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.functions import verify_function
-from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
-from shine.lang.library import STANDARD
-from shine.lang.names import cut, listed, shown
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.functions import verify_function
+from shine.lang.forms.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import cut, listed, shown
+from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.notation import check_powers
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import file_of
-from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
-from shine.lang.tree import Primitive, Tree
+from shine.lang.sympy.reading import Symbolic, is_symbolic, symbolic_tree
 
 MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""
@@ -37,8 +37,8 @@ def parse(
     ----------
     source : str, function, ast node, Tree, Model or SymPy expression
         An expression, in which ``^`` is a power as ``**`` is, the text of one function definition, a Python function
-        whose source is available, the syntax tree of either, or an expression that `shine.frontends.sympy.from_sympy`
-        reads.
+        whose source is available, the syntax tree of either, or an expression that
+        `shine.formats.read.sympy.from_sympy` reads.
     parameters : sequence of str, optional
         Names of the arguments, in calling order, or SymPy's symbols. The default is the function's own parameters, or
         the names in an expression, in natural order (``a, b, x2, x10``).

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from shine.lang.library import STANDARD
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
-from shine.lang.tree import Tree
 
 ARGUMENTS = ("a", "b", "c")
 """Names of a primitive's arguments in its partials."""

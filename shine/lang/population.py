@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.base.lazy import cached_property
+from shine.base.typing import Codes, Floats, Indices
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tape import Tape, functions_of, tape_from_tree, tree_from_tape
+from shine.lang.forms.tree import Tree
 from shine.lang.growth import Terminals, grown_tapes
-from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, natural_order, parse
-from shine.lang.primitives import PrimitiveSet, select
-from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
-from shine.lang.tree import Tree
 from shine.lang.vocabulary import PrimitiveSource, primitive_table
-from shine.typing import Codes, Floats, Indices
 
 _LOOKED_AT = 1 << 12
 """Individuals checked at a time, to save memory."""

@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from shine.lang.interpretation import Interpretation
-from shine.lang.library import STANDARD
-from shine.lang.named_numbers import named_number
-from shine.lang.printing import expression_source
-from shine.lang.readable_numbers import NAMED_POWERS
-from shine.lang.rounding import Precision, rounded_tree
-from shine.lang.simplify.short_numbers import figures, short
-from shine.lang.tape import application
-from shine.lang.tree import Tree
-from shine.lang.visitor import Visit
+from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.named_numbers import named_number
+from shine.lang.forms.printing import expression_source
+from shine.lang.forms.readable_numbers import NAMED_POWERS
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.short_numbers import figures, short
+from shine.lang.forms.tape import application
+from shine.lang.forms.tree import Tree
+from shine.lang.forms.visitor import Visit
 
 LARGEST_POWER = 1000
 """Largest exponent that repeated factors are collected into."""

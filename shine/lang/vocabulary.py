@@ -11,16 +11,16 @@ from types import FunctionType
 
 import numpy as np
 
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.grammar import check_name
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import normalized, value_text
+from shine.lang.forms.tree import Primitive
 from shine.lang.given import is_list
-from shine.lang.grammar import check_name
-from shine.lang.library import STANDARD
-from shine.lang.names import normalized, value_text
 from shine.lang.notation import definition
 from shine.lang.parse import parse
 from shine.lang.python.functions import Functions, free_name, means
 from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
-from shine.lang.tree import Primitive
 
 PrimitiveSource = str | Callable[..., object] | Primitive
 """The forms in which a primitive is given: a name or a function; see `primitive_table`."""

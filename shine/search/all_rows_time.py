@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.data.dataset import Dataset
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.gp.creation import ptc2
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.growth import Terminals
-from shine.search.budget import FRONT, TimeBudget
-from shine.search.preparation import Task
+from shine.search.evolution.operators.creation import ptc2
+from shine.search.problem.budget import FRONT, TimeBudget
+from shine.search.problem.preparation import Task
 
 FEW = 50_000
 """Rows up to which the work on all rows is part of refining."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.data.dataset import Dataset
-from shine.lang.interpret import evaluate
-from shine.lang.names import listed
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.names import listed
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Primitive
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.python.known import BOOLEAN
-from shine.lang.tape import functions_of
-from shine.lang.tree import Primitive
-from shine.typing import Floats
 
 _ROWS = 1000
 """Most rows that primitives are tried on."""

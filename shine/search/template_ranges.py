@@ -7,13 +7,13 @@ from itertools import chain
 
 import numpy as np
 
-from shine.arrays import COMPILED
-from shine.data.dataset import Dataset
-from shine.lang.interpret import evaluate_tape
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.lang.meaning.interpret import evaluate_tape
 from shine.lang.simplify.terms import Range
-from shine.templates.body import Call, Expression
-from shine.templates.composition import Composition
-from shine.templates.law import Groups
+from shine.search.templates.body import Call, Expression
+from shine.search.templates.composition import Composition
+from shine.search.templates.law import Groups
 
 
 def ranges_of_arguments(

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.arrays import COMPILED
-from shine.data.dataset import Dataset
-from shine.lang.library import STANDARD
+from shine.base.typing import Floats
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
 from shine.lang.simplify.simplifier import simplify
-from shine.lang.tree import Tree
-from shine.search.scaling import Scaling
-from shine.search.template_model import TemplateModel
-from shine.templates.law import law_from
-from shine.templates.template import Parameter, Template
-from shine.typing import Floats
+from shine.search.models.template_model import TemplateModel
+from shine.search.problem.scaling import Scaling
+from shine.search.templates.law import law_from
+from shine.search.templates.template import Parameter, Template
 
 LARGEST = 1023
 """Exponent of the largest power of two of float64."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shine.aot.emission import written
+from shine.formats.native.emission import written
 from shine.tensor.loading import load
 from shine.tensor.native.emission import emitted
 from shine.tensor.native.function import TensorFunction

@@ -9,9 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from shine.errors import GraphImportError
-from shine.export.c.names import identifier
-from shine.lang.names import listed, shown, value_text
+from shine.base.errors import GraphImportError
+from shine.lang.c_names import identifier
+from shine.lang.forms.names import listed, shown, value_text
 from shine.tensor.form.module import Module
 from shine.tensor.form.reading import module_of
 from shine.tensor.native.function import TensorFunction

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shine.aot.emission import gathered, written
-from shine.aot.interface import check_name
-from shine.aot.targets import target_of
-from shine.errors import CompilationError
-from shine.llvm.passes import pipeline_level
+from shine.base.errors import CompilationError
+from shine.compiler.llvm.passes import pipeline_level
+from shine.formats.native.emission import gathered, written
+from shine.formats.native.interface import check_name
+from shine.formats.native.targets import target_of
 from shine.trees.code import EMITTERS, TreeCode
 from shine.trees.compiled import CompiledTrees, compiled_of
 from shine.trees.layout import layout

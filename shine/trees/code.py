@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.aot import freestanding
-from shine.aot.code import Code, Files
-from shine.aot.emission import OF_CODE
-from shine.aot.headers import commented, for_comment
-from shine.aot.targets import Target
-from shine.codegen.blocks import I64, POINTER, declare
-from shine.lang.lazy import cached_property
-from shine.tensor.loops.machine import Machine
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray
+from shine.compiler.codegen.blocks import I64, POINTER, declare
+from shine.compiler.processor import Machine
+from shine.formats.native import freestanding
+from shine.formats.native.code import Code, Files
+from shine.formats.native.emission import OF_CODE
+from shine.formats.native.headers import commented, for_comment
+from shine.formats.native.targets import Target
 from shine.tensor.native.lowering import machine_for
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.kernel import plan_of
 from shine.trees.layout import Layout
 from shine.trees.parts import DOUBLE, I1, I32, Plan, number
-from shine.typing import AnyArray
 
 _HEADER = """\
 /*

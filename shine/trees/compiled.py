@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from shine.lang.lazy import cached_property
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray, Floats
 from shine.trees.core import INFINITE, MISSING
 from shine.trees.inputs import rows_of
 from shine.trees.kernel import Kernel
 from shine.trees.reading import Reading
-from shine.typing import AnyArray, Floats
 
 
 class CompiledTrees:

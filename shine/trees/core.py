@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.codegen.blocks import (
+from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
     any_lane,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shine.errors import FormError
-from shine.typing import AnyArray, Floats, Indices, Mask
+from shine.base.errors import FormError
+from shine.base.typing import AnyArray, Floats, Indices, Mask
 
 LINKS = ("identity", "exp", "expit", "expit2", "softmax")
 """What is done with the sums: nothing, e**s, 1/(1 + e**-s) as two classes, the same of 2 s, or softmax."""

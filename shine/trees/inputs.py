@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.typing import AnyArray
 from shine.trees.reading import Reading
-from shine.typing import AnyArray
 
 _READ = (np.dtype(np.float64), np.dtype(np.float32))
 

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, declare, load
-from shine.codegen.identity import source_digest
-from shine.evaluators.workers import Workers, processors
-from shine.lang.lazy import cached_property
-from shine.llvm import Engine, cached, host_object
-from shine.llvm.object_layout import is_readable
-from shine.tensor.loops.machine import machine_of
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray, Floats
+from shine.compiler.codegen.blocks import I64, POINTER, declare, load
+from shine.compiler.codegen.identity import source_digest
+from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm.object_layout import is_readable
+from shine.compiler.processor import machine_of
+from shine.compiler.threads import Workers, processors
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.form import Ensemble
 from shine.trees.layout import Layout, Shape, layout
 from shine.trees.objects import of_rows, row_words
 from shine.trees.parts import COUNTS, DOUBLE, I1, I32, REALS, TABLES, Plan, number
-from shine.typing import AnyArray, Floats
 
 CHUNK_ROWS = 1024
 """Rows that a thread takes at once: much more work than taking them."""

@@ -14,13 +14,13 @@ from functools import cache
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, load, store
-from shine.codegen.identity import source_digest
-from shine.codegen.numbers import splat
-from shine.llvm import Engine, cached, host_object
-from shine.tensor.loops.machine import machine_of
+from shine.base.typing import AnyArray
+from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, load, store
+from shine.compiler.codegen.identity import source_digest
+from shine.compiler.codegen.numbers import splat
+from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.processor import machine_of
 from shine.trees.parts import AT_ONCE, DOUBLE, FLOAT, gather, number
-from shine.typing import AnyArray
 
 TYPES: dict[str, ir.Type] = {
     "float64": DOUBLE,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from shine.lang.names import value_text
-from shine.llvm.object_layout import is_readable
+from shine.base.typing import AnyArray, Indices
+from shine.compiler.llvm.object_layout import is_readable
+from shine.lang.forms.names import value_text
 from shine.trees.key_code import FIND, LEFT, RIGHT, level_order, lookup
 from shine.trees.objects import key_words, of_key
-from shine.typing import AnyArray, Indices
 
 
 class KeyTable:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from shine.base.typing import AnyArray, Indices
 from shine.trees.form import CODES, Ensemble, Tree, check, levels
-from shine.typing import AnyArray, Indices
 
 MOST_BITS = 64
 """Leaves of the largest tree that is a list of words: from here on, walking is faster."""

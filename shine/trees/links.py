@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
-from shine.codegen.vecmath import functions as vecmath
+from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
+from shine.compiler.codegen.vecmath import functions as vecmath
 from shine.trees.parts import DOUBLE, Plan, every, number
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load
+from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load
 from shine.trees.parts import I32, Plan, add_values, every, has_bit, number, tree_fields
 
 

@@ -1,4 +1,4 @@
-"""Native functions that take one key, or some rows, as Python has them (`shine.llvm.builtins`).
+"""Native functions that take one key, or some rows, as Python has them (`shine.compiler.llvm.builtins`).
 
 Around one row of a hundred trees, or one key, a call of `ctypes` takes as long as the work itself. What these functions
 need of this process, such as addresses of CPython's functions, is in an array of words, so their code can be cached.
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from shine.codegen.identity import source_digest
-from shine.llvm import Engine, cached, host_object
-from shine.llvm.builtins import builtin, interpreter_function
-from shine.llvm.object_layout import (
+from shine.compiler.codegen.identity import source_digest
+from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm.builtins import builtin, interpreter_function
+from shine.compiler.llvm.object_layout import (
     ALIGNED,
     DATA,
     FLAGS,

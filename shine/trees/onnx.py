@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError
+from shine.base.typing import AnyArray, Floats, Indices
 from shine.tensor.onnx.files import read_model
 from shine.tensor.onnx.node import attributes_of
 from shine.tensor.onnx.tensors import array_of
 from shine.trees.form import Ensemble, Tree, check, levels
 from shine.trees.reading import Reading
-from shine.typing import AnyArray, Floats, Indices
 
 MOST_COLUMNS = 1 << 20
 """Most features, and most targets or classes."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, element_pointer, load, store
-from shine.codegen.numbers import splat
+from shine.compiler.codegen.blocks import I64, POINTER, counted, element_pointer, load, store
+from shine.compiler.codegen.numbers import splat
 from shine.trees.layout import TREE_FIELDS, Shape
 
 I1, I32, DOUBLE, FLOAT = ir.IntType(1), ir.IntType(32), ir.DoubleType(), ir.FloatType()

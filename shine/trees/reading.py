@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.trees.form import CODES, Ensemble, Tree, no_sets
-from shine.typing import AnyArray, Floats, Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)

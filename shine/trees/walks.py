@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, any_lane, declare, element_pointer
+from shine.compiler.codegen.blocks import I64, POINTER, any_lane, declare, element_pointer
 from shine.trees.layout import CATEGORICAL, MISSING_LEFT
 from shine.trees.parts import DOUBLE, Plan, add_values, every, gather, has_bit, number, tree_fields
 

@@ -25,10 +25,10 @@ from collections.abc import Callable
 import numpy as np
 
 import shine
-from shine.evaluators.machine_code import Machine
-from shine.kernels.kernel import Kernel
-from shine.lang.library import STANDARD
-from shine.lang.primitives import select
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.tiers.machine_code import Machine
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import select
 from shine.lang.program.trees import tree_program
 
 SECONDS = 60

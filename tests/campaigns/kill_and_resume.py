@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, whe
 
 from helpers.run_folders import ending
 
-from shine.config import read_job
+from shine.faces.config import read_job
+from shine.faces.runs.checkpoints import Shelf
 from shine.runs import Notice, chosen_folder, resume_job, run_job
-from shine.runs.checkpoints import Shelf
 from shine.search.run import search
 
 DATA = """

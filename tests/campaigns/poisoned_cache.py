@@ -28,12 +28,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, whe
 from helpers.poisons import FOREIGN_OWNER, KINDS, Scene
 
 import shine
-from shine.evaluators.machine_code import Machine, machine_of
-from shine.evaluators.machine_code import _machine_of as machines
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.lang.library import STANDARD
-from shine.lang.primitives import select
-from shine.llvm import cache, secret
+from shine.compiler.llvm import cache, secret
+from shine.evaluate.tiers.machine_code import Machine, machine_of
+from shine.evaluate.tiers.machine_code import _machine_of as machines
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import select
 
 SECONDS = 30
 """Time limit of a case."""
@@ -54,7 +54,7 @@ def outcome() -> str:
     machines.cache_clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data = shine.data.dataset.Dataset.from_arrays(X[:, None], X)
+        data = shine.data.datasets.dataset.Dataset.from_arrays(X[:, None], X)
         values = MachineEvaluator(data, "mse", False, "float64").predict(POPULATION)[0]
     if len(caught) > 1:
         return f"{len(caught)} warnings"

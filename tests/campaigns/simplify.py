@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from shine.arrays import COMPILED
-from shine.lang.library import STANDARD
+from shine.compiler.arrays import COMPILED
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.tidy import tidy
-from shine.lang.tree import Tree
 
 NAMES = ("a", "b", "c", "d", "e")
 RANGES = {"a": (0.25, 4.0), "b": (0.0, 3.0), "c": (-5.0, -0.5), "d": (2.0, 3.0)}

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, whe
 from helpers.faulty_runs import CONFIG, WatchedShelf, damage, write_fault
 from helpers.faulty_system import random_system
 
-from shine.config import read_job
-from shine.runs import chosen_folder, keeping, run_job
+from shine.faces.config import read_job
+from shine.faces.runs import keeping
+from shine.runs import chosen_folder, run_job
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 import shine as installed
-from shine.cli.commands import shine as group
+from shine.faces.cli.commands import shine as group
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = """

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
-from shine.cli.display import front_table
-from shine.fitness.scores import Scores
-from shine.gp.evolution import Progress
-from shine.gp.settings import StopSettings
+from shine.evaluate.fitness.scores import Scores
+from shine.faces.cli.display import front_table
+from shine.faces.progress import progress_text, share_over
+from shine.faces.runs.keeping import Notice
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
 from shine.runs import open_run, read_result
-from shine.runs.keeping import Notice
-from shine.search.front import Result
-from shine.search.model import Model
-from shine.search.progress import progress_text, share_over
+from shine.search.evolution.evolution import Progress
+from shine.search.evolution.settings import StopSettings
+from shine.search.models.front import Result
+from shine.search.models.model import Model
 
 
 def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:
@@ -148,7 +148,7 @@ def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
 
 
 def test_a_failed_write_is_reported_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shine.cli.evolve as module
+    import shine.faces.cli.actions.evolve as module
 
     real = module.run_job
 

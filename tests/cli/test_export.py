@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cli.commandline import shine
 
-from shine.export import EXPORTS, export
+from shine.formats.write import EXPORTS, export
 from shine.lang.parse import parse
 from shine.runs import open_run
 

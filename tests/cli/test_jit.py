@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from cli.commandline import process, shine
 
-from shine.aot.targets import ARCHITECTURES, FATAL
-from shine.cli.jit import EMITTED
-from shine.codegen.numbers import ELEMENTS
+from shine.compiler.codegen.numbers import ELEMENTS
+from shine.faces.cli.actions.jit import EMITTED
+from shine.formats.native.targets import ARCHITECTURES, FATAL
 
 MAGIC = {
     "x86_64-linux-gnu": b"\x7fELF\x02\x01",

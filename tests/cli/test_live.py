@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from cli.commandline import ENDLESS, shine, started
-from unit.live.test_view import Page
+from unit.faces.live.test_view import Page
 
 
 def begun(folder, *arguments):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from cli.commandline import process, shine
 
-from shine.cli.prediction_files import WRITERS
 from shine.data.loading import FORMATS
+from shine.faces.cli.actions.prediction_files import WRITERS
 from shine.runs import open_run
 
 

@@ -86,7 +86,7 @@ def test_an_interrupt_while_starting_ends_it_without_a_traceback(small: Path, se
 
 STUBBORN = """
 import sys, time
-from shine.cli.interruption import Interruption
+from shine.faces.cli.interruption import Interruption
 interruption = Interruption()
 interruption.install()
 if "keep" in sys.argv:
@@ -273,7 +273,7 @@ def test_where_there_is_no_terminal_every_stage_is_a_line(small: Path, tmp_path:
 
 
 def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch, small: Path) -> None:
-    monkeypatch.setattr("shine.cli.progress.PAUSE", 0.0)
+    monkeypatch.setattr("shine.faces.cli.progress.PAUSE", 0.0)
     result = shine("evolve", small, *ENDLESS, "--set", "stop.generations=3")
     told = [line.partition(",")[0] for line in result.stderr.splitlines()]
     told = [line for line in dict.fromkeys(told) if line.startswith("generation")]

@@ -12,8 +12,8 @@ import click
 import pytest
 from cli.commandline import environment, shine
 
-from shine.cli.commands import shine as group
-from shine.errors import ConfigError, DataError, ExportError
+from shine.base.errors import ConfigError, DataError, ExportError
+from shine.faces.cli.commands import shine as group
 
 
 def commands(of: click.Group = group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -48,7 +48,8 @@ def test_every_command_can_print_json(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["evolve", "--help"], []])
 def test_help_and_version_wait_for_nothing_heavy(arguments: list[str]) -> None:
     code = (
-        f"import sys; sys.argv[1:] = {arguments!r}\nfrom shine.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+        f"import sys; sys.argv[1:] = {arguments!r}\nfrom shine.faces.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
     )
     heavy = ("numpy", "llvmlite", "pydantic", "yaml", "tqdm", "sklearn")
     code += f"print([name for name in {heavy!r} if name in sys.modules])"
@@ -148,7 +149,7 @@ def test_an_error_is_a_line_and_a_code(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("shine.cli.info.info", fail)
+    monkeypatch.setattr("shine.faces.cli.actions.info.info", fail)
     result = shine("info")
     assert (result.exit_code, result.stdout, result.stderr) == (code, "", message)
 
@@ -158,7 +159,7 @@ def test_debug_shows_the_traceback(arguments: list[str], monkeypatch: pytest.Mon
     def fail(*arguments: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("shine.cli.info.info", fail)
+    monkeypatch.setattr("shine.faces.cli.actions.info.info", fail)
     result = shine(*arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith("Traceback (most recent call last):")

@@ -27,18 +27,18 @@ from helpers.oracles.losses import expected_loss
 from helpers.rows import random_rows
 from numpy.typing import NDArray
 
-from shine.codegen.machine.interpreter import tile_rows
-from shine.data.dataset import Dataset
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.native_tier import NativeFitness
-from shine.evaluators.rows import Rows, target_of
-from shine.fitness.losses import LOSSES
-from shine.fitness.scores import Scores, score
-from shine.kernels.jit import jit
-from shine.kernels.kernel import Kernel
-from shine.lang.interpret import REFERENCE, evaluate_tape
-from shine.lang.library import STANDARD
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.fitness.scores import Scores, score
+from shine.evaluate.kernels.jit import jit
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.machine.interpreter import tile_rows
+from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.native_tier import NativeFitness
+from shine.evaluate.tiers.rows import Rows, target_of
+from shine.lang.forms.library import STANDARD
+from shine.lang.meaning.interpret import REFERENCE, evaluate_tape
 from shine.lang.population import Population
 
 Array = NDArray[np.floating]

@@ -7,11 +7,11 @@ import ast
 import numpy as np
 from helpers.formulas import OF_INTEGERS
 
-from shine.lang.library import STANDARD
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tape import application
 from shine.lang.parse import parse
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.program import Program
-from shine.lang.tape import application
 
 DTYPES = ("float64", "float32", "int64", "int32")
 PARAMETERS = ("a", "b", "c")

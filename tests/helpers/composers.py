@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.data.dataset import Dataset
-from shine.lang.library import STANDARD
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import functions_of, tape_from_tree
+from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.lang.tape import functions_of, tape_from_tree
-from shine.lang.tree import Primitive
-from shine.templates.composition import Composed
-from shine.templates.template import Parameter, Template
+from shine.search.templates.composition import Composed
+from shine.search.templates.template import Parameter, Template
 
 
 @dataclass(frozen=True)

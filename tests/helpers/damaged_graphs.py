@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef import load_graph
-from shine.frontends.graphdef.files import read_message
-from shine.frontends.graphdef.messages import TYPE_NAMES, messages
-from shine.frontends.graphdef.operations import OPERATIONS
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef import load_graph
+from shine.formats.read.graphdef.files import read_message
+from shine.formats.read.graphdef.messages import TYPE_NAMES, messages
+from shine.formats.read.graphdef.operations import OPERATIONS
 from shine.lang.program.interpret import interpret_arrays
 from shine.lang.program.program import Program
 

@@ -10,7 +10,7 @@ from helpers.damaged_graphs import damage_bytes
 from helpers.damaged_modules import run
 from numpy.random import Generator
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.onnx import load_onnx
 from shine.tensor.onnx.messages import messages
 

@@ -12,9 +12,9 @@ from helpers.damaged_graphs import damage_bytes, damage_fields, damage_text
 from helpers.tables import table
 from numpy.random import Generator
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.files import read_message
-from shine.frontends.graphdef.messages import messages
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.files import read_message
+from shine.formats.read.graphdef.messages import messages
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
 from shine.tensor.graphdef.checkpoint.table import read_table

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shine.config import read_job
+from shine.base.errors import ShineError
 from shine.data.loading import load_file
-from shine.errors import ShineError
+from shine.faces.config import read_job
 from shine.lang.parse import parse
 from shine.runs import open_run, run_job
 

@@ -18,11 +18,12 @@ from typing import Any
 from helpers.faulty_system import FaultySystem
 from helpers.run_folders import newest_good
 
-from shine import files
-from shine.config import read_job
-from shine.errors import ExportError
-from shine.runs import Notice, chosen_folder, log, open_run, resume_job, run_job
-from shine.runs.checkpoints import Checkpoint, DamagedCheckpointError, Shelf, read_checkpoint
+from shine.base import files
+from shine.base.errors import ExportError
+from shine.faces.config import read_job
+from shine.faces.runs import log
+from shine.faces.runs.checkpoints import Checkpoint, DamagedCheckpointError, Shelf, read_checkpoint
+from shine.runs import Notice, chosen_folder, open_run, resume_job, run_job
 
 CONFIG = """
 data: {generate: {rows: 40, features: {a: {uniform: {low: 1, high: 2}}}, target: a**1.5}}

@@ -35,7 +35,7 @@ from helpers.fit_programs import Own, Program
 from helpers.fits import Skipped, terminal
 
 import shine
-from shine.errors import ExtrapolationWarning, ShineError
+from shine.base.errors import ExtrapolationWarning, ShineError
 
 WORDS_OF_LIBRARIES = re.compile(
     r"reshape|broadcast|ufunc|object is not|object has no|has no attribute|unsupported operand|not supported between|"
@@ -495,7 +495,7 @@ class Judge:
         import yaml
         from click.testing import CliRunner
 
-        from shine.cli.commands import shine as command
+        from shine.faces.cli.commands import shine as command
 
         p = self.program
         ending = str(self.rng.choice(["csv", "parquet", "feather"]))

@@ -20,7 +20,7 @@ import numpy as np
 from helpers.awkward_tables import Case
 
 from shine import SymbolicTransformer
-from shine.errors import DataError, ExtrapolationWarning
+from shine.base.errors import DataError, ExtrapolationWarning
 
 EXPECTED = (
     r"Found array with \d+ sample\(s\)",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.lang.library import STANDARD
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.lang.tape import tree_from_tape
-from shine.lang.tree import Tree
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import tree_from_tape
+from shine.lang.forms.tree import Tree
 
 # Not derived from the compiler's tables: the tests must notice a missing row.
 EXACT = ("add", "sub", "mul", "div", "sqrt")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from shine.llvm import Engine
+from shine.compiler.llvm import Engine
 
 
 def run_threads(

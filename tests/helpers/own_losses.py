@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.fitness.losses import Loss
-from shine.fitness.row_loss import RowLoss
-from shine.lang.functions import with_definitions
-from shine.lang.library import STANDARD
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.fitness.row_loss import RowLoss
+from shine.lang.forms.functions import with_definitions
+from shine.lang.forms.library import STANDARD
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.llvm import cache, secret
+from shine.compiler.llvm import cache, secret
 
 STRANGER = 12345
 """The id of another user."""

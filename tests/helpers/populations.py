@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from helpers.formulas import FEATURES, WRITTEN
 
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import Tape
+from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.lang.tape import Tape
-from shine.lang.tree import Primitive
 from shine.lang.vocabulary import primitive_table
 
 

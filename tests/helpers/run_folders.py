@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shine.runs.checkpoints import Checkpoint, Shelf, read_checkpoint
+from shine.faces.runs.checkpoints import Checkpoint, Shelf, read_checkpoint
 
 
 def ending(folder: Path) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from shine.gp.creation import ptc2
-from shine.gp.slot_breeding import assembled
 from shine.lang.growth import Terminals
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.templates.binding import bound, resolved
-from shine.templates.composition import Composition
-from shine.templates.law import Groups, Law, law_from
-from shine.templates.reading import template
+from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.operators.slot_breeding import assembled
+from shine.search.templates.binding import bound, resolved
+from shine.search.templates.composition import Composition
+from shine.search.templates.law import Groups, Law, law_from
+from shine.search.templates.reading import template
 
 PRIMITIVES = ("add", "sub", "mul", "div", "sin", "exp", "sqrt", "square", "where", "max", "pow", "abs", "lt")
 """Functions with every kind of derivative: steps, kinks, conditions, partials that contain the value."""

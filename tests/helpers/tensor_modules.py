@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.random import Generator
 
-from shine.errors import FormError
-from shine.lang.interpret import REFERENCE
+from shine.base.errors import FormError
+from shine.lang.meaning.interpret import REFERENCE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import MEANINGS
 from shine.tensor.form.module import Function, Module, Value

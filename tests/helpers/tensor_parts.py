@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from helpers.tensor_runs import FILLING, table_of
 
-from shine.llvm import Engine
+from shine.compiler.llvm import Engine
+from shine.compiler.processor import Machine
 from shine.tensor.form.module import Module
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.loops.emission import emit
-from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.memory import Plan, plan_module
 
 GUARD = 4 * ALIGNMENT

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.llvm import Engine
+from shine.compiler.llvm import Engine
+from shine.compiler.processor import Machine
 from shine.tensor.form.module import Module
 from shine.tensor.loops.emission import Interface, emit
-from shine.tensor.loops.machine import Machine
 
 FILLING = 0xA5
 """Byte that results and arena hold before a run: what is not written shows."""

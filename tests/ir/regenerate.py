@@ -14,8 +14,8 @@ from pathlib import Path
 from llvmlite import ir
 
 import shine
-from shine.codegen.native.loops import emit_predict
-from shine.codegen.native.programs import emit_program_scalar
+from shine.compiler.codegen.native.loops import emit_predict
+from shine.compiler.codegen.native.programs import emit_program_scalar
 from shine.lang.program.trees import tree_program
 
 FOLDER = Path(__file__).parent / "golden"

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from helpers.formulas import APPROXIMATE, FEATURES, WRITTEN, random_tree
 
-from shine.arrays import COMPILED
-from shine.data.dataset import Dataset
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.frontends.rewriting import Rewriting
-from shine.kernels.kernel import Kernel
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.formats.read.rewriting import Rewriting
 from shine.lang.derivative import gradient
-from shine.lang.interpret import REFERENCE
-from shine.lang.library import STANDARD
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import REFERENCE
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
-from shine.lang.tree import Tree
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)
 

@@ -13,11 +13,11 @@ from helpers.formulas import FEATURES, OF_INTEGERS
 from helpers.markers import mostly_slow
 
 import shine
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.lang.tape import tree_from_tape
-from shine.lang.tree import Tree
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import tree_from_tape
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
 
 INTEGERS = ["int32", "int64"]
 LEVELS = ["O0", "O1", "O2", "O3"]
@@ -130,10 +130,10 @@ def test_the_most_negative_exponent_is_one_like_any_other():
     # The absolute value of this exponent is negative: a loop over its bits could run forever.
     code = """
 import numpy as np, shine
-from shine.data.dataset import Dataset
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.kernels.kernel import Kernel
-from shine.lang.interpret import evaluate
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.kernels.kernel import Kernel
+from shine.lang.meaning.interpret import evaluate
 for dtype in ("int32", "int64"):
     low, tree = np.iinfo(dtype).min, shine.parse("a**b")
     for base, power in ((1, 1), (-1, 1), (2, 0), (-7, 0)):

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.gp.oracles import Node, assert_same, assert_valid, tree_of
+from unit.search.evolution.oracles import Node, assert_same, assert_valid, tree_of
 
-from shine.gp import variation
-from shine.gp.creation import ptc2
-from shine.gp.subtrees import Parents
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Primitive
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
-from shine.lang.tree import Primitive
+from shine.lang.subtrees import Parents
+from shine.search.evolution.operators import variation
+from shine.search.evolution.operators.creation import ptc2
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from helpers.markers import mostly_slow
 from helpers.rows import random_rows
 
 import shine
-from shine.data.dataset import Dataset
-from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.evaluators.native_tier import NativeEvaluator
-from shine.evaluators.reference_tier import ReferenceEvaluator
-from shine.kernels.kernel import Kernel
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.tiers.native_tier import NativeEvaluator
+from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
+from shine.lang.forms.library import STANDARD
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.population import Population
 
 DTYPES = ["float64", "float32"]

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import tape_from_tree, tree_from_tape
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.primitives import PrimitiveSet
-from shine.lang.tape import tape_from_tree, tree_from_tape
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), PARAMETERS)
 

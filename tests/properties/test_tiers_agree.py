@@ -27,16 +27,16 @@ from helpers.rows import random_rows
 from llvmlite import ir
 
 import shine
-from shine.codegen.lowering import FLOAT_LOWERINGS, Emitter
-from shine.data.dataset import Dataset
-from shine.evaluators import machine_rows
-from shine.evaluators.automatic import AutomaticEvaluator
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.kernels.kernel import Kernel
+from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, Emitter
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.tiers import machine_rows
+from shine.evaluate.tiers.automatic import AutomaticEvaluator
+from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.lang.forms.primitives import CONSTANT
+from shine.lang.forms.tape import Tape
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT
-from shine.lang.tape import Tape
 
 each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shine.config import read_job
-from shine.errors import ExportError, ShineError
+from shine.base.errors import ExportError, ShineError
+from shine.faces.config import read_job
+from shine.faces.runs.checkpoints import Checkpoint, Shelf, checkpoint_bytes, read_checkpoint
 from shine.runs import chosen_folder, read_result, resume_job, run_job
-from shine.runs.checkpoints import Checkpoint, Shelf, checkpoint_bytes, read_checkpoint
 
 CONFIG = """
 data: {generate: {rows: 12, noise: 0.5, features: {a: {uniform: {low: 1, high: 2}}, b: {normal: {}}}, target: a*b}}

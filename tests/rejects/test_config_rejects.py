@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shine.config import read_config, read_job
-from shine.config.document import MAX_BYTES, parse_document
-from shine.errors import ConfigError
-from shine.gp.settings import EvolutionSettings
+from shine.base.errors import ConfigError
+from shine.faces.config import read_config, read_job
+from shine.faces.config.document import MAX_BYTES, parse_document
+from shine.search.evolution.settings import EvolutionSettings
 
 DATA = "data: {generate: {rows: 5, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}\n"
 

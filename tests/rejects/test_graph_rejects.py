@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef import load_graph
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef import load_graph
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -363,8 +363,8 @@ def test_other_models_are_rejected(field):
 
 LARGE = """
 import os, sys
-from shine.errors import GraphImportError
-from shine.frontends.graphdef import load_graph
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef import load_graph
 
 def length(content):
     number, written = len(content), b""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.errors import ShineError, UnsupportedSyntaxError
+from shine.base.errors import ShineError, UnsupportedSyntaxError
 from shine.lang.parse import parse
 
 REJECTED = {

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shine.config import read_job
-from shine.data.generated import generate
+from shine.base.errors import ConfigError, DataError, ExportError
+from shine.data.datasets.generated import generate
+from shine.data.datasets.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
 from shine.data.loading import load_file
-from shine.data.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
-from shine.errors import ConfigError, DataError, ExportError
+from shine.faces.config import read_job
 from shine.runs import open_run, read_result, run_job
 
 MAX = float(np.finfo(np.float64).max)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.reading import module_of
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from shine.base.lazy import cached_property
 from shine.lang.arrays.affine import Affine
-from shine.lang.lazy import cached_property
-from shine.lang.printing import ADDITION, ATOM, PRODUCT, Writer
-from shine.lang.tree import Primitive
-from shine.lang.visitor import Visit
+from shine.lang.forms.printing import ADDITION, ATOM, PRODUCT, Writer
+from shine.lang.forms.tree import Primitive
+from shine.lang.forms.visitor import Visit
 
 STARTS: dict[str, float] = {"sum": 0.0, "prod": 1.0, "min": float("inf"), "max": float("-inf")}
 """Value of each reduction before its first term."""

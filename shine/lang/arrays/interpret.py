@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from shine.base.typing import AnyArray
 from shine.lang.arrays.affine import length_symbol
 from shine.lang.arrays.checks import check_indices, loop_values
 from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, Reduction, Whole
-from shine.lang.interpret import Interpreter
-from shine.lang.visitor import Visit
-from shine.typing import AnyArray
+from shine.lang.forms.visitor import Visit
+from shine.lang.meaning.interpret import Interpreter
 
 
 def evaluate_arrays(
@@ -31,8 +31,8 @@ def evaluate_arrays(
         One a parameter: of shape (individuals, length) for a vector, (individuals,) for a number.
     dtype : {"float64", "float32"}
     functions : mapping of str to callable, optional
-        The basic primitives, `shine.lang.interpret.REFERENCE` by default. With `shine.arrays.COMPILED` the values have
-        the bits of compiled code, in float64.
+        The basic primitives, `shine.lang.meaning.interpret.REFERENCE` by default. With `shine.compiler.arrays.COMPILED`
+        the values have the bits of compiled code, in float64.
 
     Returns
     -------

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.lang.grammar import reject
-from shine.lang.library import STANDARD
-from shine.lang.names import shown
+from shine.lang.forms.grammar import reject
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import shown
 from shine.lang.python.known import OWN_MEANINGS, known_of
 
 _REDUCTIONS: Mapping[int, str] = {

@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.outer import Outer, Texts
 from shine.lang.arrays.verifier import REDUCTIONS, ArrayVerifier, Indices
-from shine.lang.functions import FunctionVerifier, Path, parameters_of
-from shine.lang.grammar import check_name, reject
-from shine.lang.library import STANDARD
-from shine.lang.names import listed, shown
+from shine.lang.forms.functions import FunctionVerifier, Path, parameters_of
+from shine.lang.forms.grammar import check_name, reject
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import listed, shown
+from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import definition_of, file_of
-from shine.lang.tree import Primitive, Tree
 
 _ITERABLES = ("zip", "enumerate", "reversed")
 

@@ -18,10 +18,10 @@ from shine.lang.arrays.iterations import (
     of_vector,
     zipped,
 )
-from shine.lang.grammar import ExpressionVerifier, check_name, reject
-from shine.lang.names import Numbering, shown
-from shine.lang.tree import Primitive
-from shine.lang.visitor import Visit
+from shine.lang.forms.grammar import ExpressionVerifier, check_name, reject
+from shine.lang.forms.names import Numbering, shown
+from shine.lang.forms.tree import Primitive
+from shine.lang.forms.visitor import Visit
 
 REDUCTIONS = (*STEPS, "reduce")
 """Names of the calls that reduce a vector or a generator."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.base.typing import AnyArray
 from shine.lang.program.program import Parameter, Program
-from shine.typing import AnyArray
 
 Shape = tuple[int, ...]
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.grammar import NAMED_CONSTANTS, ExpressionVerifier, check_name
-from shine.lang.library import STANDARD
+from shine.base.errors import UnsupportedSyntaxError
+from shine.base.typing import AnyArray
+from shine.lang.forms.grammar import NAMED_CONSTANTS, ExpressionVerifier, check_name
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Primitive, Tree, names_in
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Output, Parameter, Program, Statement
-from shine.lang.tree import Primitive, Tree, names_in
-from shine.typing import AnyArray
 
 
 class ProgramBuilder:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shine.lang.forms.tree import names_in
 from shine.lang.program.program import Program
-from shine.lang.tree import names_in
 
 
 def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:

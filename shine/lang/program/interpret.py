@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.lang.interpret import evaluate
+from shine.base.typing import AnyArray
+from shine.lang.forms.tree import Tree, names_in
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.program.arguments import Signature
 from shine.lang.program.program import STORAGE_TYPES, Program, Statement
-from shine.lang.tree import Tree, names_in
-from shine.typing import AnyArray
 
 
 def interpret(program: Program, arguments: Sequence[ArrayLike] | Mapping[str, ArrayLike]) -> tuple[AnyArray, ...]:

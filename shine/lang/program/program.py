@@ -10,9 +10,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shine.lang.lazy import cached_property
-from shine.lang.tree import Primitive, Tree
-from shine.typing import AnyArray
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray
+from shine.lang.forms.tree import Primitive, Tree
 
 NUMBER_TYPES = ("float64", "float32", "int64", "int32")
 """Types of the values inside a program."""

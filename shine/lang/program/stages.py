@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from shine.lang.forms.tree import names_in
 from shine.lang.program.program import STORAGE_TYPES, Output, Parameter, Program, Statement
-from shine.lang.tree import names_in
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from shine.errors import GraphImportError
-from shine.lang.facts import basic_where
-from shine.lang.library import STANDARD
+from shine.base.errors import GraphImportError
+from shine.lang.forms.facts import basic_where
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import CONDITIONAL, Tree, names_in
+from shine.lang.meaning.values import ValueGraph
 from shine.lang.program.dependencies import parameters_read
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Output, Parameter, Program, Statement
-from shine.lang.tree import CONDITIONAL, Tree, names_in
-from shine.lang.values import ValueGraph
 
 _WHOLE = basic_where(lambda facts: facts.values is not None)
 """Primitives whose values are whole numbers for any operands."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from shine.lang.grammar import reject
+from shine.lang.forms.grammar import reject
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.grammar import NAMED_CONSTANTS, reject
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.grammar import NAMED_CONSTANTS, reject
 from shine.lang.python.exceptions import Raised
 from shine.lang.python.known import MODULES, RAISES_OF_OPERATORS, TRUTHS, Raises, known_of
 from shine.lang.python.numbers import constant, described, number_of

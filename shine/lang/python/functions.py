@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.functions import verify_function
-from shine.lang.library import STANDARD
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.functions import verify_function
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.meaning.values import ValueGraph
 from shine.lang.python.expressions import call, load
 from shine.lang.python.known import TABLE, Known, known_of
 from shine.lang.python.numbers import constant, described, number_of
 from shine.lang.python.source import definition_in, file_of
 from shine.lang.python.statements import definition, translated, translated_text
-from shine.lang.tape import functions_of
-from shine.lang.tree import Primitive, Tree
-from shine.lang.values import ValueGraph
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.lang.functions import with_definitions
-from shine.lang.library import STANDARD
-from shine.lang.tree import Primitive
+from shine.lang.forms.functions import with_definitions
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Primitive
 
 _DEFINITIONS = """
 def identity(x):

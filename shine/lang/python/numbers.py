@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from shine.lang.names import value_text
+from shine.lang.forms.names import value_text
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
 
 Definition = ast.FunctionDef | ast.Lambda
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.grammar import reject
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.grammar import reject
 from shine.lang.python.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
 from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, load
 from shine.lang.python.numbers import constant, described, number_of

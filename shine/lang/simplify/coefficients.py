@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shine.lang.grammar import LARGEST_EXACT
+from shine.lang.forms.grammar import LARGEST_EXACT
 
 Coefficient = tuple[float, float]
 """Numerator and positive denominator. The denominator is 1 if the quotient is exact."""

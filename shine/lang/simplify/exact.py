@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from shine.lang.facts import basic_where, names_where
-from shine.lang.primitives import ARITIES
+from shine.lang.forms.facts import basic_where, names_where
+from shine.lang.forms.primitives import ARITIES
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 INFINITE, NAN, SIGN = 1, 2, 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from shine.lang.facts import FACTS, basic_where
+from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,

@@ -6,7 +6,7 @@ need be, and no data determine both.
 
 from __future__ import annotations
 
-from shine.lang.facts import basic_where
+from shine.lang.forms.facts import basic_where
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from shine.lang.forms.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
@@ -16,7 +17,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.tables import Product, Sum, combined, raised
 from shine.lang.simplify.terms import Terms
 

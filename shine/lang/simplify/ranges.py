@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from shine.lang.facts import names_where
+from shine.lang.forms.facts import names_where
 from shine.lang.simplify.terms import CONSTANT, NAME, Range, Terms
 
 UNKNOWN: Range = (-math.inf, math.inf)

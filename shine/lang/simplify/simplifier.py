@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from shine.lang.folding import EXACT, Functions
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.folding import EXACT, Functions
 from shine.lang.parse import natural_order
-from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.exact import ExactRules, demands_on
 from shine.lang.simplify.terms import NO_RANGES, Range, Terms
-from shine.lang.tree import Tree
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 """Functions that a simplified formula may use, unless a primitive set is given."""
@@ -45,8 +45,8 @@ def simplify(
         Whether the result may differ by rounding. If so, sums and products are reordered, their constants merged, and
         functions that undo each other removed. Otherwise no bit of a finite value changes, except the sign of zero.
     functions : mapping of str to callable
-        The functions that fold constants: `shine.arrays.COMPILED`, or by default `EXACT`. `EXACT` leaves ``exp(2)`` as
-        it is, because only compiled code knows its bits.
+        The functions that fold constants: `shine.compiler.arrays.COMPILED`, or by default `EXACT`. `EXACT` leaves
+        ``exp(2)`` as it is, because only compiled code knows its bits.
     ranges : mapping of str to (float, float)
         The least and the greatest value of parameters, such as those of all rows of some data (`Dataset.ranges`). With
         rounding, the result is equal for values within them: ``sqrt(x**2)`` is x if x is never negative.

@@ -12,19 +12,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from shine.lang.folding import EXACT, Functions, folded, folded_tree
-from shine.lang.grammar import LARGEST_EXACT
-from shine.lang.interpretation import Interpretation
-from shine.lang.primitives import ARITIES
-from shine.lang.tape import application
-from shine.lang.tree import (
-    BOOLEAN_OPERATORS,
-    COMPARISON_NODES,
-    COMPARISONS,
-    Primitive,
-    Tree,
-)
-from shine.lang.visitor import Visit
+from shine.lang.forms.grammar import LARGEST_EXACT
+from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.primitives import ARITIES
+from shine.lang.forms.tape import application
+from shine.lang.forms.tree import BOOLEAN_OPERATORS, COMPARISON_NODES, COMPARISONS, Primitive, Tree
+from shine.lang.forms.visitor import Visit
+from shine.lang.meaning.folding import EXACT, Functions, folded, folded_tree
 
 CONSTANT, NAME = "constant", "name"
 """Operations of the leaves. All others are names of primitives or chains of comparisons."""

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from shine.lang.facts import names_where
-from shine.lang.folding import EXACT, Functions
-from shine.lang.library import STANDARD
-from shine.lang.named_numbers import UNITS, named_number
+from shine.lang.forms.facts import names_where
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.named_numbers import UNITS, named_number
+from shine.lang.forms.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.folding import EXACT, Functions
 from shine.lang.simplify.angles import AngleForms
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
@@ -30,11 +32,9 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.simplifier import settled
 from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
 from shine.lang.simplify.terms import NAME, NO_RANGES, Range, Terms
-from shine.lang.tree import Tree
 
 COMMON = names_where(
     lambda facts: facts.family == "arithmetic" or facts.period or (facts.family == "function" and facts.nests_freely)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.adjoint.rules import RULES, Step
 from shine.tensor.adjoint.shaping import zeros
 from shine.tensor.form.builder import FunctionBuilder

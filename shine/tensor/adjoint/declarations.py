@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from graphlib import TopologicalSorter
 
-from shine.errors import FormError
-from shine.lang.names import listed, value_text
+from shine.base.errors import FormError
+from shine.lang.forms.names import listed, value_text
 from shine.tensor.adjoint.adjoints import Derivatives
 from shine.tensor.adjoint.segments import in_segments
 from shine.tensor.form.module import GradientDeclaration, Module

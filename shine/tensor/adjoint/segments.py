@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.adjoint.adjoints import Derivatives
 from shine.tensor.form.liveness import last_uses, peak_bytes
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Attribute, Function, Instruction, Value
 from shine.tensor.form.operations import OPERATIONS, no_functions, result_types
 from shine.tensor.form.shapes import SignatureOf

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from shine.lang.functions import with_definitions
-from shine.lang.interpretation import Interpretation
-from shine.lang.library import STANDARD
-from shine.lang.tree import Primitive, Tree
+from shine.lang.forms.functions import with_definitions
+from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Primitive, Tree
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE

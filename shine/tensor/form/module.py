@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.types import TensorType
 
 Attribute: TypeAlias = "bool | int | str | tuple[int, ...] | np.ndarray"

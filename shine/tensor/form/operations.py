@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from shine.errors import FormError
-from shine.lang.facts import FACTS
-from shine.lang.names import choices
+from shine.base.errors import FormError
+from shine.lang.forms.facts import FACTS
+from shine.lang.forms.names import choices
 from shine.tensor.form import shapes
 from shine.tensor.form.shapes import Attributes, Rule, SignatureOf, Types
 from shine.tensor.form.types import ANY, FLOATS, NUMBERS, TRUTH

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.lang.names import value_text
+from shine.lang.forms.names import value_text
 from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.types import TensorType, type_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import FormError
-from shine.lang.names import check_text, choices
+from shine.base.errors import FormError
+from shine.lang.forms.names import check_text, choices
 from shine.tensor.form.module import Attribute, Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import OPERATIONS, Kind, result_types
 from shine.tensor.form.shapes import Signature

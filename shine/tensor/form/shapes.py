@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Attribute
 from shine.tensor.form.types import DTYPES, INTEGERS, TensorType, broadcast, type_of
 

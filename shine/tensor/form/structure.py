@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.types import TensorType
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 
 _TOKEN = re.compile(
     r"(?P<space>(?:\s|//[^\n]*)+)"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 
 DTYPES: dict[str, np.dtype] = {
     "f32": np.dtype(np.float32),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, OPERATIONS, result_types
 from shine.tensor.form.shapes import Signature

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 
 _BOTH = frozenset({0, 1})
 

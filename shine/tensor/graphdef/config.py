@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.constants import dtype_name, shape_from_message
-from shine.frontends.graphdef.files import Source, read_message
-from shine.frontends.graphdef.order import parse_reference, shown
-from shine.frontends.graphdef.shapes import Shape
-from shine.lang.names import value_text
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.constants import dtype_name, shape_from_message
+from shine.formats.read.graphdef.files import Source, read_message
+from shine.formats.read.graphdef.order import parse_reference, shown
+from shine.formats.read.graphdef.shapes import Shape
+from shine.lang.forms.names import value_text
 from shine.tensor.graphdef.dtypes import ELEMENTS
 
 MAX_INDEX = 999_999

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.functions import Function
-from shine.frontends.graphdef.node import Node
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.functions import Function
+from shine.formats.read.graphdef.node import Node
 from shine.tensor.form.shapes import Types
 from shine.tensor.graphdef.evaluation import Call, Evaluation
 from shine.tensor.graphdef.rules.attributes import check_count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.frontends.graphdef.constants import DTYPES, HALF_TYPES
+from shine.formats.read.graphdef.constants import DTYPES, HALF_TYPES
 
 ELEMENTS: dict[int, str] = {**DTYPES, 4: "uint8", 5: "int16", 6: "int8", **dict.fromkeys(HALF_TYPES, "float32")}
 """NumPy's names by TensorFlow's numbers; half precision is read as float32."""

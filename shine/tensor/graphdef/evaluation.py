@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shine.errors import FormError, GraphImportError
-from shine.frontends.graphdef.constants import Tensors
-from shine.frontends.graphdef.functions import Function, Library, check_arguments
-from shine.frontends.graphdef.node import Node
-from shine.frontends.graphdef.order import Step, shown
-from shine.frontends.graphdef.outputs import Outputs, chosen
+from shine.base.errors import FormError, GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.graphdef.constants import Tensors
+from shine.formats.read.graphdef.functions import Function, Library, check_arguments
+from shine.formats.read.graphdef.node import Node
+from shine.formats.read.graphdef.order import Step, shown
+from shine.formats.read.graphdef.outputs import Outputs, chosen
 from shine.tensor.form import module as form
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.shapes import Signature
@@ -22,7 +23,6 @@ from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
 from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.building import Building, Operand, Output, Variable
-from shine.typing import AnyArray
 
 MAX_DEPTH = 40
 """Deepest nesting of calls, branches and loops: each takes some levels of Python's stack."""

@@ -9,17 +9,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from shine.errors import FormError, GraphImportError
-from shine.frontends.graphdef.constants import Tensors
-from shine.frontends.graphdef.files import Source, read_message
-from shine.frontends.graphdef.functions import Library
-from shine.frontends.graphdef.node import Node
-from shine.frontends.graphdef.operations import OPERATIONS as LANGUAGE
-from shine.frontends.graphdef.order import PLACEHOLDERS, Reference, Step, named_nodes, shown
-from shine.frontends.graphdef.outputs import Outputs, chosen, wanted_steps
-from shine.frontends.graphdef.rules import Elementwise
-from shine.frontends.graphdef.shapes import Shape, same, shape_text
-from shine.lang.names import listed, value_text
+from shine.base.errors import FormError, GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.graphdef.constants import Tensors
+from shine.formats.read.graphdef.files import Source, read_message
+from shine.formats.read.graphdef.functions import Library
+from shine.formats.read.graphdef.node import Node
+from shine.formats.read.graphdef.operations import OPERATIONS as LANGUAGE
+from shine.formats.read.graphdef.order import PLACEHOLDERS, Reference, Step, named_nodes, shown
+from shine.formats.read.graphdef.outputs import Outputs, chosen, wanted_steps
+from shine.formats.read.graphdef.rules import Elementwise
+from shine.formats.read.graphdef.shapes import Shape, same, shape_text
+from shine.lang.forms.names import listed, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
@@ -31,7 +32,6 @@ from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.imported.building import Building, Operand, Output
 from shine.tensor.imported.naming import free_name, sanitized, with_results
-from shine.typing import AnyArray
 
 MAIN = "main"
 """Name of the function that computes the fetches."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.operations import OPERATIONS as LANGUAGE
-from shine.frontends.graphdef.rules import Elementwise
-from shine.lang.names import choices
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.operations import OPERATIONS as LANGUAGE
+from shine.formats.read.graphdef.rules import Elementwise
+from shine.lang.forms.names import choices
 from shine.tensor.graphdef.rules import (
     blocks,
     elementwise,

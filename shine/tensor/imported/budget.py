@@ -5,8 +5,8 @@ There is no limit of time: a file is read on every machine or on none. The work 
 
 from __future__ import annotations
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.order import MAX_NODES
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.order import MAX_NODES
 
 MOST_OPERANDS = 1 << 22
 """Most operands of all operations that nodes become."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.constants import Tensor
-from shine.frontends.graphdef.definitions import FUNCTIONS
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.graphdef.constants import Tensor
+from shine.formats.read.graphdef.definitions import FUNCTIONS
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.formulas import definition_of, write_formula
 from shine.tensor.form.interpreter import evaluate
@@ -19,7 +20,6 @@ from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
 from shine.tensor.form.types import NAMES, TensorType
 from shine.tensor.imported.budget import Budget
-from shine.typing import AnyArray
 
 MOST_FOLDED = 1 << 16
 """Most elements of constants that are computed here, operands and results: shapes and indices have far fewer."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.imported.building import Building, Operand
 
 

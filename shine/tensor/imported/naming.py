@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shine.errors import GraphImportError
-from shine.lang.names import listed, shown
+from shine.base.errors import GraphImportError
+from shine.lang.forms.names import listed, shown
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Instruction, Value

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.imported.building import Building, Operand
 
 

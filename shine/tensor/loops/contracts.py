@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Value
 from shine.tensor.loops.arena import ALIGNMENT, Place
 from shine.tensor.loops.fusion import Group, computed, reads

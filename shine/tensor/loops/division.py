@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, counted
+from shine.compiler.codegen.blocks import I64, counted
 from shine.tensor.loops.index import Index, variable
-from shine.tensor.loops.product import Span
+from shine.tensor.loops.products.product import Span
 
 MOST_BLOCKS = 32
 """Blocks of a group, taken by the threads one by one; so a thread that is late takes fewer."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
-from shine.codegen.numbers import Numbers, splat
+from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
+from shine.compiler.codegen.numbers import Numbers, splat
 from shine.tensor.form.types import DTYPES, FLOATS
 from shine.tensor.loops.lanes import ELEMENTS, constant, typed
 

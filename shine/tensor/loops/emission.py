@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, declare
+from shine.compiler.codegen.blocks import I64, POINTER, declare
+from shine.compiler.processor import Machine, machine_of
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS
 from shine.tensor.form.types import TensorType
@@ -19,13 +20,12 @@ from shine.tensor.loops.driver import driver_ir
 from shine.tensor.loops.entries import Steps, entry, step
 from shine.tensor.loops.fusion import Group, Nest, copied, reads
 from shine.tensor.loops.groups import emit_group, emit_paddings, needs_padding
-from shine.tensor.loops.kernel import moved
 from shine.tensor.loops.lanes import BYTE, load
-from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.loops.memory import Plan, loop_scratch, plan_module
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement
-from shine.tensor.loops.rows import in_rows, row_length
+from shine.tensor.loops.products.kernel import moved
+from shine.tensor.loops.products.rows import in_rows, row_length
 from shine.tensor.loops.sharing import SHARED_CALL, scratch_bytes, sharing_of, work_of
 
 

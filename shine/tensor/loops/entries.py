@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, declare
+from shine.compiler.codegen.blocks import I64, POINTER, declare
 from shine.tensor.form.module import Function
 from shine.tensor.loops.division import Sharing
 

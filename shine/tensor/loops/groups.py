@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.tensor.loops.convolution import convolution_of, emit_convolution, emit_padding, rooms_of
+from shine.compiler.processor import Machine
 from shine.tensor.loops.division import Part, shared_loops
-from shine.tensor.loops.dot import dot_of, emit_dot
 from shine.tensor.loops.fusion import Group, Nest
 from shine.tensor.loops.index import Index
-from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.nest import Site, emit_nest, loops
 from shine.tensor.loops.order import SPECIAL, emit_sort, sort_scratch_bytes
 from shine.tensor.loops.placement import Placement
+from shine.tensor.loops.products.convolution import convolution_of, emit_convolution, emit_padding, rooms_of
+from shine.tensor.loops.products.dot import dot_of, emit_dot
 
 
 def scratch_bytes(machine: Machine, placed: Placement, nest: Nest) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64
+from shine.compiler.codegen.blocks import I64
 
 LANE = "lane"
 """The term of the lane's number in a vector."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import alignment, broadcast
-from shine.codegen.numbers import splat
+from shine.compiler.codegen.blocks import alignment, broadcast
+from shine.compiler.codegen.numbers import splat
 from shine.tensor.form.types import DTYPES
 
 BIT, BYTE, I32 = ir.IntType(1), ir.IntType(8), ir.IntType(32)

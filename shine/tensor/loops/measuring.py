@@ -10,12 +10,12 @@ from statistics import median
 
 import numpy as np
 
-from shine.llvm import Engine
+from shine.compiler.llvm import Engine
+from shine.compiler.processor import Machine, machine_of
 from shine.tensor.form.module import Function, Module
 from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.emission import emit
 from shine.tensor.loops.fusion import PRODUCTS, fuse
-from shine.tensor.loops.machine import Machine, machine_of
 
 ROUNDS = 15
 """Runs of each group, of which the median counts."""

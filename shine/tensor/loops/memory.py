@@ -8,12 +8,12 @@ from graphlib import TopologicalSorter
 from itertools import accumulate
 from typing import NamedTuple
 
+from shine.compiler.processor import Machine
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.verifier import called_by, needed_by
 from shine.tensor.loops.arena import ALIGNMENT, Memory, Step, aligned, plan_memory
 from shine.tensor.loops.fusion import Group, Nest, fuse, reads
 from shine.tensor.loops.groups import scratch_bytes
-from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.placement import Placement, is_uniform
 
 

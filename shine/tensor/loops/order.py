@@ -8,14 +8,14 @@ from typing import Any
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, number
+from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, number
 from shine.tensor.form.module import Instruction
 from shine.tensor.form.types import DTYPES, FLOATS
 from shine.tensor.loops.elementwise import applied, cast
 from shine.tensor.loops.index import Index, variable
-from shine.tensor.loops.kernel import moved
 from shine.tensor.loops.lanes import BIT, load, store
 from shine.tensor.loops.nest import Site, loops
+from shine.tensor.loops.products.kernel import moved
 
 
 def is_before(builder: ir.IRBuilder, dtype: str, a: ir.Value, b: ir.Value, descending: bool) -> ir.Value:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import I64
+from shine.compiler.codegen.blocks import I64
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.operations import ELEMENTWISE
 from shine.tensor.loops.elementwise import applied, cast

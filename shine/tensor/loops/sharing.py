@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from math import prod
 
-from shine.codegen.operations import ELEMENTARY
-from shine.tensor.loops.convolution import Convolution, convolution_of
+from shine.compiler.codegen.operations import ELEMENTARY
+from shine.compiler.processor import Machine
 from shine.tensor.loops.division import MOST_BLOCKS, Sharing
-from shine.tensor.loops.dot import AT_ONCE, Dot, dot_of, shared_columns
 from shine.tensor.loops.fusion import PRODUCTS, Group, Nest, computed, outermost
-from shine.tensor.loops.machine import Machine
 from shine.tensor.loops.placement import Placement
+from shine.tensor.loops.products.convolution import Convolution, convolution_of
+from shine.tensor.loops.products.dot import AT_ONCE, Dot, dot_of, shared_columns
 
 SHARED_GROUP = 1 << 20
 """Work from which a group is divided: some 20 us, as threads wait for one another after it."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.lang.names import listed, shown
+from shine.base.typing import AnyArray
+from shine.lang.forms.names import listed, shown
 from shine.tensor.native.interface import Interface, Tensor
-from shine.typing import AnyArray
 
 
 def bound(interface: Interface, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:

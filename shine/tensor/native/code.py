@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from shine.aot import freestanding
-from shine.aot.code import Code
-from shine.aot.targets import Target
-from shine.lang.lazy import cached_property
+from shine.base.lazy import cached_property
+from shine.formats.native import freestanding
+from shine.formats.native.code import Code
+from shine.formats.native.targets import Target
 from shine.tensor.native.interface import Interface
 
 

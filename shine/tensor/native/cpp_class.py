@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shine.aot.code import Files
-from shine.aot.headers import commented, for_comment
-from shine.export.c.names import RESERVED
+from shine.formats.native.code import Files
+from shine.formats.native.headers import commented, for_comment
+from shine.lang.c_names import RESERVED
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import PROMISES, described

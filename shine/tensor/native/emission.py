@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shine.aot.code import Files
-from shine.aot.emission import OF_CODE, gathered, kinds_of
+from shine.formats.native.code import Files
+from shine.formats.native.emission import OF_CODE, gathered, kinds_of
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.cpp_class import class_files
 from shine.tensor.native.headers import header_files

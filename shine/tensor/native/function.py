@@ -7,14 +7,14 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from shine.aot.interface import check_name
-from shine.aot.targets import NATIVE, Target, target_of
-from shine.errors import CompilationError, FormError
-from shine.evaluators.workers import processors
-from shine.export.c.names import identifier
-from shine.lang.lazy import cached_property
-from shine.lang.names import check_text, listed, shown, value_text
-from shine.llvm.passes import pipeline_level
+from shine.base.errors import CompilationError, FormError
+from shine.base.lazy import cached_property
+from shine.compiler.llvm.passes import pipeline_level
+from shine.compiler.threads import processors
+from shine.formats.native.interface import check_name
+from shine.formats.native.targets import NATIVE, Target, target_of
+from shine.lang.c_names import identifier
+from shine.lang.forms.names import check_text, listed, shown, value_text
 from shine.tensor.adjoint.declarations import gradient, with_gradients
 from shine.tensor.form.module import Function, Module
 from shine.tensor.form.printing import text_of

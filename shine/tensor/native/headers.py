@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shine.aot.code import Files
-from shine.aot.headers import commented, for_comment
-from shine.errors import CompilationError
+from shine.base.errors import CompilationError
+from shine.formats.native.code import Files
+from shine.formats.native.headers import commented, for_comment
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Interface, Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shine.export.c.names import identifier
+from shine.lang.c_names import identifier
 from shine.tensor.form.module import Function, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.arena import ALIGNMENT, aligned

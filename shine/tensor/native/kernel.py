@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from shine.llvm import Engine
-from shine.llvm.builtins import builtin
-from shine.llvm.object_layout import is_readable
+from shine.base.typing import AnyArray
+from shine.compiler.llvm import Engine
+from shine.compiler.llvm.builtins import builtin
+from shine.compiler.llvm.object_layout import is_readable
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.arrays import argument, bound, check_outputs
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.objects import SUFFIX, objects_ir
 from shine.tensor.native.team import Team
-from shine.typing import AnyArray
 
 _SEVERAL = (tuple, list)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from shine.aot.targets import NATIVE, Target, target_of
+from shine.compiler.processor import Machine, machine_of
+from shine.formats.native.targets import NATIVE, Target, target_of
 from shine.tensor.form.module import Module
 from shine.tensor.loops.emission import emit
-from shine.tensor.loops.machine import Machine, machine_of
 from shine.tensor.native.code import Lowered, Lowering
 from shine.tensor.native.interface import interface_of
 from shine.tensor.native.nvptx import kernel_ir

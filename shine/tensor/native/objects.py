@@ -1,9 +1,10 @@
 """A native function that takes arrays of NumPy as they are: it checks them, finds their elements and calls the program.
 
 Around a small program, Python takes longer for a call of `ctypes`, the address of an array's elements and a new array
-than the program itself. So CPython calls the native function as one of its own (`shine.llvm.builtins`), and it does the
-rest: it reads what it needs from the objects, at the offsets that CPython and NumPy promise to extension modules, which
-have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...), and NumPy's own function makes new arrays.
+than the program itself. So CPython calls the native function as one of its own (`shine.compiler.llvm.builtins`), and it
+does the rest: it reads what it needs from the objects, at the offsets that CPython and NumPy promise to extension
+modules, which have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...), and NumPy's own function makes
+new arrays.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.llvm.builtins import interpreter_function
-from shine.llvm.object_layout import (
+from shine.compiler.llvm.builtins import interpreter_function
+from shine.compiler.llvm.object_layout import (
     ALIGNED,
     CONTIGUOUS,
     COUNT,
@@ -124,7 +125,7 @@ none:
 
 
 def objects_ir(interface: Interface) -> str:
-    """LLVM IR of a function for `shine.llvm.builtins.builtin`: ``NAME.objects(arguments, results, arena)``.
+    """LLVM IR of a function for `shine.compiler.llvm.builtins.builtin`: ``NAME.objects(arguments, results, arena)``.
 
     In Python, it takes a tuple of arrays, a tuple of arrays for the results or None for new ones, and an address, and
     returns the tuple of results. It returns None if the tuples have other lengths, or contain something that is no

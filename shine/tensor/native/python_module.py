@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shine.aot.code import Files
-from shine.aot.linking import SUFFIXES
-from shine.aot.python_module import summary
+from shine.formats.native.code import Files
+from shine.formats.native.linking import SUFFIXES
+from shine.formats.native.python_module import summary
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Tensor

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shine.evaluators.workers import Workers
-from shine.llvm import Engine
+from shine.compiler.llvm import Engine
+from shine.compiler.threads import Workers
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.loops.driver import STATE_BYTES
 from shine.tensor.native.code import TensorCode

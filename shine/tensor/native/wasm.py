@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from shine.aot.code import Files
-from shine.aot.wasm import link, wasm_target
-from shine.aot.wasm_loader import INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
-from shine.errors import CompilationError
+from shine.base.errors import CompilationError
+from shine.formats.native.code import Files
+from shine.formats.native.wasm import link, wasm_target
+from shine.formats.native.wasm_loader import INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Interface, Tensor
@@ -137,7 +137,7 @@ export const outputs: readonly Described[];
 def wasm_files(job: TensorCode) -> Files:
     """A module with the function, its loader and the loader's types.
 
-    Code for a target of another kind is made again for `shine.aot.wasm.TRIPLE`.
+    Code for a target of another kind is made again for `shine.formats.native.wasm.TRIPLE`.
 
     Raises
     ------

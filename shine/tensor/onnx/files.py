@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.memory import MAX_MEMORY, parsed_size
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.memory import MAX_MEMORY, parsed_size
 from shine.tensor.onnx.messages import messages
 
 MOST_BYTES = 2 << 30

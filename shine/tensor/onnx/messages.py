@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from shine.frontends.protobuf import Schema, message_classes
+from shine.formats.read.protobuf import Schema, message_classes
 
 _MESSAGES = {
     "ModelProto": (

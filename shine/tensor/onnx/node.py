@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 from shine.tensor.imported.building import Building, Operand, numbers

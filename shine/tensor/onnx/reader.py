@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import FormError, GraphImportError
-from shine.lang.names import choices
+from shine.base.errors import FormError, GraphImportError
+from shine.lang.forms.names import choices
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType

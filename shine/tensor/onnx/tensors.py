@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.frontends.halves import widened
-from shine.lang.names import cut
-from shine.typing import AnyArray
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.halves import widened
+from shine.lang.forms.names import cut
 
 ELEMENTS: dict[int, tuple[str, str]] = {
     1: ("float32", "float_data"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.lang.facts import FACTS
+from shine.lang.forms.facts import FACTS
 from shine.tensor.form.module import Instruction, Module, Value
 from shine.tensor.form.operations import ELEMENTWISE, result_types
 from shine.tensor.form.types import INTEGERS, TRUTH, broadcast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.verifier import needed_by
 from shine.tensor.passes.algebra import simplify

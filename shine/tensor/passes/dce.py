@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.verifier import needed_by
 from shine.tensor.passes.rewriting import needed_instructions, trimmed, uses_of, with_bodies

@@ -8,8 +8,8 @@ from operator import add
 
 import numpy as np
 
-from shine.arrays import COMPILED
-from shine.lang.facts import FACTS
+from shine.compiler.arrays import COMPILED
+from shine.lang.forms.facts import FACTS
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Instruction, Module
 from shine.tensor.form.operations import CALLS

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.activations import activation
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.activations import activation
 from shine.tensor.form.types import FLOATS
 from shine.tensor.imported.building import Operand
 from shine.tensor.torch.call import Call

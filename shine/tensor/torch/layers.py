@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form import compositions, normalization
-from shine.tensor.form.pooling import Windows, avg_pool, max_pool
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions import networks as compositions
+from shine.tensor.compositions import normalization
+from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
 from shine.tensor.imported.building import Operand
 from shine.tensor.imported.channels import Convolution, convolution, transposed_convolution
 from shine.tensor.torch.call import Call, pair

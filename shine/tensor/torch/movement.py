@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.compositions import cumsum
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.networks import cumsum
 from shine.tensor.imported.building import Operand, repeated
 from shine.tensor.torch.call import Call, checked_axis
 

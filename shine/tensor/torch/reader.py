@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shine.errors import FormError, GraphImportError
-from shine.frontends.halves import HALVES
-from shine.lang.names import choices
+from shine.base.errors import FormError, GraphImportError
+from shine.formats.read.halves import HALVES
+from shine.lang.forms.names import choices
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import NAMES
 from shine.tensor.form.verifier import verify

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.resizing import resize_linear, resize_nearest
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.resizing import resize_linear, resize_nearest
 from shine.tensor.imported.building import Operand
 from shine.tensor.torch.call import Call
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shine.data.datasets.preparation import Reading
 from shine.data.loading import load
-from shine.data.preparation import Reading
 
 NUMBERS = st.floats(-1e12, 1e12).map(lambda value: round(value, 4) + 0.0)
 LABELS = st.text("abc ä,;\t'\"|", max_size=6).map(lambda text: f"k{text}k")

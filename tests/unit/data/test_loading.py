@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shine.data import files
+from shine.base.errors import DataError
+from shine.data.datasets.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
+from shine.data.files import files
 from shine.data.loading import Recipe, generate, load_file
-from shine.data.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
-from shine.errors import DataError
 
 TABLE = [[1.0, 2.0, 3.0], [4.0, 5.5, -6e-3]]
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from shine.lang.forms.primitives import BASIC, PrimitiveSet
 from shine.lang.growth import Terminals, grown_tapes
 from shine.lang.population import Population
-from shine.lang.primitives import BASIC, PrimitiveSet
 
 PRIMITIVES = PrimitiveSet((BASIC["neg"], BASIC["add"], BASIC["where"]), ("a", "b"))
 

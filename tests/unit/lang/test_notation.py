@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.notation import definition
 from shine.lang.vocabulary import primitive_table
 

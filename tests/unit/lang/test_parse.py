@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from shine.errors import ShineError, UnsupportedSyntaxError
+from shine.base.errors import ShineError, UnsupportedSyntaxError
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
-from shine.lang.tree import Tree
 
 
 def test_parameters_of_an_expression_come_in_natural_order():

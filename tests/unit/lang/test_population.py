@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import shine
-from shine.errors import UnsupportedSyntaxError
-from shine.gp.subtrees import depths
-from shine.lang.tape import tape_from_tree
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.tape import tape_from_tree
+from shine.lang.subtrees import depths
 
 
 def triple(x):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.lang.interpret import evaluate
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.presentation import for_people, presented
-from shine.lang.tree import Tree
 
 
 @pytest.mark.parametrize(

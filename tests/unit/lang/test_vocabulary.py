@@ -12,11 +12,11 @@ from math import log10
 import numpy as np
 import pytest
 
-from shine.errors import UnsupportedSyntaxError
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import select
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.primitives import select
 from shine.lang.vocabulary import portable, primitive_table
 
 COLUMNS = [np.array([0.5, 1.0, 3.0]), np.array([2.0, 0.0, -1.0])]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data.dataset import Dataset
-from shine.lang.primitives import select
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.bitwise import warn_of_bitwise
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.errors import DataError
+from shine.base.errors import DataError
 
 RNG = np.random.default_rng(0)
 A, B = RNG.uniform(1, 2, (2, 30))

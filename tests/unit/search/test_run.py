@@ -10,12 +10,12 @@ import polars
 import pytest
 
 import shine
-from shine.errors import DataError, UnsupportedSyntaxError
-from shine.evaluators.evaluator import TIERS
-from shine.evaluators.machine_tier import MachineEvaluator
-from shine.lang.primitives import select
+from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.evaluate.tiers.evaluator import TIERS
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
-from shine.search import refinement
+from shine.search.finishing import refinement
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (200, 2))

@@ -8,7 +8,7 @@ import pytest
 from helpers.markers import mostly_slow
 
 import shine
-from shine.data.dataset import Dataset
+from shine.data.datasets.dataset import Dataset
 from shine.search.template_scaling import TemplateScaling
 
 T = np.random.default_rng(0).uniform(0.5, 3, 80)
@@ -55,7 +55,7 @@ def test_a_template_that_cannot_be_scaled_ends_in_a_result_or_a_clear_error(temp
         found = shine.evolve(
             pd.DataFrame({"t": T}), LAW * unit, template=template, generations=1, population=30, seconds=3, seed=0
         )
-    except shine.errors.DataError as error:
+    except shine.base.errors.DataError as error:
         assert "no formula of the template has a finite mse" in str(error)
     else:
         error = np.mean((found.predict(pd.DataFrame({"t": T})) / unit - LAW) ** 2) / np.var(LAW)

@@ -8,7 +8,7 @@ import pytest
 
 import shine.aot
 import shine.tensor
-from shine.errors import CompilationError
+from shine.base.errors import CompilationError
 
 DOUBLE = """module @twice
 

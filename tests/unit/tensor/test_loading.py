@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine.tensor
-from shine.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError
 from shine.tensor.loading import ENDINGS, READERS, format_of
 
 DOUBLE = """module @double

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.trees.form import Ensemble, Tree
 from shine.trees.kernel import Kernel
 from shine.trees.layout import layout

@@ -13,8 +13,8 @@ from helpers.damaged_models import damage_field
 
 import shine.tensor
 import shine.trees
-from shine.cli.commands import shine as group
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
+from shine.faces.cli.commands import shine as group
 from shine.tensor.onnx.messages import messages
 from shine.trees.building import compile as compiled
 

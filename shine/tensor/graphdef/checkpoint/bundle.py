@@ -10,18 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.constants import dtype_name, from_stored, shape_from_message, stored
-from shine.frontends.graphdef.files import content_of
-from shine.frontends.graphdef.memory import MAX_MEMORY, parsed_size
-from shine.frontends.graphdef.messages import messages
-from shine.frontends.graphdef.order import shown
-from shine.frontends.graphdef.shapes import MAX_ELEMENTS, shape_text
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.graphdef.constants import dtype_name, from_stored, shape_from_message, stored
+from shine.formats.read.graphdef.files import content_of
+from shine.formats.read.graphdef.memory import MAX_MEMORY, parsed_size
+from shine.formats.read.graphdef.messages import messages
+from shine.formats.read.graphdef.order import shown
+from shine.formats.read.graphdef.shapes import MAX_ELEMENTS, shape_text
 from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
 from shine.tensor.graphdef.checkpoint.numbers import ordered_key, varint
 from shine.tensor.graphdef.checkpoint.table import MAGIC, read_table
 from shine.tensor.graphdef.dtypes import ELEMENTS
-from shine.typing import AnyArray
 
 _VERSION = 1
 """Version of the format that bundles have today."""

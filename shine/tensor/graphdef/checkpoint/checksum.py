@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from shine.typing import AnyArray
+from shine.base.typing import AnyArray
 
 _POLYNOMIAL = 0x82F63B78
 """Castagnoli's, with the bits reversed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 
 _LONGEST = 10
 """Bytes of the longest number, which has 64 bits."""

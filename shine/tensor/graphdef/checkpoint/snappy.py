@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.checkpoint.numbers import varint
 
 _LITERAL, _NEAR, _FAR = 0, 1, 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
 from shine.tensor.graphdef.checkpoint.numbers import varint
 from shine.tensor.graphdef.checkpoint.snappy import decompressed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.node import Node
-from shine.frontends.graphdef.order import shown
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.node import Node
+from shine.formats.read.graphdef.order import shown
 from shine.tensor.imported.building import Building, Operand, Output, numbers
 
 Rule: TypeAlias = Callable[[Building, Node, Sequence[Operand]], Sequence[Output]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.node import Node
-from shine.tensor.form.activations import activation
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.node import Node
+from shine.tensor.compositions.activations import activation
 from shine.tensor.graphdef.rules.attributes import check_count
 from shine.tensor.imported.building import Building, Operand
 

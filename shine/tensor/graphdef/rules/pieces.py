@@ -7,11 +7,11 @@ from math import prod
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.node import Node
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.formats.read.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import axis_of, check_count, one_number, one_of
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers
-from shine.typing import AnyArray
 
 MOST_PIECES = 4096
 """Most outputs of a node: each takes an instruction."""

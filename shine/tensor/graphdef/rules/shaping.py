@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.node import Node
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.node import Node
 from shine.tensor.graphdef.dtypes import RESOURCE
 from shine.tensor.graphdef.rules.attributes import axis_of, check_count, listed, one_number
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers, repeated

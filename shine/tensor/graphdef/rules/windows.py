@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.node import Node
-from shine.frontends.graphdef.shapes import MAX_ELEMENTS
-from shine.tensor.form import pooling
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.node import Node
+from shine.formats.read.graphdef.shapes import MAX_ELEMENTS
+from shine.tensor.compositions import pooling
 from shine.tensor.graphdef.rules.attributes import check_count, listed, one_of
 from shine.tensor.imported.building import Building, Operand, numbers
 from shine.tensor.imported.channels import Convolution, transposed_convolution

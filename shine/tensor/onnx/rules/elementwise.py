@@ -7,8 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.activations import activation
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.activations import activation
 from shine.tensor.form.types import FLOATS, INTEGERS
 from shine.tensor.imported.building import Operand
 from shine.tensor.onnx.node import Node

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.compositions import cumsum
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.tensor.compositions.networks import cumsum
 from shine.tensor.imported.building import Operand, numbers, repeated
 from shine.tensor.imported.selection import elements_along, from_the_end
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 from shine.tensor.onnx.tensors import array_of, dtype_name
-from shine.typing import AnyArray
 
 MOST_MADE = 1 << 24
 """Most elements of a constant that an operator makes from a few numbers."""

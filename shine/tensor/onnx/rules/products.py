@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shine.errors import GraphImportError
-from shine.tensor.form.contraction import einsum
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.contraction import einsum
 from shine.tensor.imported.building import Operand
 from shine.tensor.imported.channels import Convolution, convolution, transposed_convolution
 from shine.tensor.onnx.node import Node

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shine.errors import GraphImportError
-from shine.tensor.form.activations import activation
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.activations import activation
 from shine.tensor.imported.building import Building, Operand
 from shine.tensor.onnx.node import Node
 

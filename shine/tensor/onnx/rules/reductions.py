@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form import compositions, normalization
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions import networks as compositions
+from shine.tensor.compositions import normalization
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
 from shine.tensor.imported.building import Operand, numbers

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shine.errors import GraphImportError
-from shine.tensor.form.resizing import resize_linear, resize_nearest
+from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
+from shine.tensor.compositions.resizing import resize_linear, resize_nearest
 from shine.tensor.imported.building import Operand, numbers
 from shine.tensor.onnx.node import Node, checked_axes
-from shine.typing import AnyArray
 
 _f32 = np.float32
 

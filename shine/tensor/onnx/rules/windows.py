@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shine.errors import GraphImportError
-from shine.tensor.form.normalization import mean
-from shine.tensor.form.pooling import Windows, avg_pool, max_pool
+from shine.base.errors import GraphImportError
+from shine.tensor.compositions.normalization import mean
+from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
 from shine.tensor.imported.building import Operand
 from shine.tensor.onnx.node import Node
 from shine.tensor.onnx.rules.products import list_of, padding

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.reading import array_formula
 

@@ -12,9 +12,9 @@ from helpers.equality import same_bits
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shine.lang.forms.tape import application
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
-from shine.lang.tape import application
 
 SHAPES = ((), (1,), (5,), (3, 1), (3, 5), (2, 1, 1))
 """Shapes that fit each other."""

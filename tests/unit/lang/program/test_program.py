@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from unit.lang.program.programs import calls, expression, in_python, programs, same
 
 import shine
-from shine.errors import GraphImportError, UnsupportedSyntaxError
-from shine.lang.interpret import evaluate
+from shine.base.errors import GraphImportError, UnsupportedSyntaxError
+from shine.lang.forms.tree import names_in
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.program.builder import ProgramBuilder, number
 from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.interpret import converted, interpret, interpret_arrays
 from shine.lang.program.program import Output, Program
 from shine.lang.program.stages import stages
 from shine.lang.program.trees import tree_of, tree_program
-from shine.lang.tree import names_in
 
 INT32_MIN, INT64_MIN = -(2**31), -(2**63)
 

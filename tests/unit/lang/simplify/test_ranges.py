@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
 import shine
-from shine.arrays import COMPILED
-from shine.data.dataset import Dataset
-from shine.lang.interpret import evaluate
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.tidy import tidy

@@ -12,14 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS, expressions, trees
 
-from shine.arrays import COMPILED
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.compiler.arrays import COMPILED
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tape import application, functions_of
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.simplify.simplifier import ARITHMETIC, simplify
-from shine.lang.tape import application, functions_of
-from shine.lang.tree import Tree
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-200, 1e200, -1e308, 5e-324, np.inf, -np.inf, np.nan, 0.1, 700.0]
 ROWS = [

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
-from shine.arrays import COMPILED
-from shine.lang.interpret import evaluate
-from shine.lang.library import STANDARD
+from shine.compiler.arrays import COMPILED
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.simplify.tidy import short, tidy
-from shine.lang.tree import Tree
 
 FORMS = {
     "-1.0*(v1*v2*cos(v3))": "-v1*v2*cos(v3)",

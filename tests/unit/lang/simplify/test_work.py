@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from shine.arrays import COMPILED
-from shine.lang.library import STANDARD
+from shine.compiler.arrays import COMPILED
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.tidy import tidy
-from shine.lang.tree import Tree
 
 MOST_CALLS = 4000
 """Calls of functions for each node, less than a millisecond. Work that grows faster than the formula needs many times

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.adjoint.declarations import gradient, with_gradients
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Function

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.tensor_functions import evaluated, module_with
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.types import TensorType
 

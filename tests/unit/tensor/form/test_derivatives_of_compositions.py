@@ -7,11 +7,11 @@ import pytest
 from helpers.tensor_functions import module_with
 
 from shine.tensor import gradient
-from shine.tensor.form import compositions as c
-from shine.tensor.form.activations import activation
+from shine.tensor.compositions import networks as c
+from shine.tensor.compositions.activations import activation
+from shine.tensor.compositions.normalization import layer_norm
+from shine.tensor.compositions.pooling import Windows, max_pool
 from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.normalization import layer_norm
-from shine.tensor.form.pooling import Windows, max_pool
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional

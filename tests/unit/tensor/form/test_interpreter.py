@@ -10,7 +10,7 @@ from helpers.oracles.tensor_loops import by_loops
 from helpers.tensor_functions import evaluated, module_with
 from helpers.tensor_modules import random_arguments, random_module
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form import interpreter
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret

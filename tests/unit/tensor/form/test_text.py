@@ -11,7 +11,7 @@ from helpers.damaged_forms import damaged_text
 from helpers.tensor_functions import module_with
 from helpers.tensor_modules import random_module
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.printing import text_of

@@ -9,7 +9,7 @@ import pytest
 from helpers.damaged_forms import damaged_module
 from helpers.tensor_modules import random_module
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shine.errors import GraphImportError
-from shine.frontends.graphdef.messages import messages
+from shine.base.errors import GraphImportError
+from shine.formats.read.graphdef.messages import messages
 from shine.tensor.graphdef.config import Feed, Fetch, named, read_config
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")

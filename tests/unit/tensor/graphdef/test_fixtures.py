@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shine.frontends.graphdef.messages import messages
-from shine.frontends.graphdef.operations import OPERATIONS as LANGUAGE
+from shine.formats.read.graphdef.messages import messages
+from shine.formats.read.graphdef.operations import OPERATIONS as LANGUAGE
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.damaged_modules import ModuleCorpus, judged
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
 

@@ -1,7 +1,7 @@
 import pytest
 from helpers.tensor_passes import main_of
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.arena import Step, plan_memory

@@ -3,12 +3,12 @@ import pytest
 from helpers.tensor_modules import random_arguments, random_module
 from helpers.tensor_runs import assert_close, run
 
+from shine.compiler.processor import Machine
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.emission import emit
-from shine.tensor.loops.machine import Machine
 
 MACHINES = (None, Machine(16, 16, False), Machine(32, 16, True), Machine(64, 32, True, (1 << 10, 1 << 12, 1 << 14)))
 """This one, others, and one with caches so small that every product is packed."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shine.typing import AnyArray
+from shine.base.typing import AnyArray
 
 STRICT = ["-std=c++11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 

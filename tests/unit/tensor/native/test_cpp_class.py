@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from unit.aot.cross import MACHINES, link
+from unit.formats.native.cross import MACHINES, link
 from unit.tensor.native.programs import idle, matmul
 
 from shine.aot import Target, target_of

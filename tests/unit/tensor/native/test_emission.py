@@ -12,7 +12,7 @@ import pytest
 from unit.tensor.native.programs import idle, matmul
 
 from shine.aot import target_of
-from shine.errors import CompilationError, ExportError
+from shine.base.errors import CompilationError, ExportError
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.emission import EMITTERS, emitted
 from shine.tensor.native.interface import Tensor

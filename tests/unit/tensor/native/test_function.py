@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shine.tensor
-from shine.errors import CompilationError, FormError
+from shine.base.errors import CompilationError, FormError
 from shine.tensor.native.function import TensorFunction
 
 LAYER = """module @layer

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from unit.tensor.native.programs import matmul
 
-from shine.aot.freestanding import undefined_symbols
-from shine.aot.targets import target_of
+from shine.formats.native.freestanding import undefined_symbols
+from shine.formats.native.targets import target_of
 from shine.tensor.native.headers import header_files
 
 MAIN = """

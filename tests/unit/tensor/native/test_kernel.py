@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from unit.tensor.native.programs import copy, idle, matmul, waiting
 
-from shine.llvm.object_layout import is_readable
+from shine.compiler.llvm.object_layout import is_readable
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native import kernel as kernel_module
 from shine.tensor.native.arrays import argument

@@ -13,7 +13,7 @@ from helpers.gpu_threads import run_threads
 from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.tensor.native.programs import matmul
 
-from shine.aot.nvptx import TRIPLE
+from shine.formats.native.nvptx import TRIPLE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.tensor_modules import SMOOTH, random_arguments, random_module
-from unit.aot.cross import MACHINES, link
+from unit.formats.native.cross import MACHINES, link
 from unit.tensor.native.cpp import joined, split
 
 from shine.tensor.form.interpreter import interpret

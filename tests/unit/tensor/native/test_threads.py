@@ -12,8 +12,8 @@ import pytest
 from helpers.tensor_modules import random_arguments, random_module
 
 import shine.tensor
+from shine.tensor.compositions.networks import softmax
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.compositions import softmax
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.function import TensorFunction

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from unit.tensor.native.programs import idle, matmul
 
-from shine.aot.symbols import undefined
-from shine.errors import CompilationError
+from shine.base.errors import CompilationError
+from shine.formats.native.symbols import undefined
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.interface import Tensor
 from shine.tensor.native.wasm import TAKEN, wasm_files

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.damaged_models import ModelCorpus, judged
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.onnx import load_onnx
 from shine.tensor.onnx.batches import batch_shapes

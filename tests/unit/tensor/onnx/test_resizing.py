@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator, default_rng
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.onnx import load_onnx
 from shine.tensor.onnx.rules.resizing import PLACES, ROUNDED

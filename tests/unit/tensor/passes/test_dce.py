@@ -1,7 +1,7 @@
 import pytest
 from helpers.tensor_passes import after, lines_of, main_of
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.passes.dce import entries_of, remove_dead
 
 F = """

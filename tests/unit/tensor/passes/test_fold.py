@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from helpers.tensor_passes import after, lines_of
 
-from shine.arrays import exp
+from shine.compiler.arrays import exp
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module
 from shine.tensor.passes.fold import fold

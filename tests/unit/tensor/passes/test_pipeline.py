@@ -5,7 +5,7 @@ import pytest
 from helpers.tensor_modules import STEPS, random_arguments, random_module
 from helpers.tensor_passes import lines_of, main_of
 
-from shine.errors import FormError
+from shine.base.errors import FormError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.operations import ELEMENTWISE, OPERATIONS
 from shine.tensor.form.printing import text_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.torch import from_exported
 

@@ -11,7 +11,7 @@ from helpers.tables import table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.errors import GraphImportError
+from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
 from shine.tensor.graphdef.checkpoint.checksum import crc32c
 from shine.tensor.graphdef.checkpoint.numbers import ordered_key

@@ -1,0 +1,1 @@
+"""LLVM: from formulas and array functions to native code."""

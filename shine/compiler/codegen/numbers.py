@@ -1,0 +1,97 @@
+"""The number types formulas are lowered to, scalar or at a vector width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from llvmlite import ir
+
+from shine.lang.forms.names import value_text
+from shine.lang.meaning.interpret import constant
+
+ELEMENTS: dict[str, ir.Type] = {
+    "float64": ir.DoubleType(),
+    "float32": ir.FloatType(),
+    "int64": ir.IntType(64),
+    "int32": ir.IntType(32),
+}
+"""LLVM type of each number type."""
+
+STORAGE_ELEMENTS: dict[str, ir.Type] = {**ELEMENTS, "bool": ir.IntType(8)}
+"""LLVM type of each storage type of programs: a bool is a byte."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number type at a width.
+
+    Parameters
+    ----------
+    dtype : {"float64", "float32", "int64", "int32"}
+    width : int
+        Lanes of a vector; 1 is a scalar, not a vector of one.
+    """
+
+    dtype: str
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ELEMENTS:
+            raise ValueError(f"unknown dtype {value_text(self.dtype)}; use one of {', '.join(ELEMENTS)}")
+
+    @property
+    def element(self) -> ir.Type:
+        """Type of one lane."""
+        return ELEMENTS[self.dtype]
+
+    @property
+    def type(self) -> ir.Type:
+        """Type of a value."""
+        return self.lanes(self.element)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether `/` truncates and division by zero is an error."""
+        return self.dtype.startswith("int")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one lane."""
+        return np.dtype(self.dtype).itemsize
+
+    def lanes(self, element: ir.Type) -> ir.Type:
+        """Another element type at this width."""
+        return element if self.width == 1 else ir.VectorType(element, self.width)
+
+    def constant(self, value: int | float) -> ir.Constant:
+        """A number in every lane.
+
+        Raises
+        ------
+        LoweringError
+            If an integer type cannot hold it.
+        """
+        number = constant(value, np.dtype(self.dtype))
+        if self.dtype == "float32":
+            # llvmlite prints a float32 constant from the double it is given, which must be one exactly.
+            with np.errstate(over="ignore"):
+                number = float(np.float32(number))
+        return splat(self.type, number)
+
+
+def splat(kind: ir.Type, value: int | float) -> ir.Constant:
+    """A constant of a scalar or vector type with the same value in every lane."""
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
+    return ir.Constant(kind, value)
+
+
+def lanes_number(value: ir.Value) -> int | float | None:
+    """The number that a constant has in every lane; None if it is NaN, or the value is no such constant."""
+    if not isinstance(value, ir.Constant):
+        return None
+    lanes = value.constant if isinstance(value.type, ir.VectorType) else [value]
+    numbers = {lane.constant for lane in lanes} if isinstance(lanes, list | tuple) else set()
+    number = numbers.pop() if len(numbers) == 1 else None
+    return number if isinstance(number, int | float) and number == number else None

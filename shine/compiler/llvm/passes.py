@@ -1,0 +1,91 @@
+"""Named optimization pipelines, run through llvmlite's `PassBuilder`.
+
+`PassBuilder` succeeds `PassManagerBuilder` since LLVM's new pass manager; llvmlite no longer has the old one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+from shine.base.errors import CompilationError
+from shine.compiler.llvm.lock import LOCK
+from shine.compiler.llvm.target import target_machine
+
+PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
+"""LLVM's speed level of each pipeline."""
+
+
+def pipeline_level(name: str | int) -> int:
+    """Speed level of a pipeline given as ``"O2"`` or ``2``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such pipeline.
+    """
+    level = PIPELINES.get(name, -1) if isinstance(name, str) else name
+    if isinstance(level, bool) or level not in PIPELINES.values():
+        raise ValueError(f"unknown optimization level {name!r}; use one of {', '.join(PIPELINES)}")
+    return level
+
+
+def parse(ir: str) -> llvm.ModuleRef:
+    """The module of a textual IR, verified, in a context of its own (a shared context would grow)."""
+    try:
+        module = llvm.parse_assembly(ir, context=llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise CompilationError(f"LLVM rejects the module: {error}") from None
+    return module
+
+
+class Optimizer:
+    """Runs the default pipeline of one speed level, on modules for one target machine.
+
+    Shine's loops are vector code already, so vectorizers and unroller are off: they would gain nothing and cost most of
+    the compile time.
+
+    Parameters
+    ----------
+    machine : TargetMachine
+    level : {0, 1, 2, 3}
+    """
+
+    # A pass builder gets slower with each run, and leaks 1.5 KB when it is closed: this many runs keep both small.
+    _RUNS = 32
+
+    def __init__(self, machine: llvm.TargetMachine, level: int) -> None:
+        self._machine = machine
+        self._tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+        self._tuning.loop_vectorization = False
+        self._tuning.slp_vectorization = False
+        self._tuning.loop_unrolling = False
+        # Elementary functions stay calls: inlining a few hundred of them takes seconds and gains next to nothing.
+        self._tuning.inlining_threshold = 50
+        self._builder: llvm.PassBuilder | None = None
+        self._runs = 0
+
+    def run(self, module: llvm.ModuleRef) -> None:
+        """Optimize a module in place."""
+        with LOCK:
+            if self._builder is None or self._runs == self._RUNS:
+                if self._builder is not None:
+                    self._builder.close()
+                self._builder, self._runs = llvm.create_pass_builder(self._machine, self._tuning), 0
+            self._runs += 1
+            passes = self._builder.getModulePassManager()
+            try:
+                passes.run(module, self._builder)
+            finally:
+                # llvmlite never frees a module pass manager (57 KB a compile), and running one twice aborts.
+                ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+                passes.detach()
+
+
+@cache
+def host_optimizer(level: int) -> Optimizer:
+    """The optimizer of code for this process."""
+    return Optimizer(target_machine(level=level, jit=True), level)

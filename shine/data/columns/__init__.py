@@ -1,0 +1,1 @@
+"""Columns: their kinds, names and numbers."""

@@ -1,0 +1,108 @@
+"""Columns with a role, taken out of a data frame or given as arrays: the target, those that a loss reads, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.errors import DataError
+from shine.data.columns.headings import all_headings, names_of_headings
+from shine.lang.forms.names import listed, shown, similar, value_text
+from shine.lang.given import is_list
+
+Beside = Mapping[str, ArrayLike] | Sequence[str]
+"""The forms in which they are given: arrays by name, or headings of columns of the data frame."""
+
+
+def taken_apart(X: Any, beside: Beside | None) -> tuple[Any, dict[str, ArrayLike]]:
+    """The features, and the columns beside them by name.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+    beside : mapping of str to array-like, or sequence of str, optional
+        Arrays by name; or headings of columns of the data frame, which are then no features. A heading that is not an
+        identifier is turned into one, as for features.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or X has no headings.
+    TypeError
+        If it is neither.
+    """
+    if beside is None:
+        return X, {}
+    if isinstance(beside, Mapping):
+        return X, {str(name): values for name, values in beside.items()}
+    if isinstance(beside, str) or not is_list(beside):
+        allowed = "a mapping of names to arrays, or a list of columns of the data frame"
+        raise TypeError(f"beside must be {allowed}, is {value_text(beside)}")
+    for heading in beside:
+        check_heading(X, heading, "beside")
+    columns: dict[str, ArrayLike] = {
+        name: np.asarray(X[heading]) for name, heading in zip(names_of_headings(beside), beside, strict=True)
+    }
+    return without_columns(X, beside), columns
+
+
+def without_roles(X: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A data frame without the columns that have a role, and the values of each role.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+    roles : mapping of str to object
+        What is given for each role; a text is the heading of a column.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, occurs twice or is given twice, or X has no headings.
+    """
+    taken = [heading for heading in roles.values() if isinstance(heading, str)]
+    for role, heading in roles.items():
+        if isinstance(heading, str):
+            check_heading(X, heading, role)
+            if taken.count(heading) > 1:
+                raise DataError(f"column {shown(heading)} of X is given twice; a column has one role")
+    values = {role: X[given] if isinstance(given, str) else given for role, given in roles.items()}
+    return without_columns(X, taken), values
+
+
+def with_columns(X: Any, headings: Sequence[str]) -> Any:
+    """Some columns of a data frame, by their headings; a `DataError` if one is missing."""
+    for heading in headings:
+        check_heading(X, heading, "a feature")
+    return X.select(list(headings)) if hasattr(X, "select") else X[list(headings)]
+
+
+def check_heading(X: Any, heading: str, role: str) -> None:
+    """Raise a `DataError` unless exactly one column of a data frame has a heading; `role` says what it is given as."""
+    headings = all_headings(X)
+    if headings is None:
+        raise DataError(
+            f"{role} has {value_text(heading)}, a heading, but X is of type {type(X).__name__} and has none; give "
+            "arrays, or a data frame as X"
+        )
+    if heading not in headings:
+        texts = [str(each) for each in headings]
+        near = similar(heading, texts)
+        hint = f"did you mean {shown(near)}? " if near else ""
+        raise DataError(
+            f"X has no column {value_text(heading)}, which is given as {role}; {hint}it has {listed(texts)}"
+        )
+    if headings.count(heading) > 1:
+        raise DataError(f"X has {headings.count(heading)} columns with the heading {shown(heading)}; rename them")
+
+
+def without_columns(X: Any, headings: Collection[str]) -> Any:
+    """A data frame without some of its columns; anything else as it is."""
+    own = all_headings(X)
+    if own is None or not set(own) & set(headings):
+        return X
+    kept = [heading for heading in own if heading not in headings]
+    return X.select(kept) if hasattr(X, "select") else X[kept]

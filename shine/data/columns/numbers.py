@@ -1,0 +1,112 @@
+"""Values as users give them -> arrays of finite numbers, groups, and columns beside the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats, Indices
+from shine.data.columns.frames import array_problem, frame_problem
+from shine.data.columns.headings import check_features
+from shine.lang.forms.names import cut, shown
+
+_CHECKED = 1 << 20
+"""Numbers checked at a time, to bound memory."""
+
+
+def check_unmasked(values: object, name: str) -> None:
+    """Raise a `DataError` if values are an array with masked elements."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"{name} has masked values; fill them, or leave their rows out")
+
+
+def too_large(name: str) -> DataError:
+    """The error for a whole number beyond the range of float64."""
+    return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
+
+
+def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
+    """A float64 array of finite numbers; the same object if it is one already.
+
+    Raises
+    ------
+    DataError
+        Naming the first offending row, and column if there are two dimensions.
+    """
+    check_unmasked(values, name)
+    problem = frame_problem(values, name)
+    if problem is not None:
+        raise DataError(problem)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise DataError(f"{name} has complex numbers; real ones are needed")
+        with np.errstate(over="ignore"):  # too large numbers become infinite and are reported below
+            array = np.asarray(given, dtype=np.float64)
+    except OverflowError:
+        raise too_large(name) from None
+    except (TypeError, ValueError) as error:
+        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {cut(error)}") from None
+    if array.ndim != dimensions:
+        shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
+        raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
+    step = max(_CHECKED // max(array[:1].size, 1), 1)
+    if not all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step)):
+        finite = np.isfinite(array)
+        place = np.argwhere(~finite)[0].tolist()
+        where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
+        raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")
+    return array
+
+
+def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
+    """Number of each row's group, in the order of their labels.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,)
+        Numbers or strings.
+    rows : int
+        Number of rows that need a label.
+
+    Raises
+    ------
+    DataError
+        If there is not one label for each row, or a label is missing.
+    """
+    check_unmasked(labels, "groups")
+    given = np.asarray(labels)
+    if given.shape != (rows,):
+        raise DataError(f"groups has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
+    if given.dtype.kind == "O":
+        # A column of a data frame has its texts, and None or NaN where one is missing.
+        missing = [label is None or label != label for label in given]
+        given = given.astype(str)
+    else:
+        missing = list(np.isnan(given)) if given.dtype.kind == "f" else []
+    if any(missing):
+        raise DataError(f"groups has no label in row {missing.index(True)}; give every row a label")
+    numbers: Indices = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return numbers
+
+
+def check_beside(beside: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
+    """Columns beside the features, with normalized names.
+
+    Raises
+    ------
+    DataError
+        If a name is invalid or occurs twice, or a column has not one finite number for each row.
+    """
+    names = check_features(list(beside), "column")
+    columns = {
+        name: np.ascontiguousarray(numbers(values, f"column {shown(name)}", 1))
+        for name, values in zip(names, beside.values(), strict=True)
+    }
+    for name, column in columns.items():
+        if len(column) != rows:
+            raise DataError(f"X has {rows} rows, but column {shown(name)} has {len(column)}")
+    return columns

@@ -1,0 +1,1 @@
+"""Data sets for evaluators, and how columns of a file become one."""

@@ -1,0 +1,346 @@
+"""The data set of evaluators: columns, a target, weights. Values are checked here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.errors import DataError
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Indices
+from shine.data.columns.headings import check_features
+from shine.data.columns.numbers import check_beside, numbered_groups, numbers
+
+COPIED_BYTES = 1 << 25
+"""Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
+
+ORDINARY = 128
+"""Numbers with at most this absolute binary exponent, 3e-39 to 3e38, need no scaling. A product of seven is finite."""
+
+MOST_SEEN = 1e9
+"""From this weight on, whole weights no longer count as repeated rows."""
+
+LEAST_DEVIATION = 1e-140
+"""Least standard deviation of a row's noise, as a share of the largest: weights and their squares stay finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows to learn from, column by column.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_rows), float64
+        Contiguous columns; views of the given array if it is large and stored row by row.
+    target : ndarray of shape (n_rows,), float64
+    weights : ndarray of shape (n_rows,), float64, optional
+        Non-negative sample weights with a positive sum; all rows weigh 1 without them.
+    features : tuple of str
+        Name of each column, an identifier.
+    deviations : ndarray of shape (n_rows,), float64, optional
+        Standard deviation of the noise in each row, up to a common factor. The weights contain their inverse squares.
+    groups : ndarray of shape (n_rows,), int64, optional
+        Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
+    headings : mapping of str to str
+        Original heading of each column, by its name in `features`; empty if names are the headings.
+    beside : mapping of str to ndarray of shape (n_rows,), float64
+        Columns that are no features, by name: losses may read them.
+    labels : mapping of str to tuple of str
+        Texts that the values of a column number, by its name.
+    whole : Whole, optional
+        All rows, if these are a sample of rows that are not in memory.
+    worth : float, optional
+        Most independent rows that these count as (see `effective_rows`).
+    known_ranges : mapping of str to (float, float), optional
+        Least and greatest value of each feature in all rows, if these are some of them (see `ranges`).
+    """
+
+    columns: Floats
+    target: Floats
+    weights: Floats | None
+    features: tuple[str, ...]
+    deviations: Floats | None = None
+    groups: Indices | None = None
+    headings: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, Floats] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: Whole | None = None
+    worth: float | None = None
+    known_ranges: Mapping[str, tuple[float, float]] | None = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        features: Sequence[str] | None = None,
+        sigma: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        headings: Sequence[str] | None = None,
+        beside: Mapping[str, ArrayLike] | None = None,
+    ) -> Dataset:
+        """Check arrays and arrange them by column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        features : sequence of str, optional
+            Names of the columns; ``x0, x1, ...`` by default.
+        sigma : array-like of shape (n_rows,), optional
+            Standard deviation of the noise in each row; only their ratios count.
+        groups : array-like of shape (n_rows,), optional
+            Label of the group that each row belongs to: numbers or strings.
+        headings : sequence of str, optional
+            Original headings of the columns, any text; the names by default.
+        beside : mapping of str to array-like of shape (n_rows,), optional
+            Columns that are no features, by name.
+
+        Raises
+        ------
+        DataError
+            If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
+            none is positive, a standard deviation is not positive, a group has no label, or a name is invalid.
+        """
+        matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
+        rows, count = matrix.shape
+        if not rows or not count:
+            raise DataError(f"X has shape {matrix.shape}; at least one row and one feature are needed")
+        if len(target) != rows:
+            raise DataError(f"X has {rows} rows, but y has {len(target)}")
+        names = tuple(f"x{i}" for i in range(count)) if features is None else check_features(features)
+        if len(names) != count:
+            raise DataError(f"X has {count} columns, but {len(names)} feature names are given")
+        weights = None
+        if sample_weight is not None:
+            weights = np.ascontiguousarray(numbers(sample_weight, "sample_weight", 1))
+            if len(weights) != rows:
+                raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
+            if (weights < 0).any() or not weights.any():
+                raise DataError("sample weights must not be negative, and one must be positive")
+            weights = ordinary_weights(weights)
+        # Columns that are contiguous already (Fortran order) are never copied.
+        columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
+        numbered = None if groups is None else numbered_groups(groups, rows)
+        if headings is not None and len(headings) != count:
+            raise DataError(f"X has {count} columns, but {len(headings)} headings are given")
+        original = {} if headings is None else dict(zip(names, map(str, headings), strict=True))
+        others = {} if beside is None else check_beside(beside, rows)
+        plain = cls(
+            columns, np.ascontiguousarray(target), weights, names, groups=numbered, headings=original, beside=others
+        )
+        if sigma is None:
+            return plain
+        deviations = np.ascontiguousarray(numbers(sigma, "sigma", 1))
+        if len(deviations) != rows:
+            raise DataError(f"X has {rows} rows, but sigma has {len(deviations)}")
+        if not (deviations > 0).all():
+            row = int(np.argmin(deviations > 0))
+            raise DataError(f"sigma must be positive in every row; it is {deviations[row]} in row {row}")
+        if "sigma" in others:
+            raise DataError("sigma is given twice, also beside the data; give it once")
+        # Weights know the ratios only; losses may read the deviations themselves.
+        return replace(plain, beside={**others, "sigma": deviations}).with_deviations(deviations)
+
+    def with_deviations(self, deviations: Floats) -> Dataset:
+        """The data set with noise of these standard deviations; a row's weight falls with their square.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (n_rows,)
+            Positive. Only their ratios count: the weights keep their sum.
+        """
+        given = self.sample_weights
+        # Exact powers of two keep the squares within float64's range.
+        relative = np.ldexp(deviations, -int(np.frexp(deviations.max())[1]))
+        precisions = 1 / np.maximum(relative, LEAST_DEVIATION) ** 2
+        weights = given * precisions
+        factor = float(stable_sum(given)) / float(stable_sum(weights))
+        return replace(self, weights=weights * factor, deviations=np.sqrt(1 / (precisions * factor)))
+
+    @property
+    def without_deviations(self) -> Dataset:
+        """The data set with the sample weights alone; the same object if it has no deviations."""
+        if self.deviations is None:
+            return self
+        return replace(self, weights=self.sample_weights, deviations=None)
+
+    @property
+    def sample_weights(self) -> Floats:
+        """Weight of each row without regard to its noise, shape (n_rows,)."""
+        return self.row_weights if self.deviations is None else self.row_weights * self.deviations**2
+
+    def take(self, rows: ArrayLike) -> Dataset:
+        """The rows at some indices."""
+        at = np.asarray(rows)
+        weights = None if self.weights is None else self.weights[at]
+        return Dataset(
+            _stacked([column[at] for column in self.columns], len(self.target[at])),
+            self.target[at],
+            weights,
+            self.features,
+            None if self.deviations is None else self.deviations[at],
+            None if self.groups is None else self.groups[at],
+            self.headings,
+            {name: column[at] for name, column in self.beside.items()},
+            self.labels,
+            worth=self.worth,
+            known_ranges=self.ranges,
+        )
+
+    def without(self, features: Collection[str]) -> Dataset:
+        """The data set without the given features; the same object if it has none of them."""
+        left_out = set(features)
+        kept = [index for index, name in enumerate(self.features) if name not in left_out]
+        if len(kept) == len(self.features):
+            return self
+        names = tuple(self.features[index] for index in kept)
+        return replace(self, columns=_stacked([self.columns[index] for index in kept], self.n_rows), features=names)
+
+    def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
+        """A random sample of at most `rows` rows, in their order; the same object if there are no more.
+
+        Rows of weight 0 say nothing, and are left out of a sample.
+        """
+        if self.n_rows <= rows:
+            return self
+        if self.weights is not None and not self.weights.all():
+            return self.take(np.flatnonzero(self.weights)).sampled(rows, rng)
+        return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
+
+    @cached_property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Least and greatest value of each feature in all rows, of which these may be a sample or a part."""
+        if self.whole is not None:
+            return self.whole.ranges
+        if self.known_ranges is not None:
+            return self.known_ranges
+        ends = ((float(column.min()), float(column.max())) for column in self.columns)
+        return dict(zip(self.features, ends, strict=True))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.target)
+
+    @cached_property
+    def row_weights(self) -> Floats:
+        """Weight of each row, shape (n_rows,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    def blocks(self, rows: int = 1 << 16) -> Iterator[tuple[Floats, Floats]]:
+        """Blocks of the target and the weights, for sums that need little memory."""
+        for start in range(0, self.n_rows, rows):
+            target = self.target[start : start + rows]
+            yield target, np.ones(len(target)) if self.weights is None else self.weights[start : start + rows]
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return _total(stable_sum(weights) for _, weights in self.blocks())
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows.
+
+        Rows count by their sample weights: precise and noisy rows alike are rows. There are at most `worth`.
+        """
+        found = self._weighted_rows
+        return found if self.worth is None else min(found, self.worth)
+
+    @property
+    def _weighted_rows(self) -> float:
+        if self.deviations is not None:
+            weights = self.sample_weights
+            return float(stable_sum(weights)) ** 2 / float(stable_sum(weights * weights))
+        weights = self.row_weights
+        # Nobody has seen a row a billion times, and very large numbers are always whole.
+        if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
+            return self.weight
+        return self.weight**2 / float(stable_sum(weights * weights))
+
+    @cached_property
+    def target_mean(self) -> float:
+        """Weighted mean of the target."""
+        return _total(stable_sum(weights * target) for target, weights in self.blocks()) / self.weight
+
+    @cached_property
+    def target_square(self) -> float:
+        """Weighted sum of the target's squared deviations from its mean."""
+        mean = self.target_mean
+        return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All rows of a data set of which memory holds a sample. They are read block by block.
+
+    Parameters
+    ----------
+    n_rows : int
+    weight : float
+        Sum of the sample weights.
+    effective_rows : float
+        As that of a `Dataset`.
+    target_mean, target_square : float
+        Weighted mean of the target, and weighted sum of squared deviations from it.
+    ranges : mapping of str to (float, float)
+        Least and largest value of each feature.
+    checksum : int
+        Of all values.
+    read : callable
+        Names of features -> the rows with these features, in their order, in blocks that do not depend on how the rows
+        are stored. A block's deviations, and the weights that follow from them, have a factor that all blocks share.
+    """
+
+    n_rows: int
+    weight: float
+    effective_rows: float
+    target_mean: float
+    target_square: float
+    ranges: Mapping[str, tuple[float, float]]
+    checksum: int
+    read: Callable[[Collection[str]], Iterator[Dataset]]
+
+
+def _stacked(columns: Sequence[Floats], rows: int) -> Floats:
+    """Contiguous columns, made by a single copy."""
+    stacked = np.empty((len(columns), rows))
+    for own, column in zip(stacked, columns, strict=True):
+        own[:] = column
+    return stacked
+
+
+def _total(sums: Iterable[Floats]) -> float:
+    return float(stable_sum(np.array([float(part) for part in sums])))
+
+
+def stable_sum(values: Floats) -> Floats:
+    """Sum over the last axis by halving it: accurate, and the same bits on every machine.
+
+    NumPy's order of additions depends on the vector instructions of the host.
+    """
+    count = values.shape[-1]
+    while count > 1:
+        half = (count + 1) // 2
+        lower = values[..., :half].copy()
+        lower[..., : count - half] += values[..., half:count]
+        values, count = lower, half
+    return values[..., 0]
+
+
+def ordinary_weights(weights: Floats) -> Floats:
+    """Weights whose sums stay in float64's range: extreme ones are divided by a power of two, which changes no result.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,)
+        Not negative.
+    """
+    exponent = int(np.frexp(weights.max(initial=0.0))[1])
+    return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights

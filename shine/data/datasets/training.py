@@ -1,0 +1,232 @@
+"""Columns of a file -> a data set: rows without values, texts and dates, and what is told about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.columns.kinds import HOLDS, Column, cell_text
+from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned, with_means
+from shine.data.files.grids import MAX_REPORTED
+from shine.data.files.numerals import Decimal
+from shine.data.files.source import Source
+from shine.lang.forms.names import Numbering, identifier, listed
+
+BESIDE = "beside."
+"""Begins the role of a column beside the features; its name follows."""
+
+_ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma"}
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A data set, and how it came from its file.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    preparation : Preparation, optional
+        How its columns were made, to repeat it for new files; None if they hold nothing but numbers.
+    notes : tuple of str
+        What a user should know: rows left out, dates and texts that became numbers, ...
+    """
+
+    dataset: Dataset
+    preparation: Preparation | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The columns of a file on their way to a data set.
+
+    Parameters
+    ----------
+    source : Source
+    given : dict of str to Column
+        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by `BESIDE`
+        and their name.
+    features : list of (index, Column)
+    reading : Reading
+    decimal : "." or ","
+    """
+
+    source: Source
+    given: dict[str, Column]
+    features: list[tuple[int, Column]]
+    reading: Reading
+    decimal: Decimal
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.source.path
+
+    def loaded(self, notes: list[str]) -> Loaded:
+        """The data set; `notes` are those of reading.
+
+        Raises
+        ------
+        DataError
+            With a line for each column, or cell, that cannot be used.
+        """
+        problems = [line for role, column in self.given.items() for line in _role_problems(role, column)]
+        problems += self._text_problems()
+        features = [(index, column) for index, column in self.features if not self._is_ignored(column)]
+        notes += [_ignored_note(column) for _, column in self.features if self._is_ignored(column)]
+        used = [*self.given.values(), *(column for _, column in features)]
+        problems += [line for column in used for line in column.problems or self._missing_problems(column)]
+        if problems:
+            raise DataError("\n".join(_shortened(self.path, problems)))
+        if not features:
+            raise DataError(f"{self.path}: no column is left to be a feature")
+        kept = self._kept([column for _, column in features])
+        notes += self._missing_notes(kept, [column for _, column in features])
+        prepared, numbers = self._prepared(features, kept)
+        notes += [note for note in (column.note() for column in prepared) if note]
+        preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal, self.reading.marks.given)
+        kept_preparation = None if preparation.is_plain else preparation
+        return Loaded(self._dataset(numbers, prepared, kept), kept_preparation, tuple(notes))
+
+    def _is_numbered(self, column: Column) -> bool:
+        """Whether the texts of a column become numbers."""
+        heading = column.raw.heading
+        numbered = heading in self.reading.numbered or identifier(heading) in self.reading.numbered
+        return numbered or self.reading.categories == "ordinal"
+
+    def _is_ignored(self, column: Column) -> bool:
+        if column.kind != "text" or (self.reading.numbered and self._is_numbered(column)):
+            return False
+        same = len(set(column.values)) == 1
+        return self.reading.categories == "ignore" or (same and self.reading.categories != "error")
+
+    def _text_problems(self) -> list[str]:
+        texts = [column for _, column in self.features if column.kind == "text" and not self._is_ignored(column)]
+        texts = [column for column in texts if not self._is_numbered(column)]
+        if self.reading.categories == "error":
+            return [_text_problem(column) for column in texts]
+        if self.reading.categories == "one-hot":
+            return [line for column in texts for line in _many_problems(column)]
+        return []
+
+    def _missing_problems(self, column: Column) -> list[str]:
+        missing = column.missing
+        rows = np.flatnonzero(missing)
+        if not len(rows) or (self.reading.missing != "error" and len(rows) < len(missing)):
+            return []
+        if len(rows) == len(missing):
+            return [column.raw.problem(0, "no row has a value")]
+        more = f", as in {len(rows) - 1} other row{'s' * (len(rows) > 2)}" if len(rows) > 1 else ""
+        cell = column.raw.values[rows[0]]
+        written = f" ({cell_text(cell.strip())})" if isinstance(cell, str) and cell.strip() else ""
+        text = f"the value is missing{written}{more}; data.missing may be drop or mean"
+        return [column.raw.problem(int(rows[0]), text)]
+
+    def _kept(self, features: Sequence[Column]) -> NDArray[np.bool_]:
+        """Rows with a target, weights and so on; and with all features unless means replace them."""
+        needed = [*self.given.values(), *(features if self.reading.missing == "drop" else ())]
+        kept = ~np.logical_or.reduce([column.missing for column in needed])
+        if not kept.any():
+            raise DataError(f"{self.path}: no row has a value in every column; choose data.features, or missing: mean")
+        return kept
+
+    def _missing_notes(self, kept: NDArray[np.bool_], features: Sequence[Column]) -> list[str]:
+        notes = []
+        if not kept.all():
+            columns = [*self.given.values(), *(features if self.reading.missing == "drop" else ())]
+            counts = [(column.raw.heading, int(column.missing.sum())) for column in columns]
+            named = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)
+            count = int((~kept).sum())
+            notes.append(f"{self.path}: without {count} of {len(kept)} rows, where values are missing: {named}")
+        if self.reading.missing == "mean":
+            counts = [(column.raw.heading, int(column.missing[kept].sum())) for column in features]
+            filled = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)
+            if filled:
+                notes.append(f"{self.path}: the mean of the column replaces missing values: {filled}")
+        return notes
+
+    def _prepared(
+        self, features: Sequence[tuple[int, Column]], kept: NDArray[np.bool_]
+    ) -> tuple[list[PreparedColumn], list[Floats]]:
+        taken = Numbering(self.source.names)
+        prepared, all_numbers = [], []
+        for index, column in features:
+            part = column if kept.all() else replace(column, values=column.values[kept])
+            if part.missing.all():
+                raise DataError(f"{self.path}: column {column.raw.heading!r} has no value in the rows that are left")
+            categories = "ordinal" if self._is_numbered(part) else self.reading.categories
+            own = learned(part, self.source.names[index], categories, taken)
+            numbers = own.numbers(part)
+            if self.reading.missing == "mean":
+                own = with_means(own, numbers)
+                numbers = [np.where(np.isnan(v), mean, v) for v, mean in zip(numbers, own.means, strict=True)]
+            prepared.append(own)
+            all_numbers += numbers
+        return prepared, all_numbers
+
+    def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
+        given: dict[str, Any] = {role: column.values[kept] for role, column in self.given.items()}
+        beside = {role.removeprefix(BESIDE): given.pop(role) for role in list(given) if role.startswith(BESIDE)}
+        names = [name for column in prepared for name in column.names]
+        headings = [heading for column in prepared for heading in column.headings]
+        if "groups" in given and given["groups"].dtype.kind != "f":
+            given["groups"] = given["groups"].astype(str)
+        try:
+            X, y = np.column_stack(numbers), given.pop("target")
+            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, beside=beside, **given)
+        except DataError as error:
+            raise DataError(f"{self.path}: {error}") from None
+        return replace(
+            dataset, labels={column.names[0]: column.categories for column in prepared if column.kind == "ordinal"}
+        )
+
+
+def _role_problems(role: str, column: Column) -> list[str]:
+    if role == "groups" or column.kind in ("number", "truth") or column.problems:
+        return []
+    told = _ROLES.get(role, f"the column {role.removeprefix(BESIDE)}")
+    if column.kind == "text":
+        text = f"{_example(column)} is not a number; {told} must be numbers"
+        return [column.raw.problem(_first_text(column), text)]
+    return [column.raw.problem(0, f"{told} must be numbers; the column holds {HOLDS[column.kind]}")]
+
+
+def _first_text(column: Column) -> int:
+    return int(np.flatnonzero(~column.missing)[0])
+
+
+def _example(column: Column) -> str:
+    return cell_text(str(column.values[_first_text(column)]))
+
+
+def _text_problem(column: Column) -> str:
+    count = len(set(column.values) - {None})
+    others = f" ({count} different texts)" if count > 1 else ""
+    text = f"{_example(column)} is not a number{others}; for text, data.categories may be one-hot, ordinal or ignore"
+    return column.raw.problem(_first_text(column), text)
+
+
+def _many_problems(column: Column) -> list[str]:
+    count = len(set(column.values) - {None})
+    if count <= MOST_CATEGORIES:
+        return []
+    text = f"{count} different texts are too many for one-hot, which takes {MOST_CATEGORIES}; leave the column out"
+    return [column.raw.problem(_first_text(column), text)]
+
+
+def _ignored_note(column: Column) -> str:
+    same = len(set(column.values)) == 1
+    return f"column {column.raw.heading!r} holds {'the same text in every row' if same else 'text'}; it is left out"
+
+
+def _shortened(path: Path, problems: list[str]) -> list[str]:
+    more = len(problems) - MAX_REPORTED
+    return problems if more <= 0 else [*problems[:MAX_REPORTED], f"{path}: and {more} more like these"]

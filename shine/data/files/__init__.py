@@ -1,0 +1,1 @@
+"""Readers of table files: from bytes to headings and columns of cells."""

@@ -1,0 +1,155 @@
+"""Parquet, Feather, Excel and OpenDocument, through pyarrow and pandas, where they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.data.files.files import check_file, check_size
+from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
+from shine.data.files.marks import NO_MARKS, Marks
+from shine.data.files.source import RawColumn, Source
+from shine.lang.forms.names import cut
+
+
+def open_parquet(path: Path) -> Source:
+    """Open a Parquet file.
+
+    Raises
+    ------
+    DataError
+        If pyarrow is not installed, or the file is damaged or too large.
+    """
+    check_file(path)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
+    try:
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        headings = tuple(file.schema_arrow.names)
+        metadata = file.metadata
+        check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
+        check_size(path, 8 * metadata.num_rows * len(headings))
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: is not a valid Parquet file: {cut(error)}") from None
+    return _arrow_source(path, headings, metadata.num_rows, file.read)
+
+
+def open_feather(path: Path) -> Source:
+    """Open a Feather file, which is an Arrow IPC file.
+
+    Raises
+    ------
+    DataError
+        If pyarrow is not installed, or the file is damaged.
+    """
+    check_file(path)
+    try:
+        import pyarrow
+        from pyarrow import feather
+    except ImportError:
+        raise DataError(f"{path}: reading Feather needs pyarrow; pip install 'shine[parquet]'") from None
+    try:
+        table = feather.read_table(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: is not a valid Feather file: {cut(error)}") from None
+    return _arrow_source(path, tuple(table.column_names), table.num_rows, lambda: table)
+
+
+def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) -> Source:
+    """A source of the columns of an Arrow table, which `table` returns."""
+    import pyarrow
+
+    if not rows:
+        raise DataError(f"{path}: there is no row of data")
+
+    def place(row: int) -> str:
+        return f"{path}: row {row}"
+
+    def read(indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        try:
+            # By position, because two columns of a file may have the same heading.
+            whole = table()
+            columns = [whole.column(i) for i in indices]
+            arrays = [column.to_numpy() for column in columns]
+        except (OSError, pyarrow.ArrowException) as error:
+            raise DataError(f"{path}: cannot be read: {cut(error)}") from None
+        return [RawColumn(headings[i], array, place) for i, array in zip(indices, arrays, strict=True)]
+
+    return Source(path, headings, read, separator="")
+
+
+def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
+    """Open the first sheet of an Excel or OpenDocument file.
+
+    Raises
+    ------
+    DataError
+        If pandas or its reader is not installed, or the file is damaged or holds no table.
+    """
+    check_file(path)
+    try:
+        import pandas
+
+        frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
+    except ImportError:
+        raise DataError(f"{path}: reading sheets needs pandas and its readers; pip install 'shine[excel]'") from None
+    except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types
+        raise DataError(f"{path}: is not a valid {path.suffix.lower()} file: {cut(error)}") from None
+    cells = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    filled = [number for number, row in enumerate(cells) if any(row)]
+    if not filled:
+        raise DataError(f"{path}: the first sheet is empty; a header row with the names of the columns is needed")
+    head = fitted(cells[filled[0]], 1)
+    return _sheet_source(path, tuple(head), frame, cells, filled[1:], marks)
+
+
+def _cell(value: object) -> str:
+    """A cell of a sheet as text."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, datetime | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value).strip()
+
+
+def _sheet_source(
+    path: Path, headings: tuple[str, ...], frame: Any, cells: list[list[str]], filled: list[int], marks: Marks
+) -> Source:
+    rows = [fitted(cells[number], len(headings)) for number in filled]
+    numbered = list(zip((number + 1 for number in filled), rows, strict=True))
+    rectangular(path, len(headings), numbered, lambda number: f"{path}: row {number}")
+    notes: list[str] = []
+    if rows and has_units(rows, marks):
+        notes.append(units_note(f"{path}: row {filled[0] + 1}", rows[0]))
+        filled, rows = filled[1:], rows[1:]
+    if not rows:
+        raise DataError(f"{path}: there is a header, but no row of data below it")
+    grid = Grid(path, headings, rows, lambda row: f"{path}: row {filled[row] + 1}")
+
+    def read(indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        columns = dict(zip(indices, grid.columns(indices), strict=True))
+        return [columns[i] if i in as_text else _numeric(columns[i], frame.iloc[filled, i].tolist()) for i in indices]
+
+    def texts() -> list[str]:
+        values = frame.to_numpy()[filled].ravel()
+        return [value for value in values if isinstance(value, str)]
+
+    return Source(path, headings, read, texts, "", tuple(notes))
+
+
+def _numeric(column: RawColumn, values: list[object]) -> RawColumn:
+    """A column of a sheet: of numbers if all its values are numbers or empty, otherwise of text."""
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values if _cell(value)):
+        return column
+    numbers = np.array([float(str(value)) if _cell(value) else np.nan for value in values])
+    return RawColumn(column.heading, numbers, column.place)

@@ -1,0 +1,1 @@
+"""Tables larger than memory, read batch by batch."""

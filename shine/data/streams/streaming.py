@@ -1,0 +1,229 @@
+"""Streams -> data sets: one pass that learns what all rows say, and a sample of them in memory.
+
+Headings, dates, texts and missing values mean the same as for a table in memory (see `shine.data.datasets.training`).
+Columns of texts that are numbers or dates are refused: their kind would depend on all cells together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.stages import stage
+from shine.base.typing import AnyArray, Floats, Indices
+from shine.data.columns.kinds import Column
+from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_sum
+from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
+from shine.data.datasets.training import BESIDE, Loaded
+from shine.data.streams.columns import gone, numbers_of
+from shine.data.streams.facts import Facts
+from shine.data.streams.scanning import Scan, check, taken, without
+from shine.data.streams.streams import Stream, Texts, Values
+from shine.lang.forms.names import Numbering, distinct_names, identifier
+
+SAMPLE_ROWS = 1 << 20
+"""Most rows in memory: a share of a second for a pass of the search's end, and for hundreds of samples of it."""
+
+SAMPLE_NUMBERS = 1 << 25
+"""Most numbers of these rows: 256 MiB."""
+
+FEWEST_ROWS = 100_000
+"""Rows in memory, however many columns there are."""
+
+
+def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading) -> Loaded:
+    """A sample of a stream's rows as a data set that knows the whole.
+
+    Parameters
+    ----------
+    stream : Stream
+    given : mapping of str to int
+        Positions of the target, the weights and so on, by the parameters of `Dataset.from_arrays`; those of columns
+        beside the features by `shine.data.datasets.training.BESIDE` and their name.
+    features : sequence of int
+        Positions of the features.
+    reading : Reading
+
+    Raises
+    ------
+    DataError
+        With a line for each column that cannot be used.
+    """
+    columns = len(given) + len(features)
+    most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, FEWEST_ROWS))
+    with stage(f"reading {stream.rows} rows of {stream.name} once, for what they hold"):
+        scan = Scan(stream, given, features, reading, _spread(stream.rows, most))
+    check(scan)
+    layout, notes = _layout(scan)
+    sample = layout.sample(scan.sample)
+    names = [name for _, column in layout.features for name in column.names]
+    whole = Whole(
+        scan.moments.rows,
+        scan.moments.weight,
+        scan.moments.effective_rows,
+        scan.moments.mean,
+        scan.moments.square,
+        layout.ranges(scan.facts),
+        scan.checksum,
+        layout.read,
+    )
+    count = whole.n_rows
+    if count < stream.rows:
+        lost = stream.rows - count
+        notes.insert(0, f"{stream.name}: without {lost} of {stream.rows} rows, where values are missing")
+    told = f"{stream.name}: {count} rows are read block by block; {sample.n_rows} of them are in memory for the search"
+    own = tuple(column for _, column in layout.features)
+    preparation = Preparation(own, reading.missing, missing_marks=reading.marks.given)
+    labels = {own.names[0]: own.categories for _, own in layout.features if own.kind == "ordinal"}
+    assert sample.features == tuple(names)
+    return Loaded(
+        replace(sample, labels=labels, whole=whole), None if preparation.is_plain else preparation, (told, *notes)
+    )
+
+
+def _spread(rows: int, most: int) -> Indices:
+    """A random row of each of `most` equal stretches of the rows; all rows if there are no more."""
+    if rows <= most:
+        return np.arange(rows)
+    ends = np.arange(most + 1) * rows // most
+    positions: Indices = ends[:-1] + np.random.default_rng(0).integers(0, np.diff(ends))
+    return positions
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """How blocks of a stream become data sets.
+
+    Parameters
+    ----------
+    stream : Stream
+    given : mapping of str to int
+    features : tuple of (int, PreparedColumn)
+        Position and preparation of each column of features.
+    gaps : tuple of int
+        Positions of columns whose missing values drop their rows.
+    weights, deviations : int
+        Powers of two that weights and standard deviations are divided by.
+    """
+
+    stream: Stream
+    given: Mapping[str, int]
+    features: tuple[tuple[int, PreparedColumn], ...]
+    gaps: tuple[int, ...]
+    weights: int
+    deviations: int
+
+    def read(self, names: Collection[str]) -> Iterator[Dataset]:
+        """The rows with some features, block by block (see `Whole`)."""
+        wanted = set(names)
+        own = tuple((index, column) for index, column in self.features if wanted & set(column.names))
+        given = {role: index for role, index in self.given.items() if role != "groups"}
+        layout = replace(self, features=own, given=given)
+        indices = list(dict.fromkeys([*given.values(), *(index for index, _ in own), *self.gaps]))
+        chosen = tuple(name for _, column in own for name in column.names if name in wanted)
+        for block in self.stream.blocks(indices):
+            found = layout._arrays(dict(zip(indices, block, strict=True)), chosen)
+            if len(found[1]["target"]):
+                yield layout._dataset(*found, chosen)
+
+    def sample(self, values: Mapping[int, Values]) -> Dataset:
+        """The data set of some rows, checked."""
+        names = [name for _, column in self.features for name in column.names]
+        headings = [heading for _, column in self.features for heading in column.headings]
+        columns, given = self._arrays(values, names)
+        beside = {role.removeprefix(BESIDE): given.pop(role) for role in list(given) if role.startswith(BESIDE)}
+        try:
+            return Dataset.from_arrays(
+                columns.T, given.pop("target"), features=names, headings=headings, beside=beside, **given
+            )
+        except DataError as error:
+            raise DataError(f"{self.stream.name}: {error}") from None
+
+    def ranges(self, facts: Mapping[int, Facts]) -> dict[str, tuple[float, float]]:
+        """Least and largest value of each feature."""
+        found = {}
+        for index, own in self.features:
+            for name, numbers in zip(own.names, own.numbers(facts[index].column()), strict=True):
+                found[name] = float(np.min(numbers)), float(np.max(numbers))
+        return found
+
+    def _arrays(self, values: Mapping[int, Values], names: Collection[str]) -> tuple[Floats, dict[str, AnyArray]]:
+        """Columns of features, shape (n_features, n_rows), and the other columns by their roles."""
+        needed = [*self.given.values(), *self.gaps]
+        kept = without([gone(values[index]) for index in dict.fromkeys(needed)])
+        given = {role: _plain(taken(values[index], kept)) for role, index in self.given.items()}
+        columns = np.empty((len(names), len(given["target"])))
+        at = 0
+        for index, own in self.features:
+            numbers = numbers_of(own, taken(values[index], kept))
+            means = own.means or (np.nan,) * len(own.names)
+            for name, column, mean in zip(own.names, numbers, means, strict=True):
+                if name in names:
+                    columns[at] = np.where(np.isnan(column), mean, column) if own.means else column
+                    at += 1
+        return columns, given
+
+    def _dataset(self, columns: Floats, given: Mapping[str, AnyArray], names: tuple[str, ...]) -> Dataset:
+        """A block as a data set; its weights and deviations are in units that all blocks share."""
+        numbers: dict[str, Floats] = {role: np.ascontiguousarray(v, np.float64) for role, v in given.items()}
+        beside = {role.removeprefix(BESIDE): column for role, column in numbers.items() if role.startswith(BESIDE)}
+        weights = numbers.get("sample_weight")
+        weights = None if weights is None else np.ldexp(weights, -self.weights)
+        if "sigma" not in numbers:
+            return Dataset(columns, numbers["target"], weights, names, beside=beside)
+        deviations = np.maximum(np.ldexp(numbers["sigma"], -self.deviations), LEAST_DEVIATION)
+        weighed = (1.0 if weights is None else weights) / deviations**2
+        beside["sigma"] = numbers["sigma"]
+        return Dataset(columns, numbers["target"], weighed, names, deviations, beside=beside)
+
+
+def _layout(scan: Scan) -> tuple[_Layout, list[str]]:
+    """The layout that all rows tell, and notes on it."""
+    stream, reading, notes = scan.stream, scan.reading, []
+    names = distinct_names(stream.headings)
+    taken, features = Numbering(names), []
+    for index in scan.features:
+        facts = scan.facts[index]
+        same = facts.kind == "text" and len(facts.counts) == 1 and reading.categories != "error"
+        heading = facts.heading
+        numbered = heading in reading.numbered or identifier(heading) in reading.numbered
+        if facts.kind == "text" and not numbered and (same or reading.categories == "ignore"):
+            held = "the same text in every row" if same else "text"
+            notes.append(f"column {heading!r} holds {held}; it is left out")
+            continue
+        own = learned(facts.column(), names[index], "ordinal" if numbered else reading.categories, taken)
+        own = replace(own, means=_means(own, facts)) if reading.missing == "mean" else own
+        features.append((index, own))
+        note = own.note()
+        notes += [note] if note else []
+    if not features:
+        raise DataError(f"{stream.name}: no column is left to be a feature")
+    gaps = [index for index in scan.features if scan.facts[index].missing] if reading.missing == "drop" else []
+    exponents = {role: _exponent(scan.facts[index].high) for role, index in scan.given.items()}
+    heavy = exponents.get("sample_weight", 0)
+    weights = heavy if abs(heavy) > ORDINARY else 0
+    return _Layout(stream, scan.given, tuple(features), tuple(gaps), weights, exponents.get("sigma", 0)), notes
+
+
+def _means(own: PreparedColumn, facts: Facts) -> tuple[float, ...]:
+    """Means of the columns of numbers that a column becomes, of all rows that have a value."""
+    if facts.kind == "number":
+        return (facts.mean,)
+    if facts.kind != "text":
+        moment = np.array([round(facts.mean)], f"{'M' if facts.kind == 'date' else 'm'}8[us]")
+        return (float(own.numbers(Column(facts.column().raw, facts.kind, moment))[0][0]),)
+    counts = np.array([facts.counts[text] for text in facts.column().values], np.float64)
+    return tuple(float(stable_sum(counts * part) / stable_sum(counts)) for part in own.numbers(facts.column()))
+
+
+def _exponent(value: float) -> int:
+    return int(np.frexp(value)[1]) if np.isfinite(value) else 0
+
+
+def _plain(values: Values) -> AnyArray:
+    if isinstance(values, Texts):
+        return np.array([*values.texts, ""])[values.codes]
+    return values if values.dtype.kind in "mM" else values.astype(np.float64, copy=False)

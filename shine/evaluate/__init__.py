@@ -1,0 +1,1 @@
+"""Populations and data in, scores out: tiers, machines, losses, domains, inference."""

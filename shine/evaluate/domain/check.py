@@ -1,0 +1,231 @@
+"""Whether a formula has a plausible value wherever fresh rows of the same kind may lie.
+
+A formula can fit all rows and still have a pole between two of them, or take the logarithm of a negative number just
+beyond the last row. Interval arithmetic checks all points at once (Keijzer 2003): first in one box around the
+neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Doubtful segments
+are halved until their bounds are clear or the values next to a pole reveal it.
+
+A formula can also explode without any pole. So it has to stay within reach of the target's tails, or of its own on the
+known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Mask
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain.bounds import bounds
+from shine.evaluate.domain.interval import Interval
+from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
+from shine.evaluate.domain.plausible import plausible_rows
+from shine.evaluate.domain.tails import far_ends
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
+
+FAR = 100.0
+"""How far a formula may move away between two rows, beyond its values at both rows. The unit is the range of its values
+on the known rows, or the range of the target if that is larger."""
+
+TOO_FAR = 1e3
+"""The same for the ends of the neighbourhood, where formulas may rightly grow fast."""
+
+STEADY = 2.0
+"""The same for formulas that are steady between the rows."""
+
+_HALVINGS = 26
+"""How often segments are halved: poles are found down to about 2**-_HALVINGS of their length."""
+
+_MOST_PIECES = 2048
+"""Most pieces of segments that are checked further."""
+
+_TAIL_ROWS = 2000
+"""Most rows that tell the tails of a formula's own values."""
+
+_CUT = 0.4877
+"""Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The neighbourhood of a data set's rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Rows of weight 0 are ignored.
+    """
+
+    dataset: Dataset
+    _columns: dict[str, Column] = field(default_factory=dict)
+    _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
+    _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
+    _points: dict[tuple[str, ...], Floats] = field(default_factory=dict)
+    _explosive: dict[Tree, bool] = field(default_factory=dict)
+
+    def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
+        """Whether a formula seems to have plausible values throughout the neighbourhood.
+
+        Parameters
+        ----------
+        tree : Tree
+            A formula whose parameters are features of the data set.
+        reach : {"between", "beyond", "recombined"}
+            Where fresh rows may lie (see `shine.evaluate.domain.neighbourhood.neighbourhood`).
+
+        Returns
+        -------
+        bool
+            False if the formula is undefined or infinite at some point, far from the values that it and the target have
+            on the known rows, or explodes.
+        """
+        return self._is_plausible(tree, reach, steady=False) and not self.explodes(tree)
+
+    def explodes(self, tree: Tree) -> bool:
+        """Whether a formula leaves the range of known values by more than their tails do, on some plausible row."""
+        if tree not in self._explosive:
+            with np.errstate(all="ignore"):
+                self._explosive[tree] = bool(_used(tree)) and self._leaves_tails(tree)
+        return self._explosive[tree]
+
+    def is_steady(self, tree: Tree) -> bool:
+        """Whether a formula surely stays near its values on the rows everywhere between them.
+
+        Parameters
+        ----------
+        tree : Tree
+            A formula whose parameters are features of the data set.
+
+        Returns
+        -------
+        bool
+            False if there is a pole or a needle, or if that is in doubt, be it where columns of few values or whole
+            numbers have no values.
+        """
+        return self._is_plausible(tree, "within", steady=True)
+
+    def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
+        key = (tree, reach, steady)
+        if key not in self._known:
+            with np.errstate(all="ignore"):
+                self._known[key] = self._examined(tree, reach, steady)
+        return self._known[key]
+
+    def _examined(self, tree: Tree, reach: Reach, steady: bool) -> bool:
+        used = _used(tree)
+        if not used:
+            return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
+        return _Course(tree, used, self._along(used, reach), self._target_range, steady).is_plausible()
+
+    def _leaves_tails(self, tree: Tree) -> bool:
+        used = _used(tree)
+        columns = [self._column(name) for name in used]
+        low, high = self._far_ends
+        # Most formulas cannot go so far anywhere in the box around the rows.
+        ends = np.array([[column.low, column.high] for column in columns])
+        box = bounds(tree, {name: Interval.of(*each) for name, each in zip(used, ends, strict=True)})
+        if not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any():
+            return False
+        some = slice(None, None, len(columns[0].values) // _TAIL_ROWS + 1)
+        own = _values(tree, used, np.array([column.values[some] for column in columns]))
+        if not np.isfinite(own).all():
+            return True
+        own_low, own_high = far_ends(own)
+        if used not in self._points:
+            self._points[used] = plausible_rows(columns)
+        values = _values(tree, used, self._points[used])
+        return not ((values >= min(low, own_low)) & (values <= max(high, own_high))).all()
+
+    @cached_property
+    def _far_ends(self) -> tuple[float, float]:
+        target, weights = self.dataset.target, self.dataset.weights
+        return far_ends(target if weights is None else target[weights > 0])
+
+    @cached_property
+    def _target_range(self) -> float:
+        target = self.dataset.target
+        return float(target.max() - target.min())
+
+    def _along(self, used: tuple[str, ...], reach: Reach) -> LineSegments:
+        """Segments in the columns that a formula reads; the other columns have no influence."""
+        key = (used, reach)
+        if key not in self._segments:
+            self._segments[key] = neighbourhood([self._column(name) for name in used], reach)
+        return self._segments[key]
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            values, weights = self.dataset.columns[self.dataset.features.index(name)], self.dataset.weights
+            self._columns[name] = Column.of(values if weights is None else values[weights > 0])
+        return self._columns[name]
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """A formula along segments."""
+
+    tree: Tree
+    used: tuple[str, ...]
+    segments: LineSegments
+    target_range: float
+    steady: bool
+
+    def is_plausible(self) -> bool:
+        starts, ends = (_values(self.tree, self.used, at) for at in (self.segments.starts, self.segments.ends))
+        if not (np.isfinite(starts).all() and np.isfinite(ends).all()):
+            return False
+        centre, spread = float(np.median(starts)), max(float(np.ptp(starts)), self.target_range)
+        distances = np.abs(ends - centre)
+        if (distances > TOO_FAR * spread).any():
+            return False
+        low = np.minimum(self.segments.starts.min(axis=1), self.segments.ends.min(axis=1))
+        high = np.maximum(self.segments.starts.max(axis=1), self.segments.ends.max(axis=1))
+        far = STEADY if self.steady else FAR
+        if not _in_doubt(self._bounds(low, high), centre, far * spread).any():
+            return True
+        return self._is_plausible_between(centre, far * np.maximum(distances, spread))
+
+    def _is_plausible_between(self, centre: float, reaches: Floats) -> bool:
+        """Whether the values along the segments stay within the distances `reaches` of the centre."""
+        segments = np.arange(len(reaches))
+        first, last = np.zeros(len(reaches)), np.ones(len(reaches))
+        for _ in range(_HALVINGS):
+            begin, end = self.segments.at(segments, first), self.segments.at(segments, last)
+            box = self._bounds(np.minimum(begin, end), np.maximum(begin, end))
+            doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, centre, reaches[segments]), segments.shape))
+            if not len(doubtful):
+                return True
+            doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
+            segments, first, last = segments[doubtful], first[doubtful], last[doubtful]
+            cuts = first + _CUT * (last - first)
+            values = _values(self.tree, self.used, self.segments.at(segments, cuts))
+            if not (np.abs(values - centre) <= reaches[segments]).all():
+                return False
+            segments = np.concatenate([segments, segments])
+            first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
+        return not self.steady
+
+    def _bounds(self, low: Floats, high: Floats) -> Interval:
+        boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}
+        return bounds(self.tree, boxes)
+
+
+def _used(tree: Tree) -> tuple[str, ...]:
+    tokens = set(tree.tokens[1:])
+    return tuple(name for name in tree.parameters if ("name", name) in tokens)
+
+
+def _values(tree: Tree, used: tuple[str, ...], points: Floats) -> Floats:
+    """Values of a formula at points in the columns that it reads."""
+    by_name = dict(zip(used, points, strict=True))
+    nothing = np.zeros(points.shape[1])
+    columns = [by_name.get(name, nothing) for name in tree.parameters]
+    return evaluate(tree, columns, np.float64, COMPILED)
+
+
+def _in_doubt(box: Interval, centre: float, reach: Floats | float) -> Mask:
+    return np.asarray(box.doubtful | ~(box.lower >= centre - reach) | ~(box.upper <= centre + reach))

@@ -1,0 +1,147 @@
+"""Rows that might be fresh rows of the same kind: mixtures of known rows that are near each other.
+
+A formula may be tame on every known row and enormous beside them: `exp(exp(cos(a)*cos(b))**2)` at the few whole numbers
+a and b that make both cosines large. A mixture takes columns from another row that is near in all others, or values in
+between. Each column stays within its range and keeps its kind: few values, multiples of a step, the order with other
+columns. Columns that rise and fall together move together, and a pair of values far from all known pairs is not
+plausible: columns along a curve stay near the curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Self
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices, Mask
+from shine.evaluate.domain.neighbourhood import NEARER, Column, linked, multiples, ordered
+
+KNOWN, POINTS = 128, 2048
+"""Most known rows that are mixed, and number of plausible rows."""
+
+STEPS = 3
+"""Steps from a known row to a plausible one: each moves one column, or columns that move together."""
+
+NEAR = 5
+"""About so many known rows are near a point: its partner is the nearest of every fifth row, drawn at random."""
+
+TOGETHER = 0.9
+"""Correlation of ranks from which columns move together."""
+
+MISSED = 3.0
+"""A pair of values is not plausible if so many known pairs would be near it if the columns were independent, and there
+is none: by chance that happens in 5 % of all data sets."""
+
+RARE = 0.1
+"""Neither is a pair of extreme values that so few rows would have, in as many rows as are known, if the columns were
+independent: heavy tails of two columns seldom meet."""
+
+_SEED = 1
+
+
+def plausible_rows(columns: Sequence[Column]) -> Floats:
+    """Rows that might be fresh rows of the same kind, shape (n_columns, n_points).
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        At least one.
+    """
+    rng = np.random.default_rng(_SEED)
+    drawn = rng.permutation(len(columns[0].values))[:KNOWN].tolist()
+    chosen = list(dict.fromkeys([*(row for column in columns for row in column.ends), *drawn]))[:KNOWN]
+    rows = _Rows.of(columns, np.array([column.values[chosen] for column in columns]), rng)
+    points = rows.known[:, np.resize(np.arange(len(chosen)), POINTS)]
+    for _ in range(STEPS):
+        moving = rng.integers(0, len(rows.groups), POINTS)
+        near = rng.integers(0, len(chosen), (POINTS, -(-len(chosen) // NEAR)))
+        share = np.where(rng.random(POINTS) < 0.5, 1.0, rng.random(POINTS))
+        for number, group in enumerate(rows.groups):
+            own = np.flatnonzero(moving == number)
+            points[:, own] = rows.moved(points[:, own], group, near[own], share[own])
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Known rows, and how their columns may be combined.
+
+    Parameters
+    ----------
+    known, ranks : ndarray of shape (n_columns, n_rows)
+        Values, and their ranks from 0 to 1: distances of ranks do not depend on tails.
+    few : ndarray of shape (n_columns, 1), bool
+    steps : ndarray of shape (n_columns, 1)
+    groups : list of list of int
+        Columns that move together.
+    spread : ndarray of shape (n_columns, n_rows)
+        Ranks of which no two are equal.
+    gaps : list of (int, int, float)
+        Pairs of columns of which the first is smaller, and how much it has to be.
+    """
+
+    known: Floats
+    ranks: Floats
+    few: Mask
+    steps: Floats
+    groups: list[list[int]]
+    spread: Floats
+    gaps: list[tuple[int, int, float]]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], known: Floats, rng: np.random.Generator) -> Self:
+        ranks, ties = _ranks(known, known), rng.random(known.shape)
+        order = np.lexsort((ties, known), axis=1)
+        return cls(
+            known,
+            ranks,
+            np.array([[column.few] for column in columns]),
+            np.array([[column.coarse_step] for column in columns]),
+            linked(ranks, TOGETHER),
+            (np.argsort(order, axis=1) + 0.5) / known.shape[1],
+            [(a, b, NEARER * float((known[b] - known[a]).min())) for a, b in ordered(columns, known, 1.0)],
+        )
+
+    def moved(self, points: Floats, group: list[int], candidates: Indices, share: Floats) -> Floats:
+        """Points with some columns moved a share of the way to the nearest candidate, or as they are."""
+        others = [at for at in range(len(points)) if at not in group]
+        donors = self._nearest(points, others or group, candidates)
+        # Columns of few values have no values in between.
+        share = np.where(self.few[group], 1.0, share)
+        ends = self.known[group][:, donors]
+        between = multiples((1 - share) * points[group] + share * ends, self.steps[group], np.rint)
+        moved = points.copy()
+        moved[group] = np.where(share == 1, ends, between)
+        fine = self._occur(moved, group, others)
+        for small, large, gap in self.gaps:
+            fine &= moved[large] - moved[small] >= gap
+        return np.where(fine, moved, points)
+
+    def _nearest(self, points: Floats, columns: list[int], candidates: Indices) -> Indices:
+        """The nearest of the candidates of each point in some columns, shape (n_points,)."""
+        distances = np.zeros(candidates.shape)
+        for at, own in zip(_ranks(self.known[columns], points[columns]), self.ranks[columns], strict=True):
+            distances += (at[:, None] - own[candidates]) ** 2
+        return candidates[np.arange(len(candidates)), distances.argmin(axis=1)]
+
+    def _occur(self, points: Floats, group: list[int], others: list[int]) -> Mask:
+        """Whether pairs of values of moved columns and others may occur (see `MISSED` and `RARE`)."""
+        ranks, found, count = _ranks(self.known, points), np.ones(points.shape[1], np.bool_), self.known.shape[1]
+        outer = 2 * np.minimum(ranks, 1 - ranks)
+        reach = math.sqrt(MISSED / count) / 2
+        near = {at: np.abs(ranks[at][:, None] - self.spread[at]) <= reach for at in (*group, *others)}
+        for one, other in product(group, others):
+            found &= (near[one] & near[other]).any(axis=1) & (count * outer[one] * outer[other] >= RARE)
+        return found
+
+
+def _ranks(known: Floats, values: Floats) -> Floats:
+    """Shares of the known values that are smaller, column by column; of equal values, half of them count."""
+    ranks = np.empty(values.shape)
+    for at, (own, each) in enumerate(zip(np.sort(known, axis=1), values, strict=True)):
+        ranks[at] = (np.searchsorted(own, each, "left") + np.searchsorted(own, each, "right")) / (2 * len(own))
+    return ranks

@@ -1,0 +1,120 @@
+"""The error of a row, as a function in the language: compiled code adds it up, and constants are fitted by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.typing import AnyArray, Floats
+from shine.lang.forms.functions import with_definitions
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Primitive
+from shine.lang.meaning.interpret import evaluate
+
+WEIGHT = "weight"
+"""Name of the column of sample weights. A function that reads it weighs the errors itself."""
+
+SIGMA = "sigma"
+"""Name of the column of standard deviations of the rows' noise."""
+
+
+@dataclass(frozen=True)
+class RowLoss:
+    """The error of a row; the sum of errors over the rows is minimized.
+
+    Parameters
+    ----------
+    name : str
+    function : Primitive
+        With a definition in the language: ``(prediction, target, *columns) -> error``, smaller is better.
+    columns : tuple of str
+        Further arguments of the function, in order: `WEIGHT`, `SIGMA`, or names of columns beside the features
+        (`shine.data.datasets.dataset.Dataset.beside`). Rows are weighted by their sample weights, unless the function
+        reads `WEIGHT`: then it weighs.
+    least : float, optional
+        Greatest lower bound of the error of any row. Without it, no evaluation ends early.
+    log_likelihood : float, optional
+        Factor of the sum of errors in the negative log-likelihood, if the errors are in nats up to a factor: 0.5 for
+        deviances. None if the scale of the errors is estimated from the data.
+    degree : int, optional
+        Power of the target's unit in the error, if it is a power of the residual: 2 for squared errors.
+    """
+
+    name: str
+    function: Primitive
+    columns: tuple[str, ...] = ()
+    least: float | None = None
+    log_likelihood: float | None = None
+    degree: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.function.definition is None or self.function.arity != 2 + len(self.columns):
+            arguments = ", ".join(("prediction", "target", *self.columns))
+            raise ValueError(f"the error of a row needs a definition with the arguments ({arguments})")
+
+    @property
+    def follows_from_moments(self) -> bool:
+        """Whether the sum of errors of the best line follows from the moments of predictions and target."""
+        return self == SQUARED
+
+    def least_sum(self, weight: float) -> float:
+        """The least sum of errors of rows with this sum of weights; compiled code adds up what lies above it."""
+        return weight * (self.least or 0.0)
+
+    def limit(self, total: float, weight: float) -> float:
+        """The part of a sum of errors that lies above the least one, with room for rounding: a partial sum beyond it
+        proves that the whole sum is larger. inf if no least error is known.
+
+        Parameters
+        ----------
+        total, weight : float
+            Sums of errors and of weights over all rows.
+        """
+        if self.least is None:
+            return math.inf
+        return max((total - self.least_sum(weight)) * (1 + 1e-12), float(np.finfo(np.float64).tiny))
+
+    def errors(
+        self,
+        predictions: ArrayLike,
+        target: ArrayLike,
+        columns: Sequence[ArrayLike] = (),
+        functions: Mapping[str, Callable[..., AnyArray]] | None = None,
+    ) -> Floats:
+        """The errors in NumPy, float64; NaN where the prediction is not finite.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (..., n_rows)
+        target : array-like of shape (n_rows,)
+        columns : sequence of array-like of shape (n_rows,)
+            Values of `columns`.
+        functions : mapping of str to callable, optional
+            The basic primitives; NumPy's by default, whose bits depend on the processor.
+        """
+        definition = self.function.definition
+        assert definition is not None
+        arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (predictions, target, *columns)))
+        flat = [array.ravel() for array in arrays]
+        errors = np.where(np.isfinite(flat[0]), evaluate(definition, flat, functions=functions), np.nan)
+        return errors.reshape(arrays[0].shape)
+
+
+_FUNCTIONS = with_definitions(
+    STANDARD,
+    """
+def squared(prediction, target):
+    left = target - prediction
+    return left * left
+
+def absolute(prediction, target):
+    return abs(target - prediction)
+""",
+)
+
+SQUARED = RowLoss("squared", _FUNCTIONS["squared"], least=0.0, degree=2)
+ABSOLUTE = RowLoss("absolute", _FUNCTIONS["absolute"], least=0.0, degree=1)

@@ -1,0 +1,326 @@
+"""The assembler of the gradient machine: it turns one tape into instructions for its value and its derivatives.
+
+A tape is a tree, so each node but the root is an operand of exactly one other. Its adjoint (the derivative of the root
+by it) is one product: the adjoint of the node that uses it, times a partial derivative. Nothing needs adding up. The
+instructions compute all values and keep them; then the adjoints from the root down (reverse accumulation; Linnainmaa
+1976), starting from the cotangent 1, but only of nodes with a constant below them::
+
+    tape          2.0   x   mul   sin          sin(2.0 * x)
+    values                  t0    t1           t0 = 2.0 * x; t1 = sin(t0)
+    adjoints      t3        t2    1            t2 = 1 * cos(t0); t3 = t2 * x
+
+The adjoints of the constants are the columns of the Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from shine.compiler.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    broadcast,
+    counted,
+    declare,
+    element_pointer,
+    load,
+    number,
+    store,
+)
+from shine.evaluate.gradient.instructions import (
+    BROADCAST_BYTES,
+    DESTINATION,
+    HANDLER,
+    OPERAND_BYTES,
+    OPERAND_WORDS,
+    OPERANDS,
+)
+from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
+from shine.evaluate.gradient.tables import NO_PARTIAL, UNCHANGED, GradientTables
+from shine.lang.forms.primitives import CONSTANT
+
+NODE_WORDS = 2 * OPERAND_WORDS + 4
+"""Words of each node: the operands for its value and its adjoint; its function or -1; number of nodes of its subtree;
+whether it varies with a constant; whether its adjoint is computed."""
+
+_VALUE, _ADJOINT = 0, OPERAND_WORDS
+_FUNCTION, _SIZE, _VARIES, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
+
+_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
+_BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
+
+
+def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
+    """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of columns.
+
+    Parameters of the emitted function
+    ----------------------------------
+    codes, values : pointers to i16 and float64
+        The tape.
+    count, functions : i64
+        Number of its nodes; code of the first function.
+    columns : pointer to pointers
+        Column of each feature.
+    derived : pointer to pointers
+        Known columns of functions of features, as for `shine.evaluate.machine.assembler`.
+    instructions : pointer
+        Room for two instructions per node and one more, of `size` bytes each.
+    nodes, constants, tiles : pointers
+        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes; two tiles.
+    length : i64
+        Bytes of a tile.
+    normal : pointer
+        Where the columns of the normal equations go, `OPERAND_BYTES` each: the residual, 1, the prediction, then the
+        derivatives by the first `most` constants of the tape.
+    most : i64
+    residual : i64
+        Address of the residual's tile.
+    """
+    names = (
+        "codes", "values", "count", "functions", "columns", "derived", "instructions", "nodes", "constants", "tiles",
+        "length", "normal", "most", "residual",
+    )  # fmt: skip
+    words = {"count", "functions", "length", "most", "residual"}
+    kinds = [I64 if name in words else POINTER for name in names]
+    function = declare(module, "shine.evaluate.kernels.gradient.assemble", I64, kinds, names)
+    function.linkage = "internal"
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    _Assembler(build, tables, size, dict(zip(names, function.args, strict=True))).emit()
+    return function
+
+
+class _Assembler:
+    """The code of `emit_gradient_assembler`.
+
+    Its variables while the emitted code runs:
+
+    ======================= ==================================================================
+    ``here``                offset of the next instruction, in bytes
+    ``tile``                next free tile
+    ``constants``           constants seen on the way up; those left on the way down
+    ``child`` ``sibling``   current argument of the loop over a function's arguments; of the loop inside it
+    ``varies``              whether any argument varies with a constant
+    ``whole``               number of nodes of the function's subtree
+    ``column``              known column that replaces a function, or 0
+    ======================= ==================================================================
+    """
+
+    def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, given: dict[str, ir.Value]) -> None:
+        self.build, self.tables, self.size, self.given = build, tables, size, given
+        self.state = Variables(build, here=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
+        self.fitted: ir.Value = number(0)
+
+    def emit(self) -> None:
+        build, count = self.build, self.given["count"]
+        with counted(build, number(0), count) as node:
+            self._forward(node.index)
+        last = build.sub(count, number(1))
+        cotangent = build.ptrtoint(self.tables.ones, I64)
+        self._set_operand(last, _ADJOINT, cotangent, 0, 0)
+        self._set(last, _REACHED, number(1))
+        self._fixed_columns(last)
+        # Without constants to fit, nothing reads the adjoints.
+        wanted = build.select(build.icmp_unsigned("==", self.given["most"], number(0)), number(0), count)
+        with counted(build, number(0), wanted) as node:
+            self._reverse(build.sub(last, node.index))
+        self._instruction(self.tables.end)
+        build.ret(build.add(self.fitted, number(FIXED_COLUMNS)))
+
+    # Notes about nodes
+
+    def _place(self, node: ir.Value, field: int) -> ir.Value:
+        word = self.build.add(self.build.mul(node, number(NODE_WORDS)), number(field))
+        return element_pointer(self.build, self.given["nodes"], word, I64)
+
+    def _get(self, node: ir.Value, field: int) -> ir.Value:
+        return load(self.build, self._place(node, field), number(0), I64, I64)
+
+    def _set(self, node: ir.Value, field: int, value: ir.Value) -> None:
+        store(self.build, value, self._place(node, field), number(0), I64)
+
+    def _set_operand(self, node: ir.Value, field: int, base: ir.Value, offset_mask: int, step_mask: int) -> None:
+        for word, value in enumerate((base, number(offset_mask), number(step_mask))):
+            self._set(node, field + word, value)
+
+    def _copy_operand(self, node: ir.Value, field: int, target: ir.Value) -> None:
+        for word in range(OPERAND_WORDS):
+            store(self.build, self._get(node, field + word), target, number(word), I64)
+
+    # Instructions
+
+    def _instruction(self, handler: ir.Value) -> ir.Value:
+        build = self.build
+        instruction = element_pointer(build, self.given["instructions"], self.state["here"], _BYTE)
+        store(build, handler, instruction, number(HANDLER), _BYTE, 8)
+        self.state["here"] = build.add(self.state["here"], number(self.size))
+        return instruction
+
+    def _operand(self, instruction: ir.Value, position: ir.Value) -> ir.Value:
+        build = self.build
+        offset = build.add(build.mul(position, number(OPERAND_BYTES)), number(OPERANDS))
+        return element_pointer(build, instruction, offset, _BYTE)
+
+    def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
+        """Give an instruction a new tile for its result, and note that the tile holds a node's value or adjoint."""
+        build = self.build
+        offset = build.mul(self.state["tile"], self.given["length"])
+        address = build.ptrtoint(element_pointer(build, self.given["tiles"], offset, _BYTE), I64)
+        self.state["tile"] = build.add(self.state["tile"], number(1))
+        store(build, address, instruction, number(DESTINATION), _BYTE, 8)
+        self._set_operand(node, field, address, 0, -1)
+
+    # Values
+
+    def _forward(self, node: ir.Value) -> None:
+        build, given = self.build, self.given
+        code = build.zext(load(build, given["codes"], node, _CODE, _CODE), I64)
+        self._set_operand(node, _ADJOINT, build.ptrtoint(self.tables.zeros, I64), 0, 0)
+        self._set(node, _REACHED, number(0))
+        self._set(node, _SIZE, number(1))
+        self._set(node, _FUNCTION, number(-1))
+        with build.if_else(build.icmp_unsigned("<", code, given["functions"])) as (leaf, function):
+            with leaf, build.if_else(build.icmp_unsigned("==", code, number(CONSTANT))) as (constant, feature):
+                with constant:
+                    self._constant(node)
+                with feature:
+                    column = load(build, given["columns"], build.sub(code, number(1)), POINTER, I64, 8)
+                    self._set_operand(node, _VALUE, column, -1, -1)
+                    self._set(node, _VARIES, number(0))
+            with function:
+                index = build.sub(code, given["functions"])
+                column = self._derived(node, index)
+                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
+                    with known:
+                        # Like a feature, but its subtree includes the node of the feature before it.
+                        self._set_operand(node, _VALUE, column, -1, -1)
+                        self._set(node, _VARIES, number(0))
+                        self._set(node, _SIZE, number(2))
+                    with unknown:
+                        self._function(node, index)
+
+    def _derived(self, node: ir.Value, function: ir.Value) -> ir.Value:
+        """Address of the known column of a function of the previous node, if that is a feature; or 0."""
+        build, given = self.build, self.given
+        self.state["column"] = 0
+        arity = load(build, self.tables.arity, function, I64, I64)
+        there = build.icmp_unsigned("!=", given["derived"], ir.Constant(POINTER, None))
+        with build.if_then(build.and_(there, build.icmp_unsigned("==", arity, number(1)))):
+            before = build.zext(load(build, given["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
+            feature, features = build.sub(before, number(1)), build.sub(given["functions"], number(1))
+            # For a constant, code 0, the unsigned difference wraps around and is too large.
+            with build.if_then(build.icmp_unsigned("<", feature, features)):
+                place = build.add(build.mul(function, features), feature)
+                self.state["column"] = load(build, given["derived"], place, POINTER, I64, 8)
+        return self.state["column"]
+
+    def _constant(self, node: ir.Value) -> None:
+        build = self.build
+        block = element_pointer(build, self.given["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
+        value = load(build, self.given["values"], node, _DOUBLE, _DOUBLE)
+        store(build, broadcast(build, value, _BROADCAST), block, number(0), _BYTE, 8)
+        self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
+        self._set(node, _VARIES, number(1))
+        self.state["constants"] = build.add(self.state["constants"], number(1))
+
+    def _function(self, node: ir.Value, function: ir.Value) -> None:
+        build = self.build
+        instruction = self._instruction(load(build, self.tables.forward, function, I64, I64))
+        self.state["whole"], self.state["varies"] = 1, 0
+        with self._arguments(node, function) as (argument, child):
+            self._copy_operand(child, _VALUE, self._operand(instruction, argument))
+            partial = self._partial(function, argument)
+            through = build.select(
+                build.icmp_unsigned("==", partial, number(NO_PARTIAL)), number(0), self._get(child, _VARIES)
+            )
+            self.state["varies"] = build.or_(self.state["varies"], through)
+            self.state["whole"] = build.add(self.state["whole"], self._get(child, _SIZE))
+        self._result(instruction, node, _VALUE)
+        for field, value in ((_FUNCTION, function), (_SIZE, self.state["whole"]), (_VARIES, self.state["varies"])):
+            self._set(node, field, value)
+
+    @contextmanager
+    def _arguments(
+        self, node: ir.Value, function: ir.Value, cursor: str = "child"
+    ) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """A loop over a function's arguments from the last to the first; yields their positions and nodes.
+
+        The last argument is the node before the function. The argument before another ends where its subtree begins.
+        """
+        build = self.build
+        arity = load(build, self.tables.arity, function, I64, I64)
+        self.state[cursor] = build.sub(node, number(1))
+        with counted(build, number(0), arity) as loop:
+            child = self.state[cursor]
+            yield build.sub(build.sub(arity, number(1)), loop.index), child
+            self.state[cursor] = build.sub(child, self._get(child, _SIZE))
+
+    def _partial(self, function: ir.Value, argument: ir.Value) -> ir.Value:
+        place = self.build.add(self.build.mul(function, number(self.tables.most_arguments)), argument)
+        return load(self.build, self.tables.adjoint, place, I64, I64)
+
+    # Adjoints
+
+    def _reverse(self, node: ir.Value) -> None:
+        build = self.build
+        function = self._get(node, _FUNCTION)
+        is_function = build.icmp_signed(">=", function, number(0))
+        reached = build.icmp_unsigned("!=", self._get(node, _REACHED), number(0))
+        with (
+            build.if_then(build.and_(is_function, reached)),
+            self._arguments(node, function) as (argument, child),
+        ):
+            partial = self._partial(function, argument)
+            wanted = build.and_(
+                build.icmp_unsigned("!=", partial, number(NO_PARTIAL)),
+                build.icmp_unsigned("!=", self._get(child, _VARIES), number(0)),
+            )
+            with build.if_then(wanted):
+                self._adjoint(node, function, child, partial)
+        is_constant = build.and_(
+            build.not_(is_function), build.icmp_unsigned("!=", self._get(node, _VARIES), number(0))
+        )
+        with build.if_then(is_constant):
+            self.state["constants"] = build.sub(self.state["constants"], number(1))
+            position = self.state["constants"]
+            with build.if_then(build.icmp_unsigned("<", position, self.given["most"])):
+                self._copy_operand(node, _ADJOINT, self._normal(build.add(position, number(FIXED_COLUMNS))))
+
+    def _adjoint(self, node: ir.Value, function: ir.Value, child: ir.Value, partial: ir.Value) -> None:
+        build = self.build
+        self._set(child, _REACHED, number(1))
+        unchanged = build.icmp_unsigned("==", partial, number(UNCHANGED))
+        with build.if_else(unchanged) as (same, product):
+            with same:
+                self._copy_operand(node, _ADJOINT, self._place(child, _ADJOINT))
+            with product:
+                instruction = self._instruction(partial)
+                self._copy_operand(node, _ADJOINT, self._operand(instruction, number(0)))
+                with self._arguments(node, function, "sibling") as (argument, sibling):
+                    operand = self._operand(instruction, build.add(argument, number(1)))
+                    self._copy_operand(sibling, _VALUE, operand)
+                arity = load(build, self.tables.arity, function, I64, I64)
+                self._copy_operand(node, _VALUE, self._operand(instruction, build.add(arity, number(1))))
+                self._result(instruction, child, _ADJOINT)
+
+    # Normal equations
+
+    def _normal(self, column: ir.Value) -> ir.Value:
+        return element_pointer(self.build, self.given["normal"], self.build.mul(column, number(OPERAND_BYTES)), _BYTE)
+
+    def _fixed_columns(self, root: ir.Value) -> None:
+        build = self.build
+        fixed = (
+            (self.given["residual"], number(0), number(-1)),
+            (build.ptrtoint(self.tables.ones, I64), number(0), number(0)),
+        )
+        for column, words in enumerate(fixed):
+            for word, value in enumerate(words):
+                store(build, value, self._normal(number(column)), number(word), I64)
+        self._copy_operand(root, _VALUE, self._normal(number(2)))
+        # The number of fitted constants; the way down counts `constants` to 0.
+        most, found = self.given["most"], self.state["constants"]
+        self.fitted = build.select(build.icmp_unsigned("<", found, most), found, most)

@@ -1,0 +1,113 @@
+"""The gradient machine's instructions: the value of each primitive, and the adjoint of each of its arguments.
+
+They work on tiles of rows like those of `shine.evaluate.machine.instructions` and end by jumping to the next one. One
+handler serves all kinds of operands (columns, tiles, constants): a constant is one vector of copies that is read again
+and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from shine.compiler.codegen.blocks import I64, POINTER, declare, element_pointer, load, store
+from shine.compiler.codegen.native.astjit import AstJit
+from shine.compiler.codegen.numbers import Numbers
+from shine.evaluate.machine.instructions import application, handler_type, jump
+from shine.lang.forms.tree import Primitive, Tree
+
+BROADCAST_BYTES = 128
+"""Bytes filled with copies of a constant: the widest vector of any instruction."""
+
+OPERAND_WORDS = 3
+"""Words of an operand: an address; the mask of the tile's offset, all ones for a column and zero otherwise; the mask of
+the steps within a tile, zero for a constant and all ones otherwise."""
+
+OPERAND_BYTES = 8 * OPERAND_WORDS
+
+HANDLER, DESTINATION, OPERANDS = 0, 8, 16
+"""Byte offsets in an instruction: address of its handler, address of its result; then the operands."""
+
+_BYTE = ir.IntType(8)
+
+
+def gradient_instruction_bytes(arity: int) -> int:
+    """Bytes of an instruction for functions up to an arity; an adjoint also takes the function's adjoint and value."""
+    return OPERANDS + OPERAND_BYTES * (arity + 2)
+
+
+def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Function:
+    """Emit the handler of a primitive's value; its operands are the arguments."""
+    apply = application(primitive)
+    name = f"shine.value.{primitive.name}"
+    return _emit(module, name, list(range(primitive.arity)), apply, size)
+
+
+def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial: Tree, size: int) -> ir.Function:
+    """Emit the handler of an argument's adjoint: the function's adjoint times the partial derivative by the argument.
+
+    Parameters
+    ----------
+    module : ir.Module
+    primitive : Primitive
+    argument : int
+    partial : Tree
+        Its parameters are the primitive's arguments, then its value. The handler's operands are the function's adjoint,
+        then the values of these parameters.
+    size : int
+        Bytes of an instruction.
+    """
+    used = {token[1] for token in partial.tokens[1:] if token[0] == "name"}
+    positions = [i for i, name in enumerate(partial.parameters) if name in used]
+
+    def apply(jit: AstJit, adjoint: ir.Value, *values: ir.Value) -> ir.Value:
+        given = dict(zip(positions, values, strict=True))
+        # Arguments that the partial derivative does not use are not loaded.
+        unused = jit.emit.constant(0.0)
+        arguments = [given.get(i, unused) for i in range(len(partial.parameters))]
+        return jit.emit.builder.fmul(adjoint, jit.lower(partial, arguments))
+
+    name = f"shine.adjoint.{primitive.name}.{argument}"
+    return _emit(module, name, [0, *(1 + i for i in positions)], apply, size)
+
+
+def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], size: int) -> ir.Function:
+    """A handler that applies an operation to the operands at some positions of its instruction."""
+    numbers = Numbers("float64", BROADCAST_BYTES // 8)
+    function = declare(module, name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    function.linkage = "internal"
+    current, offset, length = function.args
+    entry, body, end = (function.append_basic_block(label) for label in ("entry", "body", "end"))
+    build = ir.IRBuilder(entry)
+    result = load(build, current, ir.Constant(I64, DESTINATION), _BYTE, POINTER, 8)
+    operands = [tile_operand(build, current, OPERANDS + OPERAND_BYTES * i, offset) for i in positions]
+    build.branch(body)
+    build.position_at_end(body)
+    at = build.phi(I64, "at")
+    at.add_incoming(ir.Constant(I64, 0), entry)
+    values = [load(build, base, build.and_(at, mask), _BYTE, numbers.type, 8) for base, mask in operands]
+    store(build, apply(AstJit(build, numbers), *values), result, at, _BYTE, 8)
+    following = build.add(at, ir.Constant(I64, numbers.width * 8))
+    at.add_incoming(following, build.block)
+    build.cbranch(build.icmp_unsigned("<", following, length), body, end)
+    build.position_at_end(end)
+    jump(build, current, offset, length, size)
+    return function
+
+
+def tile_operand(
+    build: ir.IRBuilder, holder: ir.Value, field: int | ir.Value, offset: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """Address of an operand's tile, and the mask of the steps within it; `field` is the operand's offset in bytes."""
+    start = ir.Constant(I64, field) if isinstance(field, int) else field
+    words = element_pointer(build, holder, start, _BYTE)
+    base = load(build, words, ir.Constant(I64, 0), I64, POINTER, 8)
+    offset_mask, step_mask = (load(build, words, ir.Constant(I64, i), I64, I64) for i in (1, 2))
+    return element_pointer(build, base, build.and_(offset, offset_mask), _BYTE), step_mask
+
+
+def tile_lanes(build: ir.IRBuilder, base: ir.Value, row: ir.Value, step_mask: ir.Value, kind: ir.Type) -> ir.Value:
+    """A vector of float64 of an operand's tile, from a row on."""
+    step = build.and_(build.mul(row, ir.Constant(I64, 8)), step_mask)
+    return load(build, base, step, _BYTE, kind, 8)

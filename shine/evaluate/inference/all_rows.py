@@ -1,0 +1,122 @@
+"""What a sample of the rows says about a formula's constants -> what all rows say, by sums over all rows.
+
+A covariance is carried over by the normal equations of both: ``T C T'`` with ``T A T' = B``, where A and B are the
+inverse normal matrices of the sample and of all rows. If the covariance trusts the weights of the rows, the result is
+that of all rows; a robust one keeps the unevenness of the noise that the sample shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, rounded_notes
+from shine.evaluate.inference.uncertainty import Uncertainty
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over some rows at the constants of a formula.
+
+    Parameters
+    ----------
+    errors : float
+    normal : ndarray of shape (n_constants, n_constants)
+        Of the products of the derivatives by any two constants.
+    slope : ndarray of shape (n_constants,)
+        Of the products of the residual and a derivative.
+    """
+
+    errors: float
+    normal: Floats
+    slope: Floats
+
+    @classmethod
+    def of(cls, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
+        """The sums of normal equations (see `shine.evaluate.fitness.protocols.NormalEquations`).
+
+        Parameters
+        ----------
+        errors : float
+        matrix : ndarray of shape (first + n_on_the_tape, first + n_on_the_tape)
+        columns : ndarray of shape (n_constants, n_on_the_tape)
+            How often each constant stands on the tape, with its sign.
+        first : int
+            Column of the first constant; that of the residual is 0.
+        """
+        own = slice(first, first + columns.shape[1])
+        return cls(errors, columns @ matrix[own, own] @ columns.T, columns @ matrix[0, own])
+
+
+def with_all_rows(
+    known: Uncertainty, sample: Sums, whole: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
+) -> Uncertainty:
+    """The uncertainty by all rows.
+
+    Parameters
+    ----------
+    known : Uncertainty
+        By a sample of the rows.
+    sample, whole : Sums
+        At the formula's constants.
+    rows : float
+        Effective number of all rows.
+    ranges : mapping of str to (float, float)
+        Of the features, over all rows.
+    """
+    # Both steps are approximate where errors are not squares: what they miss cancels.
+    (before_step, before_least), (step, least) = _step(sample), _step(whole)
+    total = least * (known.total / before_least if before_least > 0 else 1.0)
+    freedom = known.freedom if math.isinf(known.freedom) else max(rows - (known.rows - known.freedom), 0.0)
+    before = known.total / known.freedom if known.likelihood is None and known.freedom > 0 else 1.0
+    now = total / freedom if known.likelihood is None and freedom > 0 else 1.0
+    noise = now / before if before > 0 and math.isfinite(now / before) else 1.0
+    turn = _transport(sample.normal, whole.normal, known.rows / rows)
+    covariance = noise * turn @ known.covariance @ turn.T
+    best = known.best + np.where(known.undetermined, 0.0, step - before_step)
+    with np.errstate(all="ignore"):
+        grown = np.diagonal(whole.normal) / np.diagonal(sample.normal)
+    information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
+    notes = [note for note in known.notes if not note.startswith((ROUNDED, FAR_AWAY))]
+    return replace(
+        known,
+        best=best,
+        covariance=(covariance + covariance.T) / 2,
+        rows=rows,
+        freedom=freedom,
+        total=total,
+        information=information,
+        scale=known.scale * math.sqrt(noise),
+        residuals=known.residuals * math.sqrt(noise),
+        ranges={name: ranges[name] for name in known.ranges},
+        notes=(*notes, *rounded_notes(known.names, known.values, best, covariance, known.undetermined)),
+        profiles={},
+    )
+
+
+def _step(sums: Sums) -> tuple[Floats, float]:
+    """The step to the least sum of errors, and that sum."""
+    if not len(sums.slope) or not (np.isfinite(sums.normal).all() and np.isfinite(sums.slope).all()):
+        return np.zeros(len(sums.slope)), sums.errors
+    scale = np.sqrt(np.diagonal(sums.normal))
+    scale = np.where(scale > 0, scale, 1.0)
+    step = np.linalg.lstsq(sums.normal / scale / scale[:, None], sums.slope / scale, rcond=None)[0] / scale
+    return step, max(sums.errors - float(step @ sums.slope), 0.0)
+
+
+def _transport(sample: Floats, whole: Floats, share: float) -> Floats:
+    """The matrix T above; where there is none, that of so many times the same rows."""
+    try:
+        scale = np.sqrt(np.diagonal(whole))
+        before, now = (np.linalg.cholesky(each / scale / scale[:, None]) for each in (sample, whole))
+        turn: Floats = np.linalg.solve(now.T, before.T) / scale[:, None] * scale
+        if np.isfinite(turn).all():
+            return turn
+    except np.linalg.LinAlgError:
+        pass
+    return math.sqrt(share) * np.eye(len(whole))

@@ -1,0 +1,115 @@
+"""The covariance of fitted constants.
+
+The sum of errors S stands for the log-likelihood: twice its fall is ``dispersion * (S - least S)``, up to terms that do
+not matter. If errors are deviances, the dispersion is known. Otherwise it follows from the errors, as their mean
+curvature over their mean squared slope: for squared errors, that is 1 over the variance of the noise with n - p degrees
+of freedom; for others, the factor of Schrader and Hettmansperger (1980).
+
+* "model": the inverse of the observed information, ``(dispersion/2 * H)^-1`` with H the second derivatives of S (Efron
+  and Hinkley 1978), or of the expected one where it is known (see `shine.evaluate.inference.curvature`). Right if the
+  noise is as the weights say.
+* "robust": ``H^-1 B H^-1`` with B the sum of the squared slopes of the rows (Huber 1967; White 1980), each divided by
+  what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise. If few rows make a
+  standard error, its t has few degrees of freedom (see `Curvature.sandwich`).
+
+By default, deviances have the first, other errors than squares the second, and squared errors the second only if
+they clearly are not as the weights say (see `shine.evaluate.inference.spread`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shine.base.typing import Floats, Mask
+from shine.evaluate.inference.determined import Determined, determined
+from shine.evaluate.inference.likelihood import Likelihood
+from shine.evaluate.inference.spread import is_uneven
+
+Kind = Literal["auto", "model", "robust"]
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """How far fitted constants may be off.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_constants, n_constants)
+        Of the directions that are determined; inf if there are no rows to tell the noise.
+    dispersion : float
+        Twice the fall of the log-likelihood per unit of the sum of errors.
+    freedom : float
+        Rows without a constant of their own; inf if the dispersion is known.
+    freedoms : ndarray of shape (n_constants,)
+        Of the standard error of each constant: fewer if it is robust, and few rows make it.
+    undetermined : ndarray of shape (n_constants,), bool
+    information : ndarray of shape (n_constants,)
+        Second derivatives of the negative log-likelihood by each constant.
+    kind : {"model", "robust"}
+    adjusted : ndarray of shape (n_constants,)
+        Variance of each constant by the information over the one in the matrix; 1 if they are the same.
+    determined : Determined, optional
+        None if the sum of errors is not defined.
+    """
+
+    matrix: Floats
+    dispersion: float
+    freedom: float
+    freedoms: Floats
+    undetermined: Mask
+    information: Floats
+    kind: Literal["model", "robust"]
+    adjusted: Floats
+    determined: Determined | None
+
+    @property
+    def directions(self) -> Floats:
+        """Directions that the rows do not determine, shape (n_directions, n_constants)."""
+        return np.zeros((0, len(self.matrix))) if self.determined is None else self.determined.directions
+
+
+def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
+    """The covariance of constants at their best values.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+        The best ones.
+    total : float
+        The sum of errors that they leave.
+    kind : {"auto", "model", "robust"}
+    """
+    count, rows, error = len(constants), likelihood.rows.effective_rows, likelihood.error
+    if not math.isfinite(total):
+        unknown, zeros = np.full((count, count), np.inf), np.zeros(count)
+        return Covariance(unknown, 0.0, 0.0, zeros, zeros == 0, zeros, "model", zeros + 1, None)
+    known = determined(likelihood, constants, total)
+    found, inverse, undetermined = known.curvature, known.inverse, known.lost
+    rank = count - len(known.directions)
+    if error.log_likelihood is not None:
+        freedom, dispersion = math.inf, 2 * error.log_likelihood
+    else:
+        freedom = max(rows - rank, 0.0)
+        dispersion = found.dispersion * freedom / rows
+    model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
+    if kind == "auto":
+        uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
+        smooth = not error.follows_from_moments and not found.smoothed
+        kind = "robust" if uneven or (smooth and math.isfinite(freedom)) else "model"
+    matrix, freedoms = model, np.full(count, freedom)
+    if kind == "robust" and freedom > 0 and count:
+        matrix, own = found.sandwich(inverse)
+        matrix = matrix if error.follows_from_moments else matrix * rows / max(rows - rank, 1.0)
+        freedoms = np.minimum(own, freedom)
+    with np.errstate(all="ignore"):
+        ratio = np.diagonal(model) / np.diagonal(matrix)
+    adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
+    if freedom == 0:
+        matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
+    information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
+    return Covariance(matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, known)

@@ -1,0 +1,216 @@
+"""From a formula and the rows that it was fitted to, to what is known about its constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Mask
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.inference.constants import Form, Held
+from shine.evaluate.inference.covariance import Covariance, Kind, covariance
+from shine.evaluate.inference.fitting import Optimum, fitted
+from shine.evaluate.inference.intervals.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
+from shine.evaluate.inference.intervals.profiles import profiled
+from shine.evaluate.inference.likelihood import Likelihood
+from shine.evaluate.inference.row_errors import derivatives_of, row_error
+from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.evaluate.losses.calls import call_of
+from shine.evaluate.losses.reading import built_in_of
+from shine.lang.forms.names import listed
+
+FIRST_TOLERANCE = 1e-12
+"""Share of the sum of errors that the last step of the first fit may promise."""
+
+ROUNDING = 8 * 2.0**-53
+"""Error of a prediction, as a share of the target, that is rounding."""
+
+FAR = 3.0
+"""Standard errors from which on a constant is not just rounded."""
+
+NOTED = 0.1
+"""Standard errors that a constant of the formula may be away from its most likely value without a note."""
+
+ROUNDED = "simple numbers stand for the most likely ones"
+FAR_AWAY = "the formula's constants are not the most likely ones, which are"
+"""What notes say of such constants: of those that are up to `FAR` standard errors away, and of others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a formula was fitted to; the formulas of a front share it.
+
+    Parameters
+    ----------
+    rows : Dataset
+        With the weights of the noise.
+    loss : str or RowLoss
+    noise : str
+        How the noise grows (see `Uncertainty`).
+    """
+
+    rows: Dataset
+    loss: Any
+    noise: str = "absolute"
+
+    @cached_property
+    def error(self) -> RowLoss:
+        """The error of a row."""
+        return row_error(self.loss)
+
+    @cached_property
+    def spread(self) -> str:
+        """How new readings scatter: as the loss says, or else the noise."""
+        built_in = built_in_of(Loss(self.error.name, self.error))
+        if built_in is None or built_in.spread is None:
+            return self.noise
+        numbers = call_of(self.error.name)[1]
+        return f"{OVERDISPERSED}{numbers[0]}" if OVERDISPERSED.startswith(built_in.spread) else built_in.spread
+
+    def ranges(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Least and largest value of each of some features."""
+        columns = dict(zip(self.rows.features, self.rows.columns, strict=True))
+        return {name: (float(columns[name].min()), float(columns[name].max())) for name in features}
+
+
+class Inference:
+    """What the rows say about the constants of a formula.
+
+    Squares of rows at the ends of float64's range overflow; what follows from them is infinite or not a number.
+
+    Parameters
+    ----------
+    form : Form
+    basis : Basis
+    kind : {"auto", "model", "robust"}
+        Kind of covariance (see `shine.evaluate.inference.covariance`).
+    """
+
+    def __init__(self, form: Form, basis: Basis, kind: Kind = "auto") -> None:
+        self.form, self.basis, self._kind = form, basis, kind
+        self.likelihood = Likelihood(self.form, basis.rows, basis.error)
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def optimum(self) -> Optimum:
+        """The most likely constants, near those of the formula."""
+        start = self.likelihood.total(self.form.values)
+        found = fitted(self.likelihood, self.form.values, FIRST_TOLERANCE * abs(start) if math.isfinite(start) else 0.0)
+        return found if found.total <= start else Optimum(self.form.values, start)
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def found(self) -> Covariance:
+        """The covariance of the constants."""
+        return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def is_exact(self) -> bool:
+        """Whether nothing but rounding is left of the errors."""
+        rows, error = self.basis.rows, self.basis.error
+        if error.log_likelihood is not None or error.columns:
+            return False
+        size = ROUNDING * np.abs(rows.target)
+        least = derivatives_of(error).errors([rows.target + size, rows.target])
+        return self.optimum.total <= float(rows.row_weights @ least)
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def uncertainty(self) -> Uncertainty:
+        """All that is known, without profiles."""
+        best, found, form = self.optimum, self.found, self.form
+        noise = noise_of(self.likelihood, best.constants, self.basis.spread, len(form.names) - len(found.directions))
+        used = form.tree.used_parameters
+        return Uncertainty(
+            form.names,
+            form.values,
+            best.constants,
+            found.matrix,
+            found.undetermined,
+            found.directions,
+            found.kind,
+            self.basis.error.name,
+            float(self.basis.rows.effective_rows),
+            found.freedom,
+            found.freedoms,
+            best.total,
+            self.basis.error.log_likelihood,
+            1 / (self.basis.error.degree or 2.0),
+            found.information,
+            self.basis.spread,
+            noise.scale,
+            np.zeros(0) if self.basis.error.name in WITH_QUANTILES else noise.residuals,
+            self.basis.ranges([name for name in used if name not in form.names]),
+            self.is_exact,
+            tuple(sorted(form.held.places)),
+            tuple(self._notes()),
+        )
+
+    @np.errstate(all="ignore")
+    def profile(self, level: float) -> Floats:
+        """Profile-likelihood intervals, shape (n_constants, 2); or by standard errors if errors are mere rounding."""
+        known = self.uncertainty
+        if level not in known.profiles:
+            ends = known.wald(level)
+            if not self.is_exact and math.isfinite(self.optimum.total):
+                widths = known.widths(level)
+                bounded = np.where(known.undetermined, self._levels_off != 0, known.errors > 0)
+                for index in np.flatnonzero(bounded).tolist():
+                    ends[index] = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
+            known.profiles[level] = ends
+        return known.profiles[level]
+
+    @property
+    def _levels_off(self) -> Floats:
+        """Side on which each constant is unbounded, as the log-likelihood levels off; 0 if it does not."""
+        known = self.found.determined
+        return np.zeros(len(self.form.names)) if known is None else known.levels_off
+
+    def _notes(self) -> list[str]:
+        form, found, best = self.form, self.found, self.optimum
+        notes, rows, count = [], self.basis.rows.effective_rows, len(form.names)
+        asked = [each for each in form.exact if Held(form.held.exact).holds(each, -1)]
+        beside = [each for each in form.exact if each not in asked]
+        if asked:
+            notes.append(f"taken as exact, as you asked: {_numbers(asked)}")
+        if beside:
+            notes.append(f"taken as exact, because the other constants make up for any change: {_numbers(beside)}")
+        if not math.isfinite(best.total):
+            notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
+        elif found.freedom == 0 and form.names:
+            notes.append(f"{rows:g} row{'s' * (rows != 1)} cannot tell {count} constant{'s' * (count != 1)} and noise")
+        elif found.undetermined.any():
+            lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
+            alone = len(lost) == 1
+            reason = "the loss does not change with it" if alone else "changes of them cancel"
+            if self._levels_off.any():
+                reason = "the likelihood levels off, so its highest point may be at infinity"
+            notes.append(f"the rows do not determine {listed(lost)}: {reason}")
+        if self.is_exact and form.names:
+            notes.append("the formula is exact to within rounding; the intervals say no more than that")
+        if found.kind == "robust" and form.names:
+            notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
+                         if self.basis.error.follows_from_moments else
+                         "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
+        return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return listed([f"{value:.4g}" for value in values])
+
+
+def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance: Floats, lost: Mask) -> list[str]:
+    """Notes on constants that the search rounded to simple numbers (see `Uncertainty` for the parameters)."""
+    with np.errstate(all="ignore"):
+        away = np.abs(values - best) / np.sqrt(np.diagonal(covariance))
+    told = np.isfinite(away) & (away > NOTED) & ~lost
+    likely = [f"{names[i]} = {best[i]:.6g}" for i in np.flatnonzero(told).tolist()]
+    return [f"{FAR_AWAY if (away[told] > FAR).any() else ROUNDED}: {listed(likely)}"] if likely else []

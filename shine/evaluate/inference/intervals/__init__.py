@@ -1,0 +1,1 @@
+"""Intervals of constants and bands of predictions."""

@@ -1,0 +1,122 @@
+"""Profile-likelihood intervals: all values of a constant that the rows do not speak against, whatever the others are.
+
+The other constants are fitted anew at each value. The root of twice the fall of the log-likelihood is nearly a line in
+the constant (Bates and Watts 1988), so that few values lead to the ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.evaluate.inference.covariance import Covariance
+from shine.evaluate.inference.fitting import Optimum, fitted
+from shine.evaluate.inference.likelihood import Likelihood
+
+TOLERANCE = 2e-3
+"""Error of an end, in standard errors."""
+
+WIDEST = 1e4
+"""Standard errors beyond which an interval counts as unbounded."""
+
+MOST_TRIALS = 30
+"""Most values of a constant that are tried on one side."""
+
+GROWTH, LEVELS_OFF = 3.0, 0.01
+"""Factor by which trials go farther out at most, and the share of the width by which the root must then rise: otherwise
+the log-likelihood levels off, and the interval is unbounded."""
+
+STEPS = 25
+"""Most steps of a fit of the other constants."""
+
+_EXACT = 1e-4
+"""Twice the log-likelihood that the fit at each value may miss."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A value of the constant, the root of twice the fall of the log-likelihood, and the best other constants."""
+
+    value: float
+    root: float
+    constants: Floats
+
+
+def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: int, width: float) -> tuple[float, float]:
+    """Ends of the interval of a constant; infinite if the rows do not bound it.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    best : Optimum
+    found : Covariance
+    index : int
+        Position of the constant, which is determined, or bounded on one side.
+    width : float
+        Standard errors on each side if the log-likelihood were a parabola.
+    """
+    free = np.arange(len(best.constants)) != index
+    known, factor = found.determined, found.dispersion * float(found.adjusted[index])
+    assert known is not None
+    variance = float(known.whole[index, index])
+    if not (0 < factor < np.inf and 0 < variance < np.inf):
+        return -np.inf, np.inf
+    deviation, direction = float(np.sqrt(2 * variance / factor)), known.whole[index] / variance
+    if deviation == 0:
+        return float(known.start[index]), float(known.start[index])
+
+    def point(value: float, near: Floats) -> _Point:
+        start = near + direction * (value - near[index])
+        start[index] = value
+        there = fitted(likelihood, start, _EXACT / factor, free, STEPS)
+        if not np.isfinite(there.total):
+            there = fitted(likelihood, np.where(free, near, value), _EXACT / factor, free, STEPS)
+        fall = factor * (there.total - best.total)
+        return _Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
+
+    centre = _Point(float(known.start[index]), 0.0, known.start)
+    low, high = (
+        side * np.inf if side == known.levels_off[index] else _end(point, centre, side * deviation, width)
+        for side in (-1.0, 1.0)
+    )
+    return low, high
+
+
+def _end(point: Callable[[float, Floats], _Point], centre: _Point, unit: float, width: float) -> float:
+    """The value on one side at which the root is `width`; infinite if there is none.
+
+    Parameters
+    ----------
+    point : callable
+        A value and constants near it -> the point of the profile.
+    centre : _Point
+    unit : float
+        A standard error, with the sign of the side.
+    width : float
+    """
+    unbounded = float(np.copysign(np.inf, unit))
+    inner, outer, trial = centre, None, width
+    for _ in range(MOST_TRIALS):
+        found, before = point(centre.value + trial * unit, inner.constants), inner.root
+        if found.root >= width:
+            outer = found
+        else:
+            inner = found
+        if abs(found.root - width) < TOLERANCE:
+            return found.value
+        at, root = (inner.value - centre.value) / unit, inner.root
+        if outer is None:
+            growth = min(width / root if root > 0 else GROWTH, GROWTH)
+            if at > WIDEST or (at > GROWTH * width and root - before < LEVELS_OFF * width):
+                return unbounded
+            trial = at * max(growth, 1.1)
+            continue
+        until = (outer.value - centre.value) / unit
+        if until - at < TOLERANCE:
+            return (outer if np.isfinite(outer.root) else inner).value
+        share = (width - root) / (outer.root - root) if np.isfinite(outer.root) else 0.5
+        trial = at + min(max(share, 0.02), 0.98) * (until - at)
+    return unbounded if outer is None else outer.value

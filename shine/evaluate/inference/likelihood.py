@@ -1,0 +1,191 @@
+"""The errors of a formula over its rows, as a function of its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Indices
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.row_loss import SIGMA, WEIGHT, RowLoss
+from shine.evaluate.inference.constants import Form
+from shine.evaluate.inference.row_errors import Slopes, derivatives_of
+from shine.evaluate.kernels.gradient import GradientKernel
+
+BLOCK_ROWS = 1 << 16
+"""Rows at a time, to bound memory."""
+
+OPTIMIZED_ROWS = 20_000
+"""Rows from which on LLVM's passes take less time than they save."""
+
+LEAST_CURVATURE = 1e-12
+"""Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
+
+ALONE, FEWEST = 1 << 18, 32
+"""Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
+threads wait for one another on a busy machine, for a hundred times as long as they work."""
+
+_BELOW_LEAST = 1e-9
+"""Share by which rounding may bring an error below its least value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows at some constants.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows,), int64
+    arguments : list of ndarray
+        Of the error: predictions, targets, further columns.
+    partials : ndarray of shape (n_constants, n_rows)
+        Derivatives of the predictions.
+    counts : ndarray of shape (n_rows,)
+        How often each row counts: its sample weight.
+    precisions : ndarray of shape (n_rows,)
+        Weight of each row's error beyond that: inverse variances up to a factor.
+    """
+
+    rows: Indices
+    arguments: list[Floats]
+    partials: Floats
+    counts: Floats
+    precisions: Floats
+
+    @property
+    def predictions(self) -> Floats:
+        """Values of the formula."""
+        return self.arguments[0]
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each row's error in the sum."""
+        return self.counts * self.precisions
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """The sum of errors near some constants.
+
+    Parameters
+    ----------
+    total : float
+        inf if it is not defined.
+    gradient : ndarray of shape (n_constants,)
+    curvature : ndarray of shape (n_constants, n_constants)
+        Positive semidefinite: without second derivatives of the formula (Gauss-Newton).
+    """
+
+    total: float
+    gradient: Floats
+    curvature: Floats
+
+
+class Likelihood:
+    """The errors of a formula over its rows.
+
+    Parameters
+    ----------
+    form : Form
+    rows : Dataset
+        Rows of weight 0 do not count.
+    error : RowLoss
+    """
+
+    def __init__(self, form: Form, rows: Dataset, error: RowLoss) -> None:
+        self.form, self.rows, self.error = form, rows, error
+        self._slopes = derivatives_of(error)
+        self._counts = rows.sample_weights
+        seen = np.flatnonzero(self._counts > 0)
+        self._seen = None if len(seen) == rows.n_rows else seen
+        self.count = len(seen)
+        self._columns = dict(zip(rows.features, rows.columns, strict=True))
+
+    @cached_property
+    def kernel(self) -> GradientKernel:
+        """The formula and its derivatives (see `Form.kernel`)."""
+        return self.form.kernel("O1" if self.count > OPTIMIZED_ROWS else "O0")
+
+    def total(self, constants: Floats) -> float:
+        """Weighted sum of the errors; inf if it is not defined."""
+        total = 0.0
+        with np.errstate(all="ignore"):
+            for block in self.blocks(constants):
+                total += self._sum(block, self._slopes.errors(block.arguments))
+        return total if np.isfinite(total) else np.inf
+
+    def local(self, constants: Floats) -> Local:
+        """The sum of errors with its slope and curvature."""
+        count = len(self.form.names)
+        total, gradient, curvature = 0.0, np.zeros(count), np.zeros((count, count))
+        with np.errstate(all="ignore"):
+            for block in self.blocks(constants):
+                slopes = self._slopes.slopes(block.arguments)
+                total += self._sum(block, slopes.errors)
+                gradient += block.partials @ (block.weights * slopes.first)
+                curvature += gram(block.partials, block.weights * self._convex(slopes))
+        whole = np.isfinite(total) and np.isfinite(gradient).all() and np.isfinite(curvature).all()
+        return Local(total if whole else np.inf, gradient, curvature)
+
+    def blocks(self, constants: Floats) -> Iterator[Block]:
+        """All rows that count, some at a time."""
+        rows, used = self.rows, self.form.tree.parameters[len(self.form.names) :]
+        needed = {*self.form.tree.used_parameters}
+        everyone = np.arange(rows.n_rows) if self._seen is None else self._seen
+        for start in range(0, self.count, BLOCK_ROWS):
+            at = everyone[start : start + BLOCK_ROWS]
+            place = slice(start, start + len(at)) if self._seen is None else at
+            nothing = np.zeros(len(at))
+            columns = [self._columns[name][place] if name in needed else nothing for name in used]
+            counts = self._counts[place]
+            precisions = rows.row_weights[place] / counts
+            if SIGMA in self.error.columns:
+                precisions = np.ones(len(at))  # the function takes care of them itself
+            if WEIGHT in self.error.columns:
+                counts, precisions = np.ones(len(at)), np.ones(len(at))
+            found = np.array(self.kernel(*constants.tolist(), *columns), np.float64)
+            found = np.broadcast_to(found.reshape(len(found), -1), (len(found), len(at)))
+            beside = [self._beside(name)[place] for name in self.error.columns]
+            yield Block(at, [found[0], rows.target[place], *beside], found[1:], counts, precisions)
+
+    def _beside(self, name: str) -> Floats:
+        """A column beside the features, or else the sample weights or the standard deviations of the rows."""
+        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **self.rows.beside}
+        found: Floats | None = columns.get(name)
+        if found is None:
+            raise DataError(f"the loss reads the column {name!r}, which the rows do not have beside the features")
+        return found
+
+    def _sum(self, block: Block, errors: Floats) -> float:
+        least = self.error.least
+        if least is not None and (errors < least - _BELOW_LEAST * np.abs(block.arguments[1])).any():
+            return np.inf  # the prediction is out of the loss's domain
+        return float(block.weights @ errors)
+
+    def _convex(self, slopes: Slopes) -> Floats:
+        """Curvature of each row's error; where it is not positive, that of the square of its root."""
+        above = slopes.errors - (self.error.least or 0.0)
+        root = np.where(above > 0, slopes.first**2 / np.where(above > 0, 2 * above, 1.0), 0.0)
+        curvature = np.where(slopes.second > 0, slopes.second, root)
+        return np.maximum(curvature, LEAST_CURVATURE * float(np.mean(curvature)))
+
+
+def gram(columns: Floats, weights: Floats) -> Floats:
+    """Weighted sums of the products of all pairs of columns (their Gram matrix), shape (n_columns, n_columns).
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows)
+    weights : ndarray of shape (n_rows,)
+    """
+    count = len(columns)
+    found = np.zeros((count, count))
+    step = max(ALONE // max(count, 1) ** 2, FEWEST)
+    for start in range(0, len(weights), step):
+        some = columns[:, start : start + step]
+        found += (some * weights[start : start + step]) @ some.T
+    return found

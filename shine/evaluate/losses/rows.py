@@ -1,0 +1,141 @@
+"""A loss over the rows of a data set: whether it can be computed, and what its values say about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.compiler.arrays import apply
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.losses import LOSSES, Loss
+from shine.evaluate.fitness.row_loss import SIGMA, WEIGHT, RowLoss
+from shine.evaluate.losses.library import POSITIVE, BuiltIn, Values
+from shine.evaluate.losses.loss_rows import loss_columns
+from shine.evaluate.losses.reading import OTHER_ARGUMENTS, TARGET, built_in_of, loss_from
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import listed, shown, value_text
+from shine.lang.meaning.values import ValueGraph
+
+SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
+"""Rows and predictions, quantiles of the target, at which the values of a user's loss are looked at."""
+
+
+SHIFT_TOLERANCE = 1e-12
+"""Share by which another prediction may seem better than a perfect one by rounding."""
+
+
+def loss_for(source: object, dataset: Dataset) -> Loss:
+    """The loss that a user gives, for a data set.
+
+    Parameters
+    ----------
+    source : str, function or Loss
+        See `shine.evaluate.losses.reading.loss_from`.
+    dataset : Dataset
+
+    Returns
+    -------
+    Loss
+        What nobody says of a user's function follows from its values: if a perfect prediction has the error 0 in every
+        row, the scale of the errors is estimated from the data, as that of squared errors is. Any other function is a
+        negative log-likelihood, up to a constant for each row: that of a perfect prediction is subtracted if errors are
+        negative.
+
+    Raises
+    ------
+    ValueError, UnsupportedSyntaxError, TypeError
+        If there is no such loss.
+    DataError
+        If a column is missing or not used, or a value of the target or a column is not allowed; or if the error is
+        negative or not a number.
+    """
+    loss = loss_from(source, dataset.beside)
+    _check_columns(loss, dataset)
+    built_in = built_in_of(loss)
+    if built_in is not None:
+        _check_values(loss, built_in, dataset)
+    elif loss.name not in LOSSES or loss.kind != LOSSES[loss.name].kind:
+        return _learned(loss, dataset)
+    return loss
+
+
+def _check_columns(loss: Loss, dataset: Dataset) -> None:
+    columns = loss.kind.columns
+    has = f"there they have {listed(dataset.beside)}" if dataset.beside else "beside={...} names them"
+    for name in columns:
+        if name in dataset.beside or name == WEIGHT or (name == SIGMA and dataset.deviations is not None):
+            continue
+        meant = OTHER_ARGUMENTS.get(name)
+        hint = f"{name} is called {meant} in losses; " if meant else ""
+        raise DataError(f"the loss {loss.name} reads a column {shown(name)} beside the data; {hint}{has}")
+    for name in dataset.beside:
+        if name in columns or (name == SIGMA and dataset.deviations is not None and loss.name in LOSSES):
+            continue
+        if name == SIGMA and loss.name in LOSSES:
+            raise DataError(f"the loss {loss.name} reads no column beside the data; give sigma as sigma=...")
+        advice = "use a loss that reads it: 'gaussian', or a function" if name == SIGMA else "leave it out"
+        raise DataError(f"the loss {loss.name} does not read the column {shown(name)} beside the data; {advice}")
+
+
+def _check_values(loss: Loss, built_in: BuiltIn, dataset: Dataset) -> None:
+    read = dict(zip(loss.kind.columns, loss_columns(dataset, loss.kind), strict=True))
+    if TARGET in built_in.values:
+        read[TARGET] = dataset.target
+    if "lower" in read and "upper" in read:
+        wrong = read["lower"] > read["upper"]
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataError(
+                f"the loss {loss.name}: lower is above upper in {int(wrong.sum())} rows, first in row {row}"
+            )
+    known: dict[str, Values] = {SIGMA: POSITIVE, **built_in.values}
+    for name, values in read.items():
+        wrong = ~known[name].allow(values) if name in known else np.zeros(0, bool)
+        if wrong.any():
+            row, what = int(np.argmax(wrong)), "the target" if name == TARGET else name
+            allowed = known[name].words
+            raise DataError(f"the loss {loss.name}: {what} must be {allowed}; it is {values[row]:g} in row {row}")
+
+
+def _learned(loss: Loss, dataset: Dataset) -> Loss:
+    """A user's loss with what its values on the rows say."""
+    rows = dataset.sampled(SAMPLED_ROWS, np.random.default_rng(0))
+    columns, target = loss_columns(rows, loss.kind), rows.target
+    perfect = _errors(loss, target, target, columns)
+    predictions = np.unique(np.sort(target)[np.linspace(0, len(target) - 1, SAMPLED_PREDICTIONS).astype(int)])
+    predictions = np.append(predictions, [rows.target_mean, 0.0, -1.0, 1.0])
+    others = np.array([_errors(loss, np.full_like(target, value), target, columns) for value in predictions])
+    if not np.isfinite(perfect).any() and not np.isfinite(others).any():
+        raise DataError(f"the loss {loss.name} is not a finite number in any row, not even for a perfect prediction")
+    every, values = np.vstack([perfect, others]), [None, *predictions.tolist()]
+    with np.errstate(invalid="ignore"):
+        place = np.unravel_index(int(np.nanargmin(np.where(np.isfinite(every), every, np.inf))), every.shape)
+    least = float(every[place])
+    if least < 0 and np.isfinite(perfect).all() and not (others < perfect - SHIFT_TOLERANCE * np.abs(perfect)).any():
+        return replace(loss, kind=replace(_shifted(loss.kind), least=0.0, log_likelihood=1.0))
+    if least < 0:
+        what = "a perfect prediction" if values[place[0]] is None else f"the prediction {values[place[0]]:g}"
+        raise DataError(
+            f"the loss {loss.name} is negative, {value_text(least)} for {what} in row {place[1]}; errors must be at "
+            "least 0: subtract the error of a perfect prediction"
+        )
+    exact = bool((perfect == 0).all())
+    return replace(loss, kind=replace(loss.kind, least=0.0, log_likelihood=None if exact else 1.0))
+
+
+def _shifted(kind: RowLoss) -> RowLoss:
+    """The error of a row less that of a perfect prediction."""
+    tree = kind.function.definition
+    assert tree is not None
+    graph = ValueGraph()
+    names = [graph.parameter(name) for name in tree.parameters]
+    parts = (graph.read(tree, arguments, STANDARD) for arguments in (names, [names[1], *names[1:]]))
+    (shifted,) = graph.write([graph.apply("sub", *parts)], tree.parameters, tree.name)
+    return replace(kind, function=replace(kind.function, definition=shifted))
+
+
+def _errors(loss: Loss, predictions: Floats, target: Floats, columns: tuple[Floats, ...]) -> Floats:
+    return apply(loss.kind.function, predictions, target, *columns)

@@ -1,0 +1,223 @@
+"""The tile machine's instruction set, generated from the primitives of a set.
+
+An instruction applies a primitive to a tile of rows. Its handler is a function of its own that ends by jumping to the
+handler of the next instruction (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is
+a tile on the stack, a column of the data, or a constant: leaves cost nothing.
+
+Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves
+a store and a load of the tile in between. Every operation still rounds on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from llvmlite import ir
+
+from shine.compiler.codegen.blocks import (
+    I64,
+    POINTER,
+    FunctionPointer,
+    broadcast,
+    declare,
+    element_pointer,
+    load,
+    store,
+)
+from shine.compiler.codegen.lowering import FLOAT_LOWERINGS
+from shine.compiler.codegen.native.astjit import AstJit
+from shine.compiler.codegen.numbers import Numbers
+from shine.lang.forms.facts import FACTS
+from shine.lang.forms.tree import Primitive, Tree
+
+ARITHMETIC = ("add", "sub", "mul", "div")
+"""Primitives that are fused in pairs."""
+
+COMMUTATIVE = frozenset(name for name in ARITHMETIC if FACTS[name].commutative)
+"""Arithmetic primitives whose operands may change places; a constant always comes second."""
+
+_BINARY_FORMS = ((False, False), (False, True), (True, False))
+
+OPERAND_FORMS = len(_BINARY_FORMS)
+"""Instructions of a binary primitive, by its constant operand: none, the second, the first. Other primitives have one
+instruction, which takes no constants."""
+
+FUSED_RADICES = (len(ARITHMETIC), OPERAND_FORMS, len(ARITHMETIC), 2, 2)
+"""Shape of the table of fused pairs (see `fused_instructions`)."""
+
+_BYTE = ir.IntType(8)
+
+HANDLER, DESTINATION, DESTINATION_MASK, OPERANDS = 0, 8, 16, 24
+"""Byte offsets in an instruction: address of its handler, address of its result, mask of that address; then two words
+an operand: an address and its mask, or a constant and an unused word.
+
+The handler adds ``offset & mask`` to an address, with the tile's offset in a column. The mask is all ones for a column
+and zero for a tile of the stack.
+"""
+
+
+WORDS_BYTES = 16
+"""Bytes of an operand in an instruction."""
+
+
+def operand_offset(position: int) -> int:
+    """Byte offset of an operand in an instruction."""
+    return OPERANDS + WORDS_BYTES * position
+
+
+def instruction_bytes(operands: int) -> int:
+    """Size of an instruction with room for some operands."""
+    return operand_offset(operands)
+
+
+def handler_type() -> ir.FunctionType:
+    """``void handler(instruction, offset, bytes)``: the tile's place in a column and its length, in bytes."""
+    return ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
+
+
+HANDLER_POINTER = FunctionPointer(handler_type())
+"""Address of an instruction's handler."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One entry of the instruction set.
+
+    Parameters
+    ----------
+    name : str
+        Name of its handler.
+    constants : tuple of bool
+        Which operands are constants.
+    apply : callable
+        ``apply(jit, *operands)`` emits the operation on one vector.
+    """
+
+    name: str
+    constants: tuple[bool, ...]
+    apply: Callable[..., ir.Value]
+
+
+def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
+    """Instructions of one primitive, in the order of `OPERAND_FORMS`."""
+    forms = _BINARY_FORMS if primitive.arity == 2 else ((False,) * primitive.arity,)
+    for constants in forms:
+        yield Instruction(_name(primitive.name, constants), constants, application(primitive))
+
+
+def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instruction]]:
+    """Pairs of arithmetic instructions, each with its place in the assembler's table.
+
+    Yields
+    ------
+    place : tuple of int, (first, form of the first, second, side, constant)
+        `first` and `second` are positions in `ARITHMETIC`; the form is one of `OPERAND_FORMS`; `side` is 0 for
+        ``(a op b) op c`` and 1 for ``c op (a op b)``; `constant` is 1 if c is a constant.
+    instruction : Instruction
+        Its operands are a, b, c.
+    """
+    for (i, first), (form, ab), (j, second), side, c in product(
+        enumerate(ARITHMETIC), enumerate(_BINARY_FORMS), enumerate(ARITHMETIC), (0, 1), (False, True)
+    ):
+        if (first in COMMUTATIVE and form == 2) or (second in COMMUTATIVE and side == 1):
+            continue
+        constants = (*ab, c)
+        name = _name(f"{first}.{second}.{'left' if side == 0 else 'right'}", constants)
+        yield (i, form, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
+
+
+def _fused(first: str, second: str, side: int) -> Callable[..., ir.Value]:
+    def apply(jit: AstJit, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        inner = FLOAT_LOWERINGS[first](jit.emit, a, b)
+        return FLOAT_LOWERINGS[second](jit.emit, *((inner, c) if side == 0 else (c, inner)))
+
+    return apply
+
+
+def _name(name: str, constants: Sequence[bool]) -> str:
+    return f"shine.{name}.{''.join('ct'[not constant] for constant in constants)}"
+
+
+def application(primitive: Primitive) -> Callable[..., ir.Value]:
+    """``apply(jit, *operands)``, which emits the value of a primitive on one vector."""
+    definition = primitive.definition
+    if definition is None:
+        rule = FLOAT_LOWERINGS[primitive.name]
+        return lambda jit, *operands: rule(jit.emit, *operands)
+    tree: Tree = definition
+    return lambda jit, *operands: jit.lower(tree, operands)
+
+
+def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector_bytes: int, size: int) -> ir.Function:
+    """Emit the handler of an instruction.
+
+    Parameters
+    ----------
+    module : ir.Module
+    instruction : Instruction
+    dtype : {"float64", "float32"}
+    vector_bytes : int
+        Bytes of a vector; a tile is a multiple of them.
+    size : int
+        Bytes of an instruction.
+    """
+    width = Numbers(dtype)
+    numbers = Numbers(dtype, vector_bytes // width.bytes)
+    function = declare(module, instruction.name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    function.linkage = "internal"
+    current, offset, length = function.args
+    entry, body, end = (function.append_basic_block(name) for name in ("entry", "body", "end"))
+    build = ir.IRBuilder(entry)
+    result = _address(build, current, DESTINATION, offset)
+    operands = [
+        _constant(build, current, operand_offset(i), numbers)
+        if constant
+        else _address(build, current, operand_offset(i), offset)
+        for i, constant in enumerate(instruction.constants)
+    ]
+    build.branch(body)
+    build.position_at_end(body)
+    at = build.phi(I64, "at")
+    at.add_incoming(ir.Constant(I64, 0), entry)
+    values = [
+        operand if constant else load(build, operand, at, _BYTE, numbers.type, numbers.bytes)
+        for operand, constant in zip(operands, instruction.constants, strict=True)
+    ]
+    jit = AstJit(build, numbers)
+    store(build, instruction.apply(jit, *values), result, at, _BYTE, numbers.bytes)
+    following = build.add(at, ir.Constant(I64, numbers.width * numbers.bytes))
+    at.add_incoming(following, build.block)
+    build.cbranch(build.icmp_unsigned("<", following, length), body, end)
+    build.position_at_end(end)
+    jump(build, current, offset, length, size)
+    return function
+
+
+def emit_end(module: ir.Module) -> ir.Function:
+    """Emit the handler that ends a list of instructions."""
+    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    end.linkage = "internal"
+    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
+    return end
+
+
+def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Value) -> ir.Value:
+    """Address of an operand's tile."""
+    base = load(build, current, ir.Constant(I64, field), _BYTE, POINTER, 8)
+    mask = load(build, current, ir.Constant(I64, field + 8), _BYTE, I64, 8)
+    return element_pointer(build, base, build.and_(offset, mask), _BYTE)
+
+
+def _constant(build: ir.IRBuilder, current: ir.Value, field: int, numbers: Numbers) -> ir.Value:
+    scalar = load(build, current, ir.Constant(I64, field), _BYTE, numbers.element, numbers.bytes)
+    return broadcast(build, scalar, numbers.type)
+
+
+def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:
+    """Jump to the next instruction's handler; the stack does not grow."""
+    following = element_pointer(build, current, ir.Constant(I64, size), _BYTE)
+    handler = load(build, following, ir.Constant(I64, HANDLER), _BYTE, FunctionPointer(handler_type()), 8)
+    build.call(handler, [following, offset, length], tail="musttail")
+    build.ret_void()

@@ -1,0 +1,65 @@
+"""Tiles: how many rows a machine works on at a time, and the loop over the places where the rows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from llvmlite import ir
+
+from shine.compiler.codegen.blocks import Variables, counted, number
+from shine.evaluate.machine.job import Job
+
+ROW_GROUP = 64
+"""Columns are padded to a multiple of this many rows, which the width of every vector divides."""
+
+TILE_BYTES = 2048
+"""Bytes of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
+
+CACHE_BYTES = 24 * 1024
+"""Bytes that the live tiles of an individual may take together; an individual with more tiles gets shorter ones."""
+
+
+def tile_rows(dtype: str) -> int:
+    """Rows of a tile."""
+    return TILE_BYTES // np.dtype(dtype).itemsize
+
+
+def tile_length(build: ir.IRBuilder, tiles: ir.Value, shortest: int) -> ir.Value:
+    """Bytes of a tile: `TILE_BYTES`, halved until all `tiles` fit into the cache, but at least `shortest`."""
+    length: ir.Value = number(TILE_BYTES)
+    for _ in range((TILE_BYTES // shortest).bit_length() - 1):
+        too_much = build.icmp_unsigned(">", build.mul(tiles, length), number(CACHE_BYTES))
+        length = build.select(too_much, build.lshr(length, number(1)), length)
+    return length
+
+
+def whole_groups(build: ir.IRBuilder, rows: ir.Value) -> ir.Value:
+    """A number of rows, padded to a multiple of `ROW_GROUP`."""
+    group = number(ROW_GROUP)
+    return build.mul(build.udiv(build.add(rows, number(ROW_GROUP - 1)), group), group)
+
+
+@contextmanager
+def over_parts(build: ir.IRBuilder, job: Job, wanted: Variables) -> Iterator[tuple[Job, ir.Value, ir.Value]]:
+    """A loop over the two parts of the rows, those in place and the tail, as long as ``wanted["further"]`` is not 0.
+
+    Yields
+    ------
+    job : Job
+        With the addresses of the part.
+    begin, end : ir.Value
+        Its first row, and the row after its last.
+    """
+    with counted(build, number(0), number(2)) as part:
+        tail = build.icmp_unsigned("==", part.index, number(1))
+        here = job | {
+            field: build.select(tail, job[f"tail_{field}"], job[field])
+            for field in ("columns", "target", "weights", "beside")
+        }
+        begin = build.select(tail, job["full"], number(0))
+        end = build.select(tail, job["rows"], job["full"])
+        exists = build.icmp_unsigned("<", begin, end)
+        with build.if_then(build.and_(exists, build.icmp_unsigned("!=", wanted["further"], number(0)))):
+            yield here, begin, end

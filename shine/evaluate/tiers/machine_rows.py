@@ -1,0 +1,237 @@
+"""A data set laid out for the tile machine, and passes of the machine over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray, Floats
+from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
+from shine.compiler.threads import ALONE, Workers
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
+from shine.evaluate.machine.tiles import ROW_GROUP, tile_rows
+from shine.evaluate.tiers.derived import DerivedColumns
+from shine.evaluate.tiers.jobs import zeros
+from shine.evaluate.tiers.loss_code import Table
+from shine.evaluate.tiers.machine_code import Machine, machine_of
+from shine.evaluate.tiers.rows import (
+    HELD_BYTES,
+    Columns,
+    addresses,
+    columns_from,
+    converted,
+    filled,
+    known_chunks,
+    used_features,
+)
+from shine.lang.population import Population
+
+SHARED_WORK = 1 << 21
+"""Individuals times rows from which threads share the work: some milliseconds of work."""
+
+LARGE_ROWS = 1 << 17
+"""Rows from which data are read in place and only the rows after the last full tile are copied. Smaller data are
+copied whole and padded: that saves assembling tapes twice."""
+
+
+def is_large(dataset: Dataset, dtype: str) -> bool:
+    """Whether the rows are evaluated block by block, where they lie."""
+    return dataset.n_rows >= LARGE_ROWS or dataset.columns.size * np.dtype(dtype).itemsize > HELD_BYTES
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A block of rows that compiled functions evaluate in one call.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first row, and the one after the last.
+    fields : dict of str to int
+        Words of a job: where the rows are.
+    held : object
+        The owner of memory whose addresses are in the fields; it must live as long as the pass.
+    """
+
+    start: int
+    stop: int
+    fields: dict[str, int]
+    held: object
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+class MachineRows:
+    """A data set laid out for the machine, and the results of the machine's functions over all rows.
+
+    A small data set (fewer than `LARGE_ROWS` rows, and columns of at most `HELD_BYTES`) is copied whole, padded to full
+    groups of rows, and evaluated in one pass: it is all "tail". A large data set is evaluated block by block, each
+    block for the whole population while it is in the cache. Its columns are read in place, unless the machine needs
+    another number type or order (see `Columns`); only the rows after the last full tile are copied. They are the tail,
+    which is evaluated as a second part of the last block.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    dtype : {"float64", "float32"}
+    threads : int
+    nested : bool
+        Whether the machine reads columns of functions of functions (see `DerivedColumns`).
+    beside : sequence of ndarray of shape (n_rows,), float64, contiguous
+        Columns that the errors read besides.
+    """
+
+    def __init__(
+        self, dataset: Dataset, dtype: str, threads: int, nested: bool = True, beside: Sequence[Floats] = ()
+    ) -> None:
+        self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
+        self.count = dataset.n_rows
+        rows = dataset.n_rows
+        self._full = rows - rows % tile_rows(dtype) if is_large(dataset, dtype) else 0
+        self._columns = Columns(dataset.columns[:, : self._full], dtype)
+        rest = slice(self._full, None)
+        self._tail = np.pad(
+            converted(dataset.columns[:, rest], dtype), ((0, 0), (0, -(rows - self._full) % ROW_GROUP)), mode="edge"
+        )
+        weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
+        self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
+        self._tail_pointers = addresses(self._tail)
+        self._beside, self._tail_beside = tuple(beside), [filled(column[rest], "edge") for column in beside]
+        self._derived = DerivedColumns(self._tail.shape[1], self._values, nested)
+        self._tail_fields = {
+            "tail_columns": self._tail_pointers.ctypes.data,
+            "tail_target": self._tail_target.ctypes.data,
+            "tail_weights": self._tail_weights.ctypes.data,
+            "weighted": int(dataset.weights is not None),
+        }
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return self._dataset.weight
+
+    @cached_property
+    def _known(self) -> Floats:
+        return known_chunks(self._dataset)
+
+    def passes(self, population: Population) -> Iterator[Pass]:
+        """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
+        dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
+        if not full:
+            tables = self._derived.tables(population, self._tail.itemsize)
+            derived = {name: int(table.addresses.ctypes.data) for name, table in tables.items()}
+            beside = columns_from(self._tail_beside, 0)
+            fields = {"rows": rows, "full": 0, "tail_beside": beside.ctypes.data, **derived, **tail}
+            yield Pass(0, rows, fields, (tables, beside))
+            return
+        weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
+        target = dataset.target.ctypes.data
+        for block in self._columns.blocks(len(population), used_features(population)):
+            start, stop = block.start, block.stop
+            end, size = rows if stop == full else stop, 8 * (stop - start)
+            # Rows are counted from the beginning of the block in both parts.
+            moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
+            places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
+            # A field points to the addresses of the columns, in the order of the loss's arguments.
+            beside, tail_beside = columns_from(self._beside, start), columns_from(self._tail_beside, start - stop)
+            besides = {"beside": beside.ctypes.data, "tail_beside": tail_beside.ctypes.data}
+            own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data}
+            yield Pass(start, end, tail | moved | places | besides | own, (block, beside, tail_beside))
+
+    def _values(self, population: Population) -> AnyArray:
+        return self.predict(machine_of(population.primitives.functions, self._dtype), population)
+
+    def predict(self, machine: Machine, population: Population) -> AnyArray:
+        """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
+        out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
+        for part in self.passes(population):
+            # The machine writes contiguous rows of a matrix.
+            whole = part.rows == self._dataset.n_rows
+            own = out if whole else np.empty((len(population), part.rows), dtype=self._dtype)
+            fields = part.fields | {"out": own.ctypes.data}
+            machine.run(PREDICT, population, fields, part.rows, self.workers_for(population, part))
+            if not whole:
+                out[:, part.start : part.stop] = own
+        return out
+
+    def moments(self, machine: Machine, population: Population, limits: Floats) -> Floats:
+        """`PRODUCT_FIELDS` of each individual, shape (n_individuals, LANES); the other numbers are unused.
+
+        Parameters
+        ----------
+        machine : Machine
+        population : Population
+        limits : ndarray of shape (n_individuals,)
+            Largest squared error of each individual; its evaluation stops once that of every line is sure to be larger.
+        """
+        return self._states(machine, PRODUCTS, population, {"limits": limits.ctypes.data})
+
+    def errors(
+        self, machine: Machine, code: Table, population: Population, limits: Floats, lines: Floats | None = None
+    ) -> Floats:
+        """Sums of errors, shape (n_individuals, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        code : Table
+            The errors, for predictions of the machine's number type (see `errors_code`).
+        population : Population
+        limits : ndarray of shape (n_individuals,)
+            Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
+        lines : ndarray of shape (n_individuals, 2), optional
+            Slope and intercept of each individual; 1 and 0 by default.
+        """
+        scaled = lines is not None
+        lines = np.ascontiguousarray(lines) if scaled else limits
+        own = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled), "errors": code.address}
+        return self._states(machine, ERRORS, population, own)
+
+    def line_errors(
+        self, machine: Machine, code: Table, population: Population, lines: Floats, fields: dict[str, int]
+    ) -> Floats:
+        """Sums of errors of several lines of each individual, shape (n_individuals * n_forms, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        code : Table
+            As for `errors`.
+        population : Population
+        lines : ndarray of shape (n_individuals, n_forms, n_fields)
+            `LINE_FIELDS` of each of `LINE_FORMS`. Those whose error is not finite are not measured.
+        fields : dict of str to int
+            Words of the job that fit the lines first; none if they are known.
+        """
+        own = fields | {"lines": lines.ctypes.data, "scaled": 1, "errors": code.address}
+        return self._states(machine, LINES, population, own, len(LINE_FORMS)).reshape(-1, LANES)
+
+    def _states(
+        self, machine: Machine, name: str, population: Population, fields: dict[str, int], sums: int = 1
+    ) -> Floats:
+        out = zeros(len(population), sums * LANES)
+        own = fields | {"out": out.ctypes.data}
+        for part in self.passes(population):
+            if name == PRODUCTS:
+                own["known"] = self._known[part.start // CHUNK :].ctypes.data
+            machine.run(name, population, part.fields | own, part.rows, self.workers_for(population, part))
+        return out
+
+    def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
+        """The threads for a pass: only one if waking the others costs more than it saves.
+
+        `effort` is the cost of a node and row, as a multiple of the cost of its value.
+        """
+        return shared(self._workers, population, part, effort)
+
+
+def shared(workers: Workers, population: Population, part: Pass, effort: int) -> Workers:
+    """The threads, or the calling one alone if a pass has little work (see `MachineRows.workers_for`)."""
+    return workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE

@@ -1,0 +1,148 @@
+"""The machine tier: whole populations in one native call, on one thread or several."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray, Floats, Indices
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.fitness.scores import Products, Scores, score
+from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.tiers.loss_code import Table, errors_code
+from shine.evaluate.tiers.machine_code import Machine, machine_of
+from shine.evaluate.tiers.machine_rows import MachineRows
+from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.rows import lane_sums, target_of
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.population import Population
+
+
+class MachineEvaluator(Remade):
+    """Scores populations on the tile machine."""
+
+    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+        self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
+        beside = loss_columns(dataset, self._loss.kind)
+        dataset = loss_rows(dataset, self._loss.kind)
+        self._rows = MachineRows(dataset, dtype, threads, beside=beside)
+        self._target = target_of(dataset, dtype)
+        self._latest: tuple[PrimitiveSet, Machine] | None = None
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual.
+
+        Parameters
+        ----------
+        population : Population
+        threshold : float
+            An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
+        """
+        loss = self._loss
+        limit = self._limit(threshold)
+        # The squared error around the best line says nothing about a limit on other errors.
+        line_limit = limit if loss.kind.follows_from_moments else np.inf
+        machine = self._machine(population)
+        measure = MachineMeasure(self._rows, machine, population, limit, line_limit, self._errors)
+        scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        return scores.within(threshold)
+
+    def _limit(self, threshold: float) -> float:
+        """The largest sum of errors above the least that a loss up to the threshold allows."""
+        loss, target = self._loss, self._target
+        return loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
+
+    def losses_with(
+        self, population: Population, slopes: Floats, intercepts: Floats, threshold: float = np.inf
+    ) -> Floats:
+        """Losses with given lines; inf or NaN where a prediction or a line is not finite, and inf above the threshold.
+
+        Parameters
+        ----------
+        population : Population
+        slopes, intercepts : ndarray of shape (n_individuals,)
+        threshold : float
+            As in `score`.
+        """
+        loss = self._loss
+        machine, limit = self._machine(population), self._limit(threshold)
+        measure = MachineMeasure(self._rows, machine, population, limit, code=self._errors)
+        with np.errstate(all="ignore"):
+            errors = measure.errors(np.arange(len(population)), loss.kind, slopes, intercepts)
+            losses = loss.of_sum(errors, self._target.weight, self._target.square)
+            return np.where(losses > threshold, np.inf, losses)
+
+    def products(self, population: Population) -> Products:
+        """Moments of each individual's predictions and the target."""
+        measure = MachineMeasure(self._rows, self._machine(population), population)
+        return measure.products(np.arange(len(population)))
+
+    def predict(self, population: Population) -> AnyArray:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return self._rows.predict(self._machine(population), population)
+
+    @cached_property
+    def _errors(self) -> Table:
+        return errors_code(self._loss.kind, self._dtype)
+
+    def _machine(self, population: Population) -> Machine:
+        """The machine for a population; generations of one run share their primitive set."""
+        latest = self._latest  # read once: another thread may replace it
+        if latest is None or latest[0] is not population.primitives:
+            self._latest = latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
+        return latest[1]
+
+
+class MachineMeasure:
+    """Sums over predictions on the machine (see `shine.evaluate.fitness.scores.Measure`); `code` is that of the errors,
+    if it is known."""
+
+    def __init__(
+        self,
+        rows: MachineRows,
+        machine: Machine,
+        population: Population,
+        limit: float = np.inf,
+        line_limit: float = np.inf,
+        code: Table | None = None,
+    ) -> None:
+        self._rows, self._machine, self._population = rows, machine, population
+        self._limit, self._line_limit, self._code = limit, line_limit, code
+
+    def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
+        """Weighted sums of the errors of ``intercept + slope * p``; inf where those above the least ones exceed the
+        limit."""
+        plain = bool((slopes == 1).all() and (intercepts == 0).all())
+        lines = None if plain else np.column_stack([slopes, intercepts])
+        limits = np.full(len(which), self._limit)
+        code = self._code or errors_code(kind, self._machine.dtype)
+        sums = lane_sums(self._rows.errors(self._machine, code, self._chosen(which), limits, lines))
+        return np.where(sums <= self._limit, sums, np.inf) + kind.least_sum(self._rows.weight)
+
+    def products(self, which: Indices) -> Products:
+        """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
+        limits = np.full(len(which), self._line_limit)
+        states = self._rows.moments(self._machine, self._chosen(which), limits)
+        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+    def _chosen(self, which: Indices) -> Population:
+        everyone = len(which) == len(self._population)
+        return self._population if everyone else self._population.take(which)
+
+
+def sampled_errors(
+    dataset: Dataset, linear_scaling: bool, rows: int, population: Population, rng: np.random.Generator
+) -> Floats:
+    """Absolute errors on a few rows drawn at random, for lexicase selection, shape (n_individuals, n_rows).
+
+    With linear scaling, each individual has the best line for these rows. inf where a prediction is not finite.
+    """
+    sample = dataset.take(rng.choice(dataset.n_rows, min(rows, dataset.n_rows), replace=False))
+    evaluator = MachineEvaluator(sample, "mse", linear_scaling, "float64")
+    scores = evaluator.score(population)
+    with np.errstate(all="ignore"):
+        predictions = scores.intercepts[:, None] + scores.slopes[:, None] * evaluator.predict(population)
+        errors = np.abs(predictions - sample.target)
+    return np.where(np.isfinite(scores.losses)[:, None] & np.isfinite(errors), errors, np.inf)

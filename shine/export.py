@@ -1,0 +1,3 @@
+"""Public path of `shine.formats.write`."""
+
+from shine.formats.write import *

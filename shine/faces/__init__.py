@@ -1,0 +1,1 @@
+"""Faces: evolve(), estimators, DEAP, the command line, configurations, runs."""

@@ -1,0 +1,86 @@
+"""The comparison as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shine.faces.bench.contenders import Compile
+from shine.faces.bench.run import Measurement, Report
+
+HEAD = ("evaluator", "precision", "rows", "compile", "run", "node-rows/s", "over NumPy", "all individuals", "losses")
+
+
+def report_text(report: Report) -> str:
+    """The host, the table, and notes on how to read it."""
+    machine = report.machine
+    lines = [
+        f"{machine['cpu']}; {machine['cores']} cores, load {machine['load']}; one thread each",
+        f"{report.settings.population} random individuals of 1..{report.settings.max_size} nodes ({report.nodes} in "
+        f"all) over {', '.join(report.settings.primitives)}",
+        "",
+        *_aligned([HEAD, *(_cells(m) for m in report.measurements)]),
+        *(f"{absent.evaluator}: {absent.reason}" for absent in report.absent),
+        "",
+        *_notes(report),
+    ]
+    return "\n".join(lines)
+
+
+def _cells(m: Measurement) -> tuple[str, ...]:
+    ratio = "" if m.ratio_to_reference is None else f"{m.ratio_to_reference:.3g} x"
+    check = m.agreement
+    verdict = f"{check.compared - check.wrong} agree"
+    if check.wrong:
+        verdict += f", {check.wrong} {'differ' if check.holds else 'WRONG'}"
+    return (
+        m.evaluator, m.precision, str(m.rows), _compile(m.compile), duration(m.finite.seconds / m.finite.individuals),
+        f"{m.finite.node_rows_per_second:.3g}", ratio, f"{m.all.node_rows_per_second:.3g}", verdict,
+    )  # fmt: skip
+
+
+def _compile(compilation: Compile | None) -> str:
+    if compilation is None:
+        return "-"
+    if compilation.cached is None:
+        return f"{duration(compilation.seconds)} each"
+    return f"{duration(compilation.seconds)} once ({duration(compilation.cached)} from disk)"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in a suitable unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _notes(report: Report) -> list[str]:
+    finite = ", ".join(f"{count} over {rows} rows" for rows, count in report.finite.items())
+    sensitive = max((m.agreement.sensitive for m in report.measurements), default=0)
+    even = ", ".join(f"{rows:,.0f} rows in {dtype}" for dtype, rows in report.break_even_rows.items())
+    return [
+        f"run: of one individual, and node-rows/s, over individuals whose predictions are all finite ({finite});",
+        "  'all individuals' has the others as well, which Shine's tiers leave at their first non-finite prediction.",
+        f"losses: mean squared errors against the reference tier's, within {_tolerances(report)}; inf where any is;",
+        f"  up to {sensitive} individuals on which rounding decides are not compared.",
+        *excused(report),
+        f"Compiling an individual that is evaluated once pays from {even} on.",
+    ]
+
+
+def excused(report: Report) -> list[str]:
+    """Known reasons for differing losses."""
+    found = {m.evaluator: m.agreement.excuse for m in report.measurements if m.agreement.wrong and m.agreement.holds}
+    return [f"  {name} differs because {excuse}." for name, excuse in found.items()]
+
+
+def _tolerances(report: Report) -> str:
+    found = {m.precision: m.agreement.tolerance for m in report.measurements}
+    return ", ".join(f"{tolerance:g} ({precision})" for precision, tolerance in found.items())
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
+             for r in rows]  # fmt: skip
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]

@@ -1,0 +1,175 @@
+"""``shine compile``: a formula, a graph or the formula of a run as native code in files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from shine.base.errors import CompilationError, FormError, LoweringError, ShineError
+from shine.faces.cli.actions.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
+from shine.faces.cli.output import print_json, print_text, write_file
+from shine.faces.cli.sources import model_of, parsed, shown
+from shine.formats.native import EMITTERS, Job, emitted, job
+from shine.lang.forms.tree import Tree
+from shine.lang.program.program import Program
+
+if TYPE_CHECKING:
+    from shine.search.models.model import Model
+    from shine.tensor.native.code import TensorCode
+    from shine.tensor.native.function import TensorFunction
+    from shine.trees import CompiledTrees
+
+GRAPHS = (*ROWS, *TENSORS)
+"""Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
+
+NAME = "f"
+"""Name of a formula's function, and of a graph's that is compiled for rows of numbers."""
+
+
+def compile_source(
+    source: str,
+    name: str | None,
+    out: Path,
+    emit: Sequence[str],
+    target: str | None,
+    cpu: str | None,
+    features: str,
+    dtype: str | None,
+    level: str,
+    parameters: str | None,
+    index: int | None,
+    outputs: Sequence[str],
+    config: Path | None,
+    checkpoint: Path | None,
+    cpp_class: str | None,
+    shapes: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Write the native code of a formula, a graph or the formula of a run."""
+    wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
+    compiled = _source(source, dtype, parameters, index, wanted)
+    made: Job | TensorCode
+    if hasattr(compiled, "reading"):
+        options = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
+        _write_trees(cast("CompiledTrees", compiled), Path(source), name, out, emit, as_json, options)
+        return
+    try:
+        if isinstance(compiled, Tree | Program) or hasattr(compiled, "tree"):
+            kinds = _kinds(emit, EMITTERS)
+            made = job(compiled, NAME if name is None else name, target, cpu, features, dtype or "float64", None, level)
+            files = emitted(made, kinds)
+        else:
+            from shine.tensor.native import emission
+
+            kinds = _kinds(emit, emission.EMITTERS)
+            made = compiled.code(
+                name, target=target, cpu=cpu, features=features, cpp_class=cpp_class or "", level=level
+            )
+            files = emission.emitted(made, kinds)
+    except (LoweringError, CompilationError, FormError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"{out}: cannot be made: {error.strerror}") from None
+    for file, content in files.items():
+        write_file(out / file, content)
+    paths = [str(out / file) for file in files]
+    if as_json:
+        described = _described(made) if isinstance(made, Job) else described_code(made)
+        print_json({**described, "emit": kinds, "files": paths})
+    else:
+        print_text("\n".join(paths))
+
+
+def _write_trees(
+    compiled: CompiledTrees,
+    path: Path,
+    name: str | None,
+    out: Path,
+    emit: Sequence[str],
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    """Write the native code of an ensemble of trees, named as its file if it has no name."""
+    from shine.lang.c_names import identifier
+    from shine.trees import build
+    from shine.trees.code import EMITTERS as OF_TREES
+
+    kinds, name = _kinds(emit, OF_TREES), identifier(path.stem) if name is None else name
+    try:
+        paths = [str(written) for written in build(compiled, out, name, kinds, **options)]
+    except (ShineError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{out}: cannot be written: {error.strerror}") from None
+    if as_json:
+        print_json({"source": path.name, "name": name, "emit": kinds, "files": paths})
+    else:
+        print_text("\n".join(paths))
+
+
+def _kinds(emit: Sequence[str], known: Collection[str]) -> list[str]:
+    kinds = [kind.strip() for listed in emit for kind in listed.split(",") if kind.strip()]
+    for kind in kinds:
+        if kind not in known:
+            raise click.UsageError(f"--emit {kind}: is not a kind of output; use some of {','.join(known)}")
+    if not kinds:
+        raise click.UsageError(f"--emit: names nothing; use some of {','.join(known)}")
+    return list(dict.fromkeys(kinds))
+
+
+def _source(
+    source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
+) -> Model | Tree | Program | TensorFunction | CompiledTrees:
+    """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
+    path = Path(source)
+    if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
+        for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
+            if value is not None:
+                raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
+        if path.suffix == ".onnx" and not wanted.given and (trees := _trees_of(path)) is not None:
+            return trees
+        return graph_of(path, wanted)
+    if wanted.given:
+        raise click.UsageError(f"{wanted.given} is for graphs, and there is no file {shown(source)}")
+    if parameters is not None:
+        return parsed(source, parameters)
+    return model_of(source, index)[0]
+
+
+def _trees_of(path: Path) -> CompiledTrees | None:
+    """The ensemble of trees in a file of ONNX; None if there is something else."""
+    from shine import trees
+    from shine.trees.onnx import is_ensemble
+
+    try:
+        return trees.compile(path) if is_ensemble(path) else None
+    except ShineError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _described(made: Job) -> dict[str, object]:
+    """The description of a job for JSON."""
+    target, interface = made.target, made.interface
+    return {
+        "source": made.description,
+        "name": made.name,
+        "target": target.triple,
+        "cpu": target.cpu or None,
+        "features": target.features or None,
+        "parameters": [{"name": column.label, "dtype": column.dtype} for column in interface.parameters],
+        "outputs": [{"name": column.label, "dtype": column.dtype} for column in interface.outputs],
+        "status": interface.can_fail,
+    }
+
+
+def _is_file(path: Path) -> bool:
+    # A formula can be too long for a file name, or have characters that a file name cannot have.
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

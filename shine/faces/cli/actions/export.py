@@ -1,0 +1,80 @@
+"""``shine export``: a formula in another language."""
+
+from __future__ import annotations
+
+import base64
+import keyword
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
+from shine.faces.cli.sources import model_of
+from shine.formats.write import EXPORTS, export
+from shine.formats.write.c import c_files
+from shine.formats.write.prepared_sql import prepared_notes
+from shine.formats.write.sources import sources_of, with_preparation
+from shine.formats.write.sql import DIALECTS
+from shine.lang.forms.rounding import Precision
+from shine.lang.forms.tree import Tree
+
+
+def export_formula(
+    source: str,
+    to: str,
+    index: int | None,
+    out: Path | None,
+    name: str,
+    precision: Precision,
+    dialect: str | None,
+    as_json: bool,
+) -> None:
+    """Print or write a formula, or the formula of a run, in another language."""
+    if to not in EXPORTS:
+        raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise click.UsageError(f"--name {name}: is not a valid name of a function")
+    options: dict[str, Any] = {} if dialect is None else {"dialect": dialect}
+    if options and to != "sql":
+        raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
+    if dialect not in (None, *DIALECTS):
+        raise click.UsageError(f"--dialect {dialect}: is unknown; use one of {', '.join(DIALECTS)}")
+    found, _ = model_of(source, index)
+    if to == "sql" and not isinstance(found, Tree):
+        sources = sources_of(found.tree.used_parameters, with_preparation(found.headings, found.preparation))
+        for note in prepared_notes(sources.values(), dialect or DIALECTS[0]):
+            click.echo(f"note: {note}", err=True)
+    tree = found if isinstance(found, Tree) else found.tree
+    headings: Mapping[str, str] = {} if isinstance(found, Tree) else found.headings
+    columns = [headings.get(feature, feature) for feature in tree.parameters]
+    write = partial(export, tree) if isinstance(found, Tree) else found.export
+    record = {"expression": str(tree), "parameters": tree.parameters, "headings": columns, "to": to, "name": name}
+    if to == "c" and out is not None:
+        files = _c_files(c_files(found, name, precision=precision), out)
+    else:
+        made = write(to, name, precision=precision, **options)
+        files = {} if out is None else {out: made.encode() if isinstance(made, str) else made}
+    for path, content in files.items():
+        write_file(path, content)
+    if as_json and files:
+        print_json({**record, "files": [str(path) for path in files]})
+    elif as_json:
+        shown = {"text": made} if isinstance(made, str) else {"base64": base64.b64encode(made).decode()}
+        print_json({**record, **shown})
+    elif not files:
+        print_text(made) if isinstance(made, str) else print_bytes(made, to)
+
+
+def _c_files(texts: Mapping[str, str], out: Path) -> dict[Path, bytes]:
+    """Contents of the files to write for C."""
+    files: dict[Path, bytes] = {}
+    for file, text in texts.items():
+        # The source includes the header by its name, so only the source can be renamed.
+        path = out / file if out.is_dir() else out if file.endswith(".c") else out.with_name(file)
+        if path in files:
+            raise click.UsageError(f"--out {out}: is the header's name; name the source, such as f.c")
+        files[path] = text.encode()
+    return files

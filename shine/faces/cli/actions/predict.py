@@ -1,0 +1,112 @@
+"""``shine predict``: a formula of a run, applied to a file of data."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import click
+import numpy as np
+
+from shine.base.errors import ExtrapolationWarning
+from shine.base.typing import Floats
+from shine.data.applying import new_rows
+from shine.data.datasets.preparation import plain_preparation
+from shine.data.opened import is_streamed
+from shine.data.opening import COMPRESSED, ENDINGS, FORMATS
+from shine.data.streams.writers import keep_apart
+from shine.faces.cli.actions.prediction_files import HEADING, WRITERS
+from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
+from shine.faces.cli.sources import chosen, opened
+from shine.search.models.model import Model
+
+ENDS = ("low", "high")
+"""Headings of the ends of intervals."""
+
+
+def predict(
+    folder: Path,
+    data: Path,
+    index: int | None,
+    out: Path | None,
+    interval: float | None,
+    kind: Literal["mean", "prediction"],
+    as_json: bool,
+) -> None:
+    """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
+    run = opened(folder)
+    place, model = chosen(run, index)
+    if out is not None:
+        keep_apart(out, data)
+    if out is not None and is_streamed(data):
+        with _warnings_as_notes():
+            rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
+        if as_json:
+            print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
+        return
+    ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
+    columns = _predictions(model, data, interval, kind)
+    if out is not None:
+        write_file(out, WRITERS[ending](columns))
+    if as_json:
+        lists = {heading: column.tolist() for heading, column in columns.items()}
+        result = lists if out is None else {"rows": len(columns[HEADING]), "file": str(out)}
+        print_json({"index": place, "expression": model.expression, **result}, indent=None)
+    elif out is None and ending == ".parquet" and not is_terminal(sys.stdout):
+        print_bytes(WRITERS[ending](columns), "Parquet")
+    elif out is None:
+        print_text(WRITERS[".csv"](columns).decode())
+
+
+def _predictions(
+    model: Model,
+    data: Path,
+    interval: float | None,
+    kind: Literal["mean", "prediction"],
+) -> dict[str, Floats]:
+    """Values of the formula and the ends of their intervals; NaN in rows without the values that it needs."""
+    features = model.tree.parameters
+    # A formula without features still needs the number of rows.
+    used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
+    if not data.is_dir():
+        _ending(data)
+    headings = {name: model.headings.get(name, name) for name in features}
+    rows = new_rows(data, model.preparation or plain_preparation(headings), used)
+    for note in rows.notes:
+        click.echo(f"note: {note}", err=True)
+    count = len(next(iter(rows.columns.values())))
+    unused = np.zeros(count)
+    table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
+    known = ~np.isnan(table).any(axis=1)
+    found = {HEADING: np.full(count, np.nan)}
+    with _warnings_as_notes():
+        found[HEADING][known] = model.predict(table[known])
+    if interval is not None:
+        ends = np.full((count, 2), np.nan)
+        ends[known] = model.predict_interval(table[known], interval, kind)
+        found |= dict(zip(ENDS, ends.T, strict=True))
+    return found
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Tell of extrapolation in lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExtrapolationWarning)
+        yield
+    for warning in caught:
+        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
+
+
+def _ending(path: Path, otherwise: Path | None = None) -> str:
+    """The format that a file name ends in; without an ending, that of another file, or ".csv" of a folder."""
+    for ending in FORMATS:
+        if path.name.lower().endswith(ending):
+            return ending
+    if otherwise is not None and not path.suffix:
+        return ".csv" if otherwise.is_dir() else _ending(otherwise)
+    raise click.UsageError(f"{path}: data files end in one of {ENDINGS}; text also in {COMPRESSED}")

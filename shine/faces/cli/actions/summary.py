@@ -1,0 +1,33 @@
+"""``shine summary``: the constants of a run's formula, with their standard errors and intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shine.base.errors import DataError
+from shine.faces.cli.output import print_json, print_text
+from shine.faces.cli.sources import chosen, opened
+from shine.faces.runs.uncertainty_records import UncertaintyRecord
+
+
+def summary(folder: Path, index: int | None, as_json: bool) -> None:
+    """Print how sure the constants of a run's formula are."""
+    run = opened(folder)
+    place, model = chosen(run, index)
+    try:
+        text = str(model.summary())
+    except DataError:
+        raise click.ClickException(
+            f"{run.folder}: its result.json is of a version of Shine that did not keep how sure constants are; run the "
+            "search again"
+        ) from None
+    if as_json:
+        record = UncertaintyRecord.of(model, profile=True)
+        assert record is not None
+        print_json(
+            {"index": place, "expression": model.expression, **record.model_dump(mode="json", exclude={"details"})}
+        )
+    else:
+        print_text(text)

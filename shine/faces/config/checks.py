@@ -1,0 +1,274 @@
+"""Checks between values of a configuration, each of which is valid by itself.
+
+pydantic checks single values. These checks need several sections, the data, or the files that the configuration names.
+As validators of pydantic's models they would run only if every value is valid, and report one problem at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxError
+from shine.base.parallel import ParallelSettings
+from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.folds import fold_problem, kept_back_by
+from shine.data.datasets.preparation import Reading
+from shine.data.loading import Loaded, generate, load, recipe_problems
+from shine.evaluate.losses import loss_for, loss_text
+from shine.faces.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
+from shine.faces.config.problems import Problem, shown, unknown
+from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree, read_program
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select
+from shine.lang.forms.printing import definition_source
+from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
+from shine.lang.subtrees import depths
+from shine.lang.vocabulary import primitive_table
+from shine.search.constraints.constraints import Constraints
+from shine.search.evolution.complexity import CONSTANT_NAME
+from shine.search.evolution.settings import EvolutionSettings
+from shine.search.finishing.kept_rows import kept_back
+from shine.search.problem.given_names import any_name, column_name, constraints_in_formulas, renamed
+from shine.search.problem.losses import read_by
+from shine.search.problem.settings import FitnessSettings, SearchSettings
+
+
+def primitive_texts(
+    primitives: Sequence[str | LlvmFunction], bases: Sequence[Path]
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """Primitives as text, each a name or a definition in the language, and their problems.
+
+    Parameters
+    ----------
+    primitives : sequence of str or LlvmFunction
+    bases : sequence of Path
+        Folder of each entry's relative path.
+    """
+    texts: list[str] = []
+    problems: list[Problem] = []
+    if not primitives:
+        problems.append((("primitives",), "must not be empty; [add, sub, mul, div] is a start"))
+    names: list[str] = []
+    words: list[str] = []
+    for index, (given, base) in enumerate(zip(primitives, bases, strict=True)):
+        try:
+            text = given if isinstance(given, str) else _lifted_text(given, base)
+            table, known = primitive_table([*words, text])
+        except (UnsupportedSyntaxError, GraphImportError, ValueError) as error:
+            problems.append((("primitives", index), str(error)))
+            continue
+        if len(known) == len(names):
+            continue  # another word for one of them: ^ and **
+        name = known[-1]
+        if name not in table:
+            near = near_primitive(name, STANDARD)
+            problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD), near)))
+        elif name in names:
+            problems.append((("primitives", index), f"{shown(name)} is listed twice"))
+        else:
+            names.append(name)
+            words.append(text)
+            texts.append(name if name in STANDARD else text)
+    return tuple(texts), problems
+
+
+def _lifted_text(given: LlvmFunction, base: Path) -> str:
+    """The definition of a function that was compiled to LLVM IR."""
+    from shine.formats.read.llvmir import primitive_from_llvm  # LLVM takes long to load
+
+    primitive = primitive_from_llvm(base / given.llvm, given.function, given.name)
+    tree = primitive.definition
+    assert tree is not None
+    return definition_source(primitive.name, tree.parameters, tree.assignments, tree.result)
+
+
+def data_problems(data: DataSettings) -> Iterator[Problem]:
+    """Problems of keys that exclude or need each other."""
+    if data.fold is not None and (problem := fold_problem(data.fold)):
+        yield ("data", "fold"), problem
+    if (data.path is None) == (data.generate is None):
+        given = "has both" if data.path is not None else "has neither"
+        yield ("data",), f"needs exactly one of path and generate; {given}"
+    elif data.path is not None and data.target is None:
+        yield ("data",), "path needs a target: the heading of the column to explain"
+    elif data.generate is not None:
+        for key in ("target", "features", "weights", "sigma", "groups", "beside"):
+            if getattr(data, key):
+                yield ("data", key), "belongs to path; generated data have their own under generate"
+        for field in (field for field in fields(Reading) if field.name in DataSettings.model_fields):
+            if getattr(data, field.name) != field.default:
+                yield ("data", field.name), "belongs to path; generated data are numbers"
+        for loc, message in recipe_problems(data.generate):
+            yield ("data", "generate", *loc), message
+
+
+def loading_problems(
+    data: DataSettings, base: Path, numbered: Sequence[str] = ()
+) -> tuple[Loaded | None, list[Problem]]:
+    """The data, or the problems that keep them from being read; columns to be numbered may hold texts."""
+    try:
+        loaded = _loaded(data, base, numbered)
+        if data.fold is not None:
+            learned = np.flatnonzero(~kept_back_by(loaded.dataset, data.fold))
+            loaded = replace(loaded, dataset=loaded.dataset.take(learned))
+        return loaded, []
+    except DataError as error:
+        loc = ("data", "path" if data.generate is None else "generate")
+        return None, [(loc, line) for line in str(error).splitlines()]
+    except MemoryError:
+        return None, [(("data",), "the data do not fit into memory")]
+
+
+def _loaded(data: DataSettings, base: Path, numbered: Sequence[str]) -> Loaded:
+    if data.generate is not None:
+        return Loaded(generate(data.generate))
+    assert data.path is not None and data.target is not None
+    columns = data.target, data.features, data.weights, data.sigma, data.groups
+    reading = replace(data.reading, numbered=tuple(numbered))
+    return load(base / data.path, *columns, reading, data.beside)
+
+
+def loss_problems(fitness: FitnessSettings, dataset: Dataset | None = None) -> Iterator[Problem]:
+    """Problems of the loss, by itself or with the data."""
+    try:
+        if dataset is None:
+            loss_text(fitness.loss)
+        else:
+            loss = loss_for(fitness.loss, dataset)
+            read_by(loss, dataset, fitness.noise)
+    except (UnsupportedSyntaxError, DataError, ValueError) as error:
+        yield ("fitness", "loss"), str(error)
+
+
+def guess_formulas(
+    guesses: Sequence[str | GraphGuess],
+    bases: Sequence[Path],
+    primitives: Sequence[str],
+    features: Sequence[str],
+    evolution: EvolutionSettings,
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """Guesses as text, graphs too, and their problems: a search accepts only guesses that it could make itself.
+
+    Parameters
+    ----------
+    guesses : sequence of str or GraphGuess
+    bases : sequence of Path
+        Folder of each guess's relative path.
+    primitives, features : sequence of str
+    evolution : EvolutionSettings
+    """
+    table, names = primitive_table(primitives)
+    known = PrimitiveSet(select(table, names), tuple(features))
+    formulas: list[str] = []
+    problems: list[Problem] = []
+    for index, (guess, base) in enumerate(zip(guesses, bases, strict=True)):
+        try:
+            tree = (
+                formula_tree(guess, features, table, names)
+                if isinstance(guess, str)
+                else _graph_tree(guess, base, features, names)
+            )
+            individual = Population.from_trees([tree], known)
+        except (UnsupportedSyntaxError, GraphImportError) as error:
+            keys = error.keys if isinstance(error, GraphGuessError) else ()
+            problems.append((("guesses", index, *keys), str(error)))
+            continue
+        size = int(individual.sizes[0])
+        problem = None
+        if size > evolution.max_size:
+            problem = f"has {size} nodes; evolution.max_size allows {evolution.max_size}"
+        elif (depth := int(depths(individual)[0])) > evolution.max_depth:
+            problem = f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"
+        if problem is not None:
+            problems.append((("guesses", index), problem))
+        formulas.append(guess if isinstance(guess, str) else str(tree))
+    return tuple(formulas), problems
+
+
+def _graph_tree(guess: GraphGuess, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
+    program = read_program(base / guess.graph, guess.output)
+    return graph_tree(program, features, primitives, guess.output, guess.features)
+
+
+def constraint_problems(
+    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, linear_scaling: bool
+) -> Iterator[Problem]:
+    """Problems of constraints that do not fit the primitives, the features or the scaling."""
+    table, names = primitive_table(primitives)
+    try:
+        own = constraints_in_formulas(constraints, dataset)
+    except ValueError as error:
+        yield ("constraints",), str(error)
+        return
+    # Problems have their place in the file, where columns and functions may have other names.
+    given = {name(word): word for word in _words(constraints) for name in (column_name(dataset), any_name(dataset))}
+    for loc, message in own.problems(select(table, names), dataset.features, linear_scaling):
+        yield ("constraints", *(given.get(key, key) for key in loc)), message
+
+
+def _words(constraints: Constraints) -> Iterator[str]:
+    """The names of columns and functions in constraints, as they were given."""
+    yield from (
+        *constraints.limits,
+        *constraints.nesting,
+        *constraints.arguments,
+        *constraints.monotonic,
+        *constraints.units,
+    )
+    for inner in constraints.nesting.values():
+        yield from inner
+
+
+def validation_problems(fitness: FitnessSettings, dataset: Dataset, seed: int) -> Iterator[Problem]:
+    """Problems of keeping rows of the data back."""
+    try:
+        kept_back(dataset, fitness.validation, fitness.validation_fraction, seed)
+    except DataError as error:
+        yield ("fitness", "validation"), str(error)
+
+
+def complexity_problems(evolution: EvolutionSettings, primitives: Sequence[str], dataset: Dataset) -> Iterator[Problem]:
+    """Problems of complexities of unknown names."""
+    known = dict.fromkeys([CONSTANT_NAME, *dataset.features, *primitive_table(primitives)[1]])
+    name = any_name(dataset)
+    for word in evolution.complexity:
+        if name(word) not in known:
+            yield ("evolution", "complexity", word), unknown("name", word, list(known))
+    try:
+        renamed(evolution.complexity, name, "complexity")
+    except ValueError as error:
+        yield ("evolution", "complexity"), str(error)
+
+
+def parallel_problems(parallel: ParallelSettings, evolution: EvolutionSettings) -> Iterator[Problem]:
+    """Problems of sharing a search."""
+    if parallel.is_set and evolution.islands == 1:
+        yield ("evolution", "islands"), "is 1: workers share islands; raise it, for example to twice their number"
+
+
+def template_problems(given: str | TemplateSettings | None) -> Iterator[Problem]:
+    """Problems of a template by itself."""
+    try:
+        template_of(given)
+    except (UnsupportedSyntaxError, TypeError, ValueError) as error:
+        yield ("template",), str(error)
+
+
+def search_problems(dataset: Dataset, settings: SearchSettings) -> Iterator[Problem]:
+    """Problems of a template with its data and with the other settings."""
+    from shine.search.template_search.search import prepared_template  # slow to import
+
+    assert settings.template is not None
+    if settings.guesses:
+        yield ("guesses",), "with a template, guesses are mappings, which only Python takes"
+    if len(settings.template.outputs) > 1:
+        yield ("template",), "has several outputs, which need several targets: call shine.evolve in Python"
+    try:
+        prepared_template(dataset, settings)
+    except (UnsupportedSyntaxError, DataError, TypeError, ValueError) as error:
+        yield ("template",), str(error)

@@ -1,0 +1,275 @@
+"""The configuration as typed, frozen models: its keys, their types and their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from shine.base.parallel import ParallelSettings
+from shine.data.datasets.preparation import Categories, Missing, Reading
+from shine.data.files.marks import Marks
+from shine.data.files.numerals import Decimal
+from shine.data.loading import Recipe
+from shine.formats.read.guesses import is_graph_file
+from shine.search.constraints.constraints import Constraints
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.problem.settings import FitnessSettings, SearchSettings
+from shine.search.templates.reading import template
+from shine.search.templates.template import Template
+
+ARITHMETIC = ("add", "sub", "mul", "div")
+"""Primitives if the configuration names none. `shine.evolve` has more by default, for a first try without a file."""
+
+
+class StrictModel(BaseModel):
+    """A frozen model that rejects unknown keys."""
+
+    # Settings of a search are plain dataclasses; within these models they reject unknown keys as well.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class DataSettings(StrictModel):
+    """Source of the data: exactly one of `path` and `generate`."""
+
+    path: Path | None = None
+    """A table: .csv, .tsv, .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather, .arrow, .npy or .npz;
+    or a folder of Parquet or Arrow files. Relative to the configuration's folder."""
+    target: str | None = None
+    """Heading of the column to explain; needed with `path`."""
+    features: tuple[str, ...] | None = None
+    """Headings of the columns to explain it by; all others when left out."""
+    weights: str | None = None
+    """Heading of a column of sample weights; every row weighs the same without it."""
+    sigma: str | None = None
+    """Heading of a column of standard deviations of the target's noise, if they are known; it replaces
+    `fitness.noise`."""
+    groups: str | None = None
+    """Heading of a column that numbers the groups of rows that depend on one another; see `fitness.validation`."""
+    beside: tuple[str, ...] = ()
+    """Headings of columns that are no features, and that the loss reads; a heading that is not an identifier is turned
+    into one."""
+    missing: Missing = "error"
+    """What to do with missing values: refuse them, drop their rows, or replace them by the mean of their column."""
+    missing_marks: tuple[str | float, ...] = ()
+    """Texts and numbers that stand for a missing value in these data, such as `["k.A.", -999]`, besides the usual
+    ones."""
+    categories: Categories = "error"
+    """What to do with columns of text: refuse them, make a 0/1 column of each text, number the texts, or leave the
+    columns out."""
+    decimal: Decimal | None = None
+    """The decimal sign of text files; by default the numbers tell."""
+    where: str | None = None
+    """Condition on columns of Parquet or Arrow data, such as `year >= 2020 and region == "north"`: other rows are not
+    read."""
+    stream: bool | None = None
+    """Whether to read the rows block by block instead of holding all of them in memory; by default, if they have more
+    than 1 GiB as float64."""
+    generate: Recipe | None = None
+    """Data made from a formula, instead of a file."""
+    fold: str | None = None
+    """A part of the rows that is left out, such as `1/5`, the first of five, to judge the formula by: `shine sweep`
+    does so. Whole groups if there are `groups`, else rows at random; the parts do not depend on the seed."""
+
+    @property
+    def reading(self) -> Reading:
+        """The settings for reading the file."""
+        marks = Marks(self.missing_marks)
+        return Reading(self.missing, self.categories, self.decimal, where=self.where, stream=self.stream, marks=marks)
+
+
+class GraphGuess(StrictModel):
+    """A graph as a guess; the path of its file alone is enough if its inputs are named like features."""
+
+    graph: Path
+    """A file with a TensorFlow GraphDef, .pb or .pbtxt; relative to the configuration's folder."""
+    output: str | None = None
+    """The node that is the formula; needed only if several nodes are outputs."""
+    features: dict[str, str] = Field(default_factory=dict)
+    """Feature of each placeholder, by the placeholder's name; only those that are not named like their feature."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_keys(cls, value: object) -> object:
+        return {"graph": value} if isinstance(value, str) else value
+
+
+class LlvmFunction(StrictModel):
+    """A function that was compiled to LLVM IR or bitcode, as a primitive."""
+
+    llvm: Path
+    """The file with the function: text (.ll) or bitcode (.bc); relative to the configuration's folder."""
+    function: str
+    """Name of the function in the file."""
+    name: str | None = None
+    """Name of the function in formulas; the same when left out."""
+
+
+def _kind_of_primitive(value: object) -> str:
+    return "(function)" if isinstance(value, dict | LlvmFunction) else "(name)"
+
+
+PrimitiveEntry = Annotated[
+    Annotated[str, Tag("(name)")] | Annotated[LlvmFunction, Tag("(function)")], Discriminator(_kind_of_primitive)
+]
+"""One of Shine's primitives by name, a function in the language as text, or a function of another language."""
+
+
+def _kind_of_guess(value: object) -> str:
+    return "(graph)" if isinstance(value, dict | GraphGuess) or is_graph_file(value) else "(formula)"
+
+
+GuessEntry = Annotated[
+    Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")], Discriminator(_kind_of_guess)
+]
+"""A formula as text, or a graph. The places in pydantic's errors contain the tags; brackets tell tags from keys."""
+
+
+class UnknownSettings(StrictModel):
+    """An unknown function of a template."""
+
+    arguments: tuple[str, ...] = ()
+    """Names of its arguments in its formula; by default those of its calls."""
+    primitives: tuple[str, ...] | None = None
+    """Functions that it is made of; by default those of the search."""
+    max_size: Annotated[int, Ge(1)] | None = None
+    """Most nodes of its formula; by default `evolution.max_size`."""
+    max_depth: Annotated[int, Ge(1)] | None = None
+    """Most levels of its formula; by default `evolution.max_depth`."""
+    constraints: Constraints = Field(default_factory=Constraints)
+    """Constraints on its formula, whose features are its arguments."""
+
+
+class ParameterSettings(StrictModel):
+    """A parameter of a template."""
+
+    bounds: tuple[float | None, float | None] | None = None
+    """Least and greatest value; null where there is none."""
+    integer: bool = False
+    """Whether it is a whole number."""
+    value: float | None = None
+    """A fixed value: it is not fitted."""
+    start: float | None = None
+    """Value that the fit starts from."""
+
+
+def _kind_of_entry(value: object) -> str:
+    if isinstance(value, dict | StrictModel):
+        return "(mapping)"
+    return "(list)" if isinstance(value, list | tuple) else "(value)"
+
+
+UnknownEntry = Annotated[
+    Annotated[tuple[str, ...], Tag("(list)")] | Annotated[UnknownSettings, Tag("(mapping)")],
+    Discriminator(_kind_of_entry),
+]
+"""An unknown function: its arguments, or more about it."""
+
+ParameterEntry = Annotated[
+    Annotated[float, Tag("(value)")]
+    | Annotated[tuple[float | None, float | None], Tag("(list)")]
+    | Annotated[ParameterSettings, Tag("(mapping)")],
+    Discriminator(_kind_of_entry),
+]
+"""A parameter: a fixed value, its bounds, or more about it."""
+
+
+class TemplateSettings(StrictModel):
+    """A law of which a part is known."""
+
+    formula: str
+    """The known part, with calls of unknown functions: `f(a)*exp(-k[group]*t)`, or the definition of a function."""
+    unknown: dict[str, UnknownEntry] | None = None
+    """The unknown functions by name; by default the calls of functions that Shine does not know."""
+    parameters: dict[str, ParameterEntry] = Field(default_factory=dict)
+    """What is known of parameters, by name: the names in the formula that are not columns."""
+    groups: str | None = None
+    """The column of groups; by default the subscript of parameters. It may hold texts."""
+    shrinkage: bool = False
+    """Whether the values of parameters by group are drawn towards their mean."""
+    functions: tuple[str, ...] = ()
+    """Known functions that the formula calls, besides Shine's: `def name(x): return ...`."""
+
+
+TemplateEntry = Annotated[
+    Annotated[str, Tag("(value)")] | Annotated[TemplateSettings, Tag("(mapping)")], Discriminator(_kind_of_entry)
+]
+"""A template: its formula, or more about it."""
+
+
+def template_of(entry: str | TemplateSettings | None) -> Template | None:
+    """The template of a configuration.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, TypeError, ValueError
+        If it is none.
+    """
+    if entry is None or isinstance(entry, str):
+        return None if entry is None else template(entry)
+
+    def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
+
+    unknown = None if entry.unknown is None else plain(entry.unknown)
+    return template(
+        entry.formula,
+        unknown=unknown,
+        parameters=plain(entry.parameters),
+        groups=entry.groups,
+        shrinkage=entry.shrinkage,
+        functions=entry.functions,
+    )
+
+
+class Config(StrictModel):
+    """A whole run of `shine evolve`."""
+
+    data: DataSettings
+    """Source of the data."""
+    primitives: tuple[PrimitiveEntry, ...] = ARITHMETIC
+    """Functions that formulas are made of: Shine's by name, functions in the language (`def ...`), or functions that
+    were compiled to LLVM IR."""
+    evolution: EvolutionSettings = Field(default_factory=EvolutionSettings)
+    """Operators and limits of the evolution."""
+    fitness: FitnessSettings = Field(default_factory=FitnessSettings)
+    """The loss, and how it is computed."""
+    constraints: Constraints = Field(default_factory=Constraints)
+    """Constraints on formulas."""
+    stop: StopSettings = Field(default_factory=StopSettings)
+    """Limits that end the run."""
+    seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
+    """Seed of every random choice of the evolution."""
+    guesses: tuple[GuessEntry, ...] = ()
+    """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
+    template: TemplateEntry | None = None
+    """The known part of the law; without it, formulas are free."""
+    parallel: ParallelSettings = Field(default_factory=ParallelSettings)
+    """Where the search is done: processes of this machine, Dask, a batch system."""
+
+    @property
+    def primitive_texts(self) -> tuple[str, ...]:
+        """The primitives as names and definitions. Needs a configuration of `read_job`, without foreign functions."""
+        return tuple(str(primitive) for primitive in self.primitives)
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target: the heading of its column, or ``y`` if the data are generated."""
+        return self.data.target or "y"
+
+    @property
+    def search(self) -> SearchSettings:
+        """The settings of the search. Needs a configuration of `read_job`, without graphs and foreign functions."""
+        return SearchSettings(
+            primitives=self.primitive_texts,
+            evolution=self.evolution,
+            fitness=self.fitness,
+            constraints=self.constraints,
+            stop=self.stop,
+            seed=self.seed,
+            guesses=tuple(str(formula) for formula in self.guesses),
+            template=template_of(self.template),
+        )

@@ -1,0 +1,156 @@
+"""Arguments as scripts give them: number types, and data frames whose columns have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from shine.base.errors import DataError
+from shine.base.typing import AnyArray
+from shine.faces.deap.library import gp
+from shine.lang.forms.names import value_text
+
+FLOATS = ("float64", "float32")
+"""Number types of predictions."""
+
+
+def float_name(dtype: DTypeLike) -> str:
+    """Name of a number type that is given by its name or as NumPy's: ``numpy.float32``.
+
+    Raises
+    ------
+    ValueError
+        If it is neither of `FLOATS`.
+    """
+    try:
+        name = "" if dtype is None else np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in FLOATS:
+        raise ValueError(f"unknown dtype {value_text(dtype)}; use one of {', '.join(FLOATS)}")
+    return name
+
+
+def columns_of(X: ArrayLike, arguments: Sequence[str]) -> AnyArray:
+    """An array of columns in the order of a primitive set's arguments, shape (n_rows, n_columns).
+
+    Parameters
+    ----------
+    X : array-like, or data frame
+        The columns of a data frame are ordered by name if the names are those of the arguments. Others are taken by
+        position.
+    arguments : sequence of str
+
+    Raises
+    ------
+    DataError
+        If a column has the name of an argument in another place, and the others do not.
+    """
+    names = _column_names(X)
+    columns = np.asarray(X)
+    if columns.ndim == 1 and len(arguments) == 1:
+        return columns[:, None]
+    if columns.ndim == 2 and len(names) == columns.shape[1] == len(set(names)):
+        if set(names) == set(arguments):
+            return columns[:, [names.index(argument) for argument in arguments]]
+        moved = [name for i, name in enumerate(names) if name in arguments and name not in arguments[i : i + 1]]
+        if moved:
+            raise DataError(
+                f"X has the columns ({', '.join(names)}), but the primitive set takes ({', '.join(arguments)}): give "
+                f"the columns the names of the arguments, or X.to_numpy() to take them in their order"
+            )
+    return columns
+
+
+def _column_names(X: Any) -> list[str]:
+    """Names of the columns of a data frame; empty if it is none."""
+    names = getattr(X, "columns", None)
+    return [str(name) for name in names] if hasattr(X, "to_numpy") and names is not None else []
+
+
+def population_checked(individuals: Any, several: bool, call: str) -> list[Any]:
+    """The individuals of a population as a list.
+
+    Parameters
+    ----------
+    individuals : iterable
+    several : bool
+        Whether each individual is a sequence of trees, one for each primitive set.
+    call : str
+        How the population is given, for the message.
+
+    Raises
+    ------
+    TypeError
+        If it is one individual, or no population; the message says which method takes it.
+    """
+    if isinstance(individuals, gp.PrimitiveTree) or not isinstance(individuals, Iterable):
+        raise TypeError(_of_population(call, _what(individuals)))
+    items = list(individuals)
+    for item in items:
+        if not _is_individual(item, several):
+            alone = several and isinstance(individuals, list) and isinstance(item, gp.PrimitiveTree)
+            given = "the trees of one individual" if alone else f"a sequence with {_what(item)}"
+            raise TypeError(_of_population(call, given, several))
+    return items
+
+
+def check_individual(individual: Any, several: bool) -> None:
+    """Raise a `TypeError` if something else than one individual is given."""
+    if not _is_individual(individual, several):
+        form = "one individual, a list of trees for its primitive sets" if several else "one individual, a tree"
+        what = "a population" if _is_list(individual) and any(_is_individual(e, several) for e in individual) else None
+        raise TypeError(
+            f"evaluator.evaluate takes {form}, not {what or _what(individual)}; "
+            "for a population call evaluator(population)"
+        )
+
+
+def _of_population(call: str, given: str, several: bool = False) -> str:
+    form = "a list of individuals, each a list of trees" if several else "a list of individuals"
+    return (
+        f"{call} takes {form}, not {given}; for one individual call evaluator.evaluate(individual), which is also "
+        "what a pool's map takes: pool.map(evaluator.evaluate, population)"
+    )
+
+
+def _is_individual(item: Any, several: bool) -> bool:
+    if isinstance(item, gp.PrimitiveTree) or not several:
+        return not several and (isinstance(item, gp.PrimitiveTree) or (_is_list(item) and _are_nodes(item)))
+    return _is_list(item) and all(_is_individual(each, several=False) for each in item)
+
+
+def _is_list(item: Any) -> bool:
+    return isinstance(item, Sequence) and not isinstance(item, str)
+
+
+def _are_nodes(items: Sequence[Any]) -> bool:
+    return all(hasattr(each, "arity") for each in items)
+
+
+def _what(given: Any) -> str:
+    if isinstance(given, gp.PrimitiveTree):
+        return "one individual"
+    return value_text(given) if not _is_list(given) else f"a {type(given).__name__} of other things"
+
+
+def failed_values(failed: Any) -> tuple[float, ...] | None:
+    """The values of individuals without a finite value, of one number or several.
+
+    Raises
+    ------
+    TypeError
+        If they are no numbers.
+    """
+    if failed is None:
+        return None
+    try:
+        values = np.ravel(np.asarray(failed, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if not len(values):
+        raise TypeError(f"failed is a number, or one for each value of the fitness, not {value_text(failed)}")
+    return tuple(values.tolist())

@@ -1,0 +1,338 @@
+"""From a population of vectors to their fitness, in one native call."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from shine.base.errors import UnsupportedSyntaxError
+from shine.base.typing import AnyArray, Floats
+from shine.compiler.arrays import COMPILED
+from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
+from shine.faces.deap.arguments import failed_values, float_name
+from shine.faces.deap.lists import fill
+from shine.faces.deap.matrices import lengths_of, matrix_of
+from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
+from shine.lang.arrays.formula import ArrayFormula
+from shine.lang.arrays.interpret import evaluate_arrays
+from shine.lang.arrays.reading import array_formula
+from shine.lang.forms.names import shown, value_text
+from shine.lang.synonyms import keywords_checked
+
+Fitness = tuple[float, ...]
+
+TIERS = ("native", "reference")
+"""Compiled code, and the interpreter, which has the same bits in float64."""
+
+_CHECKED = 3
+"""Individuals of the first population whose fitness is compared with that of the replaced function."""
+
+_NEAR = {"float64": 1e-9, "float32": 1e-3}
+"""Largest difference between compiled and replaced function, relative to the fitness."""
+
+
+_MOST_ROOMS = 16
+"""Most lengths of individuals for which a matrix is kept for the next generation."""
+
+
+_MOST_NUMBERS = 1 << 23
+"""Most numbers of a matrix that is kept: 64 MiB."""
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A matrix whose first rows are filled with individuals, and the call that evaluates them."""
+
+    rows: int
+    address: int
+    matrix: Floats
+    call: PreparedCall
+
+
+class CompiledObjective:
+    """Evaluates individuals that are vectors of numbers: an objective function of a DEAP script as native code.
+
+    ``toolbox.register("evaluate", objective)`` and ``toolbox.register("map", objective.map)`` make DEAP's algorithms
+    use it, a generation in one call.
+
+    Parameters
+    ----------
+    source : str, function or ArrayFormula
+        The function of an individual: an expression such as ``"sum(v*v for v in x)"``, the text of a definition, or a
+        Python function as DEAP takes it, which returns a tuple (see `shine.jit`).
+    constants : mapping of str to number or array-like of shape (length,), optional
+        Values of the other parameters, the same for all individuals.
+    dtype : {"float64", "float32"}
+    tier : {"native", "reference"}
+        Compiled code, or the interpreter.
+    evaluate : callable, optional
+        The function that `map` replaces besides this objective; by default the one registered as "evaluate" in the
+        toolbox.
+    check : bool
+        Whether `map` calls the function it replaces for up to three individuals of the first population, to check that
+        it computes the same fitness.
+    failed : float or sequence of float, optional
+        The fitness of an individual of which a value is not finite, or each of its values. By default inf, or -inf for
+        a value that the individual's fitness maximizes.
+
+    Attributes
+    ----------
+    formula : ArrayFormula
+    individual : str
+        The parameter that is the individual.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the function is not part of the language, or has no vector.
+    ValueError
+        If an option is unknown, or a parameter has no value.
+    TypeError
+        If an argument has another type.
+
+    Notes
+    -----
+    An individual has the same fitness alone and in a population, to the last bit. Individuals of different lengths are
+    evaluated in groups.
+
+    Examples
+    --------
+    >>> sphere = CompiledObjective("sum(v*v for v in x)")
+    >>> sphere([3.0, 4.0])
+    (25.0,)
+    >>> sphere.evaluate_all([[3.0, 4.0], [1.0]])
+    [(25.0,), (1.0,)]
+    >>> CompiledObjective("sum((v - c)**2 for v, c in zip(x, center))", constants={"center": [1, 2]})([1.0, 4.0])
+    (4.0,)
+    """
+
+    @keywords_checked
+    def __init__(
+        self,
+        source: str | Callable[..., Any] | ArrayFormula,
+        *,
+        constants: Mapping[str, ArrayLike] | None = None,
+        dtype: DTypeLike = "float64",
+        tier: str = "native",
+        evaluate: Callable[..., Any] | None = None,
+        check: bool = True,
+        failed: float | Sequence[float] | None = None,
+    ) -> None:
+        if not isinstance(source, str | FunctionType | ArrayFormula | ast.AST):
+            raise TypeError(f"an objective is a text or a Python function, not {value_text(source)}")
+        formula = array_formula(source)
+        if formula is None:
+            raise UnsupportedSyntaxError(
+                "the objective has no vector that can be read: write elements and reductions of the individual, x[0] "
+                "and sum(v*v for v in x), instead of loops; a function without a file can be given as text"
+            )
+        if tier not in TIERS:
+            raise ValueError(f"unknown tier {value_text(tier)}; use one of {', '.join(TIERS)}")
+        self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
+        self._kernel = ArrayKernel(formula, self._dtype)
+        self._constants = self._checked_constants(constants or {})
+        self.individual = next(name for name in formula.vectors if name not in self._constants)
+        self._failed, self._stands_for = failed_values(failed), evaluate
+        if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
+            raise ValueError(f"failed has {len(self._failed)} values, but the fitness has {len(formula.results)}")
+        self._unchecked = check
+        self._rooms: dict[int, _Room] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Other processes get no addresses of this one.
+        return {**self.__dict__, "_rooms": {}}
+
+    def __repr__(self) -> str:
+        return f"<CompiledObjective {self.formula.text!r} of {self.individual}>"
+
+    def __call__(self, individual: Any) -> Fitness:
+        """Fitness of one individual; for many, `map` and `evaluate_all` are much faster.
+
+        Raises
+        ------
+        TypeError
+            If it is no sequence of numbers.
+        IndexError, ValueError
+            If it is too short for the function.
+        """
+        return self.evaluate_all([individual])[0]
+
+    def evaluate_all(self, individuals: Iterable[Any]) -> list[Fitness]:
+        """Fitness of each individual, for ``individual.fitness.values``.
+
+        Parameters
+        ----------
+        individuals : iterable of sequence of float
+            Lists, `array.array` or arrays of NumPy.
+
+        Returns
+        -------
+        list of tuple of float
+
+        Raises
+        ------
+        TypeError
+            If an individual is no sequence of numbers.
+        IndexError, ValueError
+            If one is too short for the function.
+        """
+        items = list(individuals)
+        if not items:
+            return []
+        columns = self._columns_of_lists(items)
+        if columns is None:
+            columns = self._values_by_length(items).tolist()
+        # A sum of columns is the cheapest way to see that no value is infinite or NaN.
+        if not math.isfinite(sum(map(sum, columns))):
+            columns = self._mended(np.array(columns), items).tolist()
+        return list(zip(*columns, strict=True))
+
+    def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
+        """The builtin `map`, except that it evaluates individuals in one native call.
+
+        Parameters
+        ----------
+        function : callable
+            Not called if it is one of: this objective; the function that a toolbox has registered as "evaluate",
+            undecorated; the function that the objective was made to replace.
+        individuals, *more : iterables
+
+        Returns
+        -------
+        iterable
+            A list of fitnesses, or the result of the builtin `map`.
+
+        Raises
+        ------
+        ValueError
+            If the function computes another fitness than this objective, or the individuals' fitness has another number
+            of weights.
+        """
+        items = list(individuals)
+        is_own = without_arguments(function) is self
+        if more or not items or not (is_own or is_evaluation(function, self._stands_for)):
+            return map(function, items, *more)
+        weights = weights_of(items)
+        if weights is not None and len(weights) != len(self.formula.results):
+            raise ValueError(
+                f"the fitness has {len(weights)} weights, and the objective {len(self.formula.results)} values: create "
+                "the class with a weight for each value"
+            )
+        fitnesses = self.evaluate_all(items)
+        if self._unchecked and not is_own:
+            self._check(function, items[:_CHECKED], fitnesses)
+            self._unchecked = False
+        return fitnesses
+
+    def _columns_of_lists(self, individuals: list[Any]) -> list[list[float]] | None:
+        """The values of lists of floats of one length, a list for each; None if they are others."""
+        if self._tier != "native" or self._dtype != "float64" or not isinstance(individuals[0], list):
+            return None
+        rows, length = len(individuals), len(individuals[0])
+        # Another thread cannot take the room while this one uses it.
+        room = self._rooms.pop(length, None)
+        if room is None or room.rows < rows:
+            room = self._room(1 << (rows - 1).bit_length(), length)
+        if not fill(room.address, individuals, length):
+            return None
+        columns: list[list[float]] = room.call(rows).tolist()
+        if len(self._rooms) < _MOST_ROOMS and room.rows * length <= _MOST_NUMBERS:
+            self._rooms[length] = room
+        return columns
+
+    def _room(self, rows: int, length: int) -> _Room:
+        matrix = np.empty((rows, length))
+        arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
+        return _Room(rows, matrix.ctypes.data, matrix, self._kernel.prepared(arguments, rows))
+
+    def _values_by_length(self, individuals: list[Any]) -> AnyArray:
+        """The values of any individuals, shape (n_values, n_individuals)."""
+        lengths = lengths_of(individuals)
+        if len(set(lengths)) == 1:
+            return self._values(individuals, lengths[0])
+        values = np.empty((len(self.formula.results), len(individuals)), self._dtype)
+        for length in set(lengths):
+            chosen = [place for place, each in enumerate(lengths) if each == length]
+            values[:, chosen] = self._values([individuals[place] for place in chosen], length)
+        return values
+
+    def _values(self, individuals: list[Any], length: int) -> AnyArray:
+        """The values of individuals of one length, shape (n_values, n_individuals)."""
+        matrix = matrix_of(individuals, length)
+        if matrix.dtype != self._dtype:
+            with np.errstate(over="ignore"):
+                matrix = matrix.astype(self._dtype)
+        arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
+        if self._tier == "native":
+            values = self._kernel.run(arguments, len(individuals))
+        else:
+            values = np.array(self._interpreted(arguments, len(individuals)))
+        return values
+
+    def _interpreted(self, arguments: Sequence[AnyArray], rows: int) -> tuple[AnyArray, ...]:
+        axes = [1 + (name in self.formula.vectors) for name in self.formula.parameters]
+        batch = [
+            array if array.ndim == axis else np.broadcast_to(array, (rows, *array.shape))
+            for array, axis in zip(arguments, axes, strict=True)
+        ]
+        functions = COMPILED if self._dtype == "float64" else None
+        return evaluate_arrays(self.formula, batch, self._dtype, functions)
+
+    def _mended(self, values: AnyArray, individuals: list[Any]) -> AnyArray:
+        """The values with those of failed individuals replaced."""
+        lost = ~np.isfinite(values).all(axis=0)
+        weights = weights_of(individuals) or [-1.0] * len(values)
+        worst: Iterable[float] = (-np.inf if weight > 0 else np.inf for weight in weights)
+        if self._failed is not None:
+            worst = self._failed if len(self._failed) > 1 else repeat(self._failed[0], len(values))
+        for row, value in zip(values, worst, strict=True):
+            row[lost] = value
+        return values
+
+    def _check(self, function: Callable[..., Any], individuals: list[Any], fitnesses: list[Fitness]) -> None:
+        for individual, own in zip(individuals, fitnesses, strict=False):
+            try:
+                given = function(individual)
+            except ArithmeticError:
+                continue
+            except ValueError as error:
+                if "math domain" in str(error) or "math range" in str(error):
+                    continue
+                raise
+            values = np.ravel(np.asarray(given, dtype=np.float64))
+            near = _NEAR[self._dtype]
+            is_same = len(values) == len(own) and np.allclose(values, own, rtol=near, atol=near, equal_nan=True)
+            if not is_same and np.isfinite(values).all():
+                raise ValueError(
+                    f"the function that is registered as 'evaluate' computes {value_text(given)} for an individual, "
+                    f"and the objective {value_text(own)}; give the objective the same function, or evaluate=function "
+                    "for the one that it replaces, or check=False"
+                )
+
+    def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:
+        formula = self.formula
+        unknown = next((name for name in constants if name not in formula.parameters), None)
+        if unknown is not None:
+            raise ValueError(f"constants: {shown(unknown)} is no parameter; these are {', '.join(formula.parameters)}")
+        free = [name for name in formula.vectors if name not in constants]
+        missing = [name for name in formula.scalars if name not in constants]
+        if len(free) != 1 or missing:
+            names = ", ".join(missing or free) or "none"
+            problem = f"give constants={{...}} for {names}" if missing else f"one vector is the individual, not {names}"
+            raise ValueError(f"the objective takes ({', '.join(formula.parameters)}): {problem}")
+        checked = {}
+        for name, value in constants.items():
+            array = np.asarray(value)
+            if array.dtype.kind not in "biuf" or array.ndim != (name in formula.vectors):
+                wanted = "a sequence of numbers" if name in formula.vectors else "a number"
+                raise TypeError(f"constants: {name} is {wanted}, not {value_text(value)}")
+            checked[name] = array.astype(self._dtype)
+        return checked

@@ -1,0 +1,261 @@
+"""The base of all estimators: their parameters, and the searches of a fit."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from multiprocessing import current_process, parent_process
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+import numpy as np
+
+from shine.base.errors import InterruptedFitWarning
+from shine.faces.estimators.fitted import FittedEstimator
+from shine.faces.estimators.parameters import (
+    DEPRECATED,
+    FREE,
+    check_known,
+    check_parameters,
+    checked_seed,
+    checked_settings,
+    checked_threads,
+    checked_units,
+    words_of,
+)
+from shine.faces.estimators.reports import reporter
+from shine.faces.estimators.selection import Selection, selected
+from shine.lang.synonyms import keywords_checked, unexpected
+
+if TYPE_CHECKING:
+    from shine.faces.estimators.fit_searches import FitSearches
+    from shine.formats.read.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.constraints.constraints import Constraints
+    from shine.search.models.front import Front
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def complete(fit: Fit) -> Fit:
+    """Decorate a method `fit`: if it raises, the estimator stays as it was before; unknown keywords are answered."""
+    allowed = [name for name in signature(fit).parameters if name != "self"]
+
+    @wraps(fit)
+    def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+        began = time.monotonic()
+        for word in options:
+            if word not in allowed:
+                raise unexpected(f"{type(self).__name__}.fit", word, allowed)
+        self._check_former_names()
+        before = dict(vars(self))
+        self._began = began
+        try:
+            return fit(self, *arguments, **options)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        finally:
+            self.__dict__.pop("_began", None)
+
+    return cast(Fit, whole)
+
+
+class SymbolicEstimator(FittedEstimator):
+    """Parameters and fitting of all estimators.
+
+    See `SymbolicRegressor` for the parameters.
+    """
+
+    _began: float
+    population_size: int
+    generations: int | None
+    primitives: Sequence[PrimitiveSource]
+    max_size: int
+    max_depth: int
+    max_time: float | None
+    stop_loss: float
+    parsimony: float
+    model_selection: Selection
+    guesses: Sequence[Guess]
+    constraints: Any
+    units: tuple[Any, str] | None
+    settings: Mapping[str, Any] | None
+    n_jobs: int | None
+    executor: Any
+    dtype: str
+    random_state: Any
+    warm_start: bool
+    verbose: int
+    callbacks: Any
+    seeds: Any
+
+    _is_clone = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = keywords_checked(vars(cls)["__init__"], FREE)  # type: ignore[method-assign]
+
+    def _store(self, variables: Mapping[str, Any]) -> None:
+        """Store the parameters of `__init__`, which passes its `locals()`.
+
+        scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
+        """
+        self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
+        check_known(type(self).__name__, params, self._get_param_names())
+        super().set_params(**params)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
+        from shine.faces.estimators.portable import portable_parameters  # slow to import
+
+        kept = self.executor if isinstance(self.executor, int | str) else None  # others live in this process only
+        return {
+            **super().__getstate__(),
+            "executor": kept,
+            **portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None)),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""
+        state = {"executor": None, **state}
+        if "guesses" not in state and "seeds" in state:
+            state = {**state, "guesses": state["seeds"], "seeds": DEPRECATED}
+        super().__setstate__(state)
+
+    @property
+    def _seeds_are_given(self) -> bool:
+        """Whether the guesses are given by their former name."""
+        return not (isinstance(self.seeds, str) and self.seeds == DEPRECATED)
+
+    @property
+    def _given_guesses(self) -> Sequence[Guess]:
+        given: Sequence[Guess] | None = self.seeds if self._seeds_are_given else self.guesses
+        return () if given is None else given
+
+    def _check_former_names(self) -> None:
+        """Warn, where `fit` is called, of parameters with former names."""
+        if self._seeds_are_given:
+            if self.guesses is not None and list(self.guesses):
+                raise ValueError("seeds is the former name of guesses; pass only guesses")
+            message = f"{type(self).__name__} calls the parameter 'seeds' 'guesses' now"
+            warnings.warn(message, FutureWarning, stacklevel=3)
+
+    def _fit_searches(
+        self,
+        count: int,
+        titles: Sequence[str] = ("",),
+        labels: Mapping[str, tuple[str, ...]] | None = None,
+        **fitness: Any,
+    ) -> FitSearches:
+        """The searches of a fit over the validated features; the parameters are checked here."""
+        # Slow to import, and only a fit needs them.
+        from shine.faces.estimators.fit_searches import FitSearches
+        from shine.faces.keywords import settings_from
+
+        parameters = self.get_params(deep=False)
+        check_parameters(parameters)
+        names = self._names()
+        others = checked_settings(self.settings, parameters)
+        prefixes = [f"{title}: " if title else "" for title in titles]
+        settings = settings_from(
+            primitives=self.primitives,
+            generations=self.generations,
+            seconds=self.max_time,
+            stop_loss=self.stop_loss,
+            dtype=self.dtype,
+            threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
+            seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
+            constraints=self._constraints(names),
+            words=words_of(others),
+            **others,
+            **fitness,
+        )
+        return FitSearches(
+            count,
+            names,
+            self._headings(),
+            settings,
+            lambda number, stop: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)], stop),
+            keep=not self._fitted_by_a_program,
+            labels=labels or {},
+            titles=titles,
+            executor=self.executor,
+            began=self._began,
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy, marked as a clone (see `_fitted_by_a_program`)."""
+        # Executors cannot be copied; the copy uses the same one.
+        bare = object.__new__(type(self))
+        bare.__dict__.update(self.__dict__, executor=None)
+        copy: Self = super(SymbolicEstimator, bare).__sklearn_clone__()
+        copy.executor, copy._is_clone = self.executor, True
+        return copy
+
+    @property
+    def _fitted_by_a_program(self) -> bool:
+        """Whether a program calls `fit`, not a user who sees its warnings.
+
+        Programs such as cross-validation fit clones, as scikit-learn requires, or run in processes of their own. They
+        would take an interrupted fit for a complete one.
+        """
+        return self._is_clone or parent_process() is not None or current_process().name != "MainProcess"
+
+    def _headings(self) -> list[str]:
+        """Headings of the validated features; their names in formulas if there are none."""
+        return [str(heading) for heading in getattr(self, "feature_names_in_", self._names())]
+
+    def _constraints(self, names: Sequence[str]) -> Constraints:
+        from shine.faces.keywords import constraints_from  # slow to import
+
+        constraints = constraints_from(self.constraints)
+        if self.units is None:
+            return constraints
+        features, target = checked_units(self.units, self._headings(), names)
+        return replace(constraints, units=features, target_unit=target)
+
+    def _goes_on(self) -> bool:
+        return bool(self.warm_start) and self.__sklearn_is_fitted__()
+
+    def _guesses(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
+        """Guesses of the search with the given number."""
+        guesses: list[Any] = list(self._given_guesses)
+        if self._goes_on() and number < len(self._fronts):
+            if with_template:
+                return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]
+            models = [model.tree for model in self._fronts[number]]
+            limits = (self._names(), self.primitives, self.max_size, self.max_depth)
+            from shine.faces.estimators.guesses import guesses_within  # slow to import
+
+            guesses += guesses_within(models, *limits, linear_scaling)
+        return guesses
+
+    def _found(self, searches: FitSearches, fronts: Sequence[Front], single: bool) -> Self:
+        """Set the fitted attributes from the searches of a fit."""
+        chosen = [selected(front, self.model_selection) for front in fronts]
+        before = vars(self) if self._goes_on() else {"generations_": 0, "evaluations_": 0}
+        self.generations_: int = before["generations_"] + sum(result.generations for result in searches.results)
+        self.evaluations_: int = before["evaluations_"] + sum(result.evaluations for result in searches.results)
+        self.seconds_ = sum(result.seconds for result in searches.results)
+        self.stopped_by_ = searches.stopped_by
+        self.formula_names_ = np.array(searches.features, dtype=object)
+        self.best_ = chosen[0].best if single else [front.best for front in chosen]
+        self.front_ = chosen[0] if single else chosen
+        if self.stopped_by_ == "interrupted":
+            generations = sum(result.generations for result in searches.results)
+            message = (
+                f"the fit was interrupted after {generations} generation{'s' * (generations != 1)}, and has kept the "
+                "best formulas so far; to go on from them, set warm_start=True and fit again"
+            )
+            warnings.warn(message, InterruptedFitWarning, stacklevel=4)  # where fit was called
+        return self

@@ -1,0 +1,175 @@
+"""Checks of the data of estimators, with scikit-learn's messages where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import validation
+
+from shine.base.typing import Floats
+from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem
+from shine.data.columns.headings import all_headings, frame_headings
+from shine.data.columns.numbers import check_unmasked, numbers, too_large
+from shine.data.columns.of_r import check_integers
+from shine.data.datasets.dataset import ordinary_weights
+from shine.data.opened import Opened
+from shine.data.streams.sources import is_streamable
+from shine.lang.forms.names import shortened, value_text
+
+LONGEST_MESSAGE = 1000
+"""Characters of a message of scikit-learn's that is passed on in full."""
+
+
+def check_in_memory(X: Any) -> None:
+    """Raise a `TypeError` if X is no table but says where one is, as a path or a relation does."""
+    if isinstance(X, np.memmap) or not (isinstance(X, str | Path | Opened) or is_streamable(X)):
+        return
+    given = value_text(X) if isinstance(X, str) else f"of type {type(X).__name__}"
+    raise TypeError(
+        f"X is {given}; estimators take arrays and data frames. shine.evolve(X, 'heading of the target') searches in "
+        "files and data sets, and predict_file, of its result and of regressors, predicts from file to file"
+    )
+
+
+def check_table(estimator: BaseEstimator, data: Sequence[Any]) -> None:
+    """Raise an error if X is a data frame without columns, or y says where the target is."""
+    if all_headings(data[0]) == []:
+        raise ValueError(f"X has no columns; {type(estimator).__name__} needs at least one feature")
+    if len(data) > 1 and all_headings(data[1]) == []:
+        raise ValueError("y has no columns; it needs a value for each row")
+    if len(data) > 1 and isinstance(data[1], str):
+        y = value_text(data[1])
+        advice = f"fit(X.drop(columns={y}), X[{y}]); shine.evolve(X, {y}) takes a heading"
+        raise TypeError(f"y is {y}; estimators take the values of the target: {advice}")
+
+
+def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
+    """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
+    checks = {"dtype": np.float64} | checks
+    check_in_memory(data[0])
+    check_table(estimator, data)
+    data = tuple(map(dense, data))
+    for name, values in zip(("X", "y"), data, strict=False):
+        check_unmasked(values, name)
+    named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]
+    if _has_other_headings(estimator, data[0], checks):
+        named = []  # scikit-learn's message says which are too many, whatever they hold
+    for name, values in named:
+        if name == "X" and hasattr(values, "nnz"):
+            break  # scikit-learn has a message for sparse features
+        problem = frame_problem(values, name)
+        if problem is None and name == "y" and not _is_array_of_numbers(values):
+            problem = array_problem(values, name)  # scikit-learn lets texts pass as targets
+        if problem is not None:
+            raise ValueError(problem)
+    # scikit-learn finds infinite numbers by a sum, whose overflow is harmless.
+    with np.errstate(all="ignore"), brief_errors():
+        try:
+            if hasattr(validation, "validate_data"):
+                arrays = validation.validate_data(estimator, *data, **checks)
+            else:
+                arrays = estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
+        except OverflowError:
+            raise too_large("X or y") from None
+        except (TypeError, ValueError) as error:
+            raise _explained(error, estimator, named) from None
+    for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
+        check_integers(values, array, name)
+    return arrays
+
+
+def _is_array_of_numbers(values: Any) -> bool:
+    """Whether NumPy reads values, and not as texts."""
+    try:
+        return np.asarray(values).dtype.kind not in "US"
+    except ValueError:  # rows of several lengths
+        return False
+
+
+def _has_other_headings(estimator: BaseEstimator, X: Any, checks: Mapping[str, Any]) -> bool:
+    """Whether the columns of a fitted estimator's X are not those of `fit`."""
+    fitted = getattr(estimator, "feature_names_in_", None)
+    given = frame_headings(X)
+    return not checks.get("reset", True) and fitted is not None and given is not None and given != list(fitted)
+
+
+_CONVERSION = ("could not convert", "setting an array element", "Cannot cast array", "float() argument")
+"""Beginnings of NumPy's errors for values that are no numbers."""
+
+
+def _explained(error: Exception, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> Exception:
+    """scikit-learn's or NumPy's error, with the columns that it is about."""
+    text = str(error)
+    if text.startswith("The feature names should match"):
+        advice = "Pass the columns of fit, in their order: X[model.feature_names_in_]."
+        if is_regressor(estimator):
+            advice += " Formulas take theirs by heading: model.best_.predict(X)."
+        return ValueError(f"{text.rstrip()}\n{advice}")
+    for name, values in named:
+        if text.startswith(f"Input {name} contains"):
+            infinite = "infinity" in text
+            first = text.splitlines()[0].rstrip(".")
+            fill = f", or fill them: make_pipeline(SimpleImputer(), {type(estimator).__name__}())"
+            advice = f"leave these rows out{'' if infinite or name == 'y' else fill}"
+            return ValueError(f"{first}: {columns_with(values, infinite)}; {advice}")
+        problem = array_problem(values, name) if text.startswith(_CONVERSION) else None
+        if problem is not None:
+            return ValueError(problem)
+    return error
+
+
+@contextmanager
+def brief_errors() -> Iterator[None]:
+    """Shorten the messages of scikit-learn that repeat the data."""
+    try:
+        yield
+    except ValueError as error:
+        if len(str(error)) <= LONGEST_MESSAGE:
+            raise
+        raise ValueError(shortened(" ".join(str(error).split()), LONGEST_MESSAGE)) from None
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
+    """Sample weights, shape (n_rows,), float64.
+
+    Raises
+    ------
+    ValueError
+        If there is not one for each row, one is negative or not finite, or none is positive.
+    """
+    if sample_weight is None:
+        return None
+    try:
+        np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        what = array_problem(sample_weight, "sample_weight") or f"sample_weight is {value_text(sample_weight)}"
+        raise ValueError(f"{what}; give a number for each row") from None
+    with brief_errors():
+        weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return ordinary_weights(weights)
+
+
+def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
+    """Standard deviations of the rows, shape (n_rows,), float64.
+
+    Raises
+    ------
+    ValueError
+        If there is not one for each row, or one is not finite or not positive.
+    """
+    deviations = numbers(sigma, "sigma", 1)
+    if len(deviations) != len(X):
+        raise ValueError(f"sigma has {len(deviations)} values for {len(X)} rows")
+    if not (deviations > 0).all():
+        raise ValueError(f"sigma must be positive in every row; its least value is {deviations.min()}")
+    return deviations

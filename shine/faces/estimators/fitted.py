@@ -1,0 +1,200 @@
+"""What a fitted estimator shows: its formulas in every form, its tables and its drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from shine.data.columns.beside import without_columns
+from shine.data.datasets.dataset import Dataset
+from shine.faces.estimators.checks import check_in_memory, validated
+from shine.faces.estimators.display import equations, fitted_html, fitted_latex, fitted_text
+from shine.faces.estimators.parameters import checked_index
+
+if TYPE_CHECKING:
+    from shine.lang.forms.rounding import Precision
+    from shine.search.models.front import Front
+    from shine.search.models.model import Model
+
+Index = int | Sequence[int] | None
+"""Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
+
+
+class FittedEstimator(BaseEstimator):
+    """Fitted attributes and displays of all estimators."""
+
+    front_: Any
+
+    def _names(self) -> tuple[str, ...]:
+        """Names of the validated features in formulas."""
+        from shine.faces.estimators.names import formula_names  # slow to import
+
+        return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "front_")
+
+    @property
+    def _fronts(self) -> list[Front]:
+        """The fronts as a list, even if there is only one."""
+        return [self.front_] if not isinstance(self.front_, list) else self.front_
+
+    @property
+    def _titles(self) -> list[str]:
+        """Title of each front; empty if there is only one."""
+        fronts = self._fronts
+        return [""] if len(fronts) == 1 else [f"output {number}" for number in range(len(fronts))]
+
+    def _models(self, index: Index) -> list[Model]:
+        """The formula of each front at an index."""
+        check_is_fitted(self)
+        if index is None:
+            return [front.best for front in self._fronts]
+        several = isinstance(index, list | tuple | np.ndarray) and np.ndim(index)
+        indices: list[Any] = [*index] if several else [index] * len(self._fronts)  # type: ignore[misc]
+        if len(indices) != len(self._fronts):
+            raise ValueError(f"index has {len(indices)} positions; there are {len(self._fronts)} fronts")
+        return [front[checked_index(place, front)] for front, place in zip(self._fronts, indices, strict=True)]
+
+    def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
+        """The formula at an index in a form; a list if there are several fronts."""
+        forms = [form(model) for model in self._models(index)]
+        return forms[0] if not isinstance(self.front_, list) else forms
+
+    @property
+    def equations_(self) -> Any:
+        """The front as a pandas DataFrame, or as columns by name if pandas is not installed.
+
+        Complexity, loss, score, exact expression, and equation for people of each formula; a list of such tables if
+        there are several fronts.
+        """
+        check_is_fitted(self)
+        tables = [equations(front) for front in self._fronts]
+        return tables[0] if not isinstance(self.front_, list) else tables
+
+    def get_best(self) -> Any:
+        """The chosen `shine.Model`, or a list of one for each front."""
+        return self._each(None, lambda model: model)
+
+    def sympy(self, index: Index = None, *, precision: Precision = None) -> Any:
+        """A formula as a SymPy expression.
+
+        Parameters
+        ----------
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default. With several fronts, the result is a list, and `index`
+            may have a position for each front.
+        precision : int, "exact" or None
+            Significant digits of constants, or all; by default those that the data support.
+        """
+        return self._each(index, lambda model: model.sympy(precision))
+
+    def latex(self, index: Index = None, *, precision: Precision = None) -> Any:
+        """A formula in LaTeX, with the headings of the columns (see `sympy` for the parameters)."""
+        return self._each(index, lambda model: model.latex(precision))
+
+    def python(self, index: Index = None, *, precision: Precision = None) -> Any:
+        """A formula as the source of a Python function, by default with all digits (see `sympy` for the parameters)."""
+        return self._each(index, lambda model: model.python(precision=precision))
+
+    def plot(
+        self,
+        kind: str = "front",
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        index: Index = None,
+        features: Sequence[Any] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the front or a formula with Matplotlib; there is a drawing for each front if there are several.
+
+        Parameters
+        ----------
+        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
+            Loss over complexity; predictions beside the target; residuals over predictions; the mean value of the
+            formula along each feature; the formula along each feature with its 95 % bands; the intervals of its
+            constants. The second to the fourth need data, and so do bands of an estimator from a pickle. The fit of a
+            classifier is the share of a class over its predicted probability; it has no residuals. A transformer has
+            neither fit nor residuals.
+        X : array-like or data frame of shape (n_rows, n_features), optional
+        y : array-like, optional
+            As in `fit`.
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default (see `sympy`).
+        features : sequence of str or int, optional
+            Features to draw the dependence on, by heading, name or position; by default all that the formula uses.
+        ax : matplotlib.axes.Axes, or several, optional
+            The axes to draw in, one for each drawing; those of a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, or ndarray of them
+            An array if there are several drawings.
+
+        Raises
+        ------
+        ValueError
+            If there is no such drawing, or it needs data, other axes or other features.
+        ExportError
+            If Matplotlib is not installed.
+        """
+        from shine.search.models.plotting import Subject, check_kind, plotted
+
+        models = self._models(index)
+        if not models:
+            raise ValueError("there is no formula to draw: no component adds to the raw features")
+        check_kind(kind, self._drawings(), X, y)
+        data: list[Dataset | None] = [None] * len(models)
+        if X is not None:
+            rows = self._rows_for(models, X)
+            targets = [np.zeros(len(rows))] * len(models) if y is None else self._plotted_targets(y)
+            data = [Dataset.from_arrays(rows, target, None, self._names()) for target in targets]
+        subjects = [
+            Subject(front, front.best_index, title, own, front.index(model), self._quantity)
+            for front, title, own, model in zip(self._fronts, self._titles, data, models, strict=True)
+        ]
+        return plotted(subjects, kind, self._drawings(), features, ax)
+
+    def _rows_for(self, models: Sequence[Model], X: ArrayLike) -> Any:
+        """Rows for formulas: without columns that only the loss reads, and with numbers for groups."""
+        check_in_memory(X)
+        given = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
+        return validated(self, given, reset=False)
+
+    _quantity = "prediction"
+    """What formulas compute, at the axis of a drawing."""
+
+    def _drawings(self) -> dict[str, Any]:
+        """Drawings of a formula beside the target, by kind."""
+        return {}
+
+    def _plotted_targets(self, y: ArrayLike) -> list[Any]:
+        """The target of each front."""
+        return [y]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters before `fit`, and the table of formulas after it."""
+        if not self.__sklearn_is_fitted__():
+            return str(super().__repr__(N_CHAR_MAX))
+        return fitted_text(type(self).__name__, self._fronts, self._titles)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        # A property, as in scikit-learn, whose configuration decides whether the attribute exists.
+        if not self.__sklearn_is_fitted__():
+            return super()._repr_html_
+        return lambda: fitted_html(type(self).__name__, self._fronts, self._titles)
+
+    def _repr_latex_(self) -> str | None:
+        return fitted_latex(self._fronts, self._titles) if self.__sklearn_is_fitted__() else None
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), "text/latex": str(self._repr_latex_())}

@@ -1,0 +1,217 @@
+"""The parameters of estimators: what they may be, in errors that name the parameter as it was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from shine.compiler.threads import processors
+from shine.data.columns.of_r import whole
+from shine.faces.estimators.selection import SELECTIONS
+from shine.lang.forms.names import listed, shown, similar, value_text
+from shine.lang.given import is_list
+from shine.lang.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
+from shine.search.constraints.units import parse_unit
+from shine.search.evolution.settings import EvolutionSettings
+
+DEPRECATED = "deprecated"
+"""Value of a parameter of a former version that nobody has set, as in scikit-learn."""
+
+OWN_NAMES = {
+    "population": "population_size",
+    "max_size": "max_size",
+    "max_depth": "max_depth",
+    "parsimony": "parsimony",
+}
+"""Fields of `EvolutionSettings` that are parameters of estimators, and the names of the parameters."""
+
+FREE = (*(field.name for field in fields(EvolutionSettings) if field.name not in OWN_NAMES), "stagnation")
+"""Names that `settings` may have."""
+
+
+def check_known(name: str, given: Iterable[str], parameters: Sequence[str]) -> None:
+    """Raise a `ValueError` if `set_params` is given a parameter that an estimator does not have."""
+    for word in given:
+        if word not in parameters:
+            advice = hint(word, parameters).rstrip() or f"it has {listed(parameters, len(parameters))}"
+            raise ValueError(f"Invalid parameter {value_text(word)} for estimator {name}; {advice}")
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Check the parameters that no setting of a search stands for.
+
+    Raises
+    ------
+    ValueError
+        If one has a value that is not allowed.
+    """
+    for name, (problem, allowed) in OWN_CHECKS.items():
+        if name in given and problem(given[name]):
+            raise ValueError(f"{name} must be {allowed}, is {value_text(given[name])}")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_callables(value: Any) -> bool:
+    if callable(value) or value is None:
+        return True
+    return is_list(value) and all(map(callable, value))
+
+
+def _is_constraints(value: Any) -> bool:
+    from shine.search.constraints.constraints import Constraints  # slow to import
+
+    return isinstance(value, Constraints)
+
+
+OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
+    "verbose": (
+        lambda value: not isinstance(whole(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
+        "0, 1 or 2",
+    ),
+    "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
+    "guesses": (lambda value: value is not None and not is_list(value), "a list of formulas, such as ['x0*x1']"),
+    "seeds": (
+        lambda value: not (is_list(value) or (isinstance(value, str) and value == DEPRECATED)),
+        "a list of formulas; it is the former name of guesses",
+    ),
+    "settings": (
+        lambda value: value is not None and not isinstance(value, Mapping),
+        "a mapping, such as {'islands': 4}, or None",
+    ),
+    "constraints": (
+        lambda value: value is not None and not isinstance(value, Mapping) and not _is_constraints(value),
+        "a mapping, such as {'limits': {'sin': 1}}, shine.Constraints or None",
+    ),
+    "objective": (lambda value: value is not None and not callable(value), "a function of predictions, or None"),
+    "model_selection": (
+        lambda value: not callable(value) and not (isinstance(value, str) and value in SELECTIONS),
+        f"one of {', '.join(map(repr, SELECTIONS))}, or a function of the front",
+    ),
+}
+"""For each parameter that no setting of a search stands for: whether a value is wrong, and what is allowed."""
+
+
+def checked_index(index: Any, front: Sized) -> int:
+    """Position in a front, of those counted from the beginning or, negative, from the end.
+
+    Raises
+    ------
+    ValueError
+        If it is not a position.
+    """
+    if not _is_integer(index) or not -len(front) <= index < len(front):
+        allowed = (
+            f"a position in the front, from 0 to {len(front) - 1} or from -{len(front)} to -1, or None for the best"
+        )
+        raise ValueError(f"index must be {allowed}, is {value_text(index)}")
+    return int(index)
+
+
+def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """The units of the features, by their names in formulas, and that of the target.
+
+    Parameters
+    ----------
+    units : (units of the features, unit of the target)
+    headings, names : sequence of str
+        Headings of the columns, and their names in formulas; a mapping may have either.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a pair, or a text in it is not a unit.
+    """
+    allowed = "units must be a pair: the units of the features and that of the target, such as (['kg', 'm/s'], 'J')"
+    if isinstance(units, str | Mapping) or not isinstance(units, Sequence) or len(units) != 2:
+        raise ValueError(f"{allowed}, is {value_text(units)}")
+    features, target = units
+    if isinstance(features, str) or not isinstance(features, Mapping | Sequence):
+        raise ValueError(f"{allowed}; the units of the features are {value_text(features)}")
+    if not isinstance(features, Mapping):
+        if len(features) != len(headings):
+            raise ValueError(f"units has {len(features)} units of features; there are {len(headings)} columns")
+        features = dict(zip(names, features, strict=True))
+    for name in features:
+        if name not in headings and name not in names:
+            near = similar(str(name), headings)
+            hint = f"did you mean {near!r}? " if near else ""
+            raise ValueError(f"units has an unknown feature {value_text(name)}; {hint}there are {listed(headings)}")
+    for what, text in (*((f"of {shown(name)}", unit) for name, unit in features.items()), ("of the target", target)):
+        if not isinstance(text, str):
+            raise ValueError(f"units: the unit {what} must be text, such as 'm/s' or '1', is {value_text(text)}")
+        try:
+            parse_unit(text)
+        except ValueError as error:
+            raise ValueError(f"units: the unit {what}: {error}") from None
+    renamed = dict(zip(headings, names, strict=True))
+    return {renamed.get(name, name): unit for name, unit in features.items()}, target
+
+
+def checked_threads(jobs: Any) -> int:
+    """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
+
+    Raises
+    ------
+    ValueError
+        If it is 0 or not an integer.
+    """
+    if jobs is None:
+        return 1
+    jobs = whole(jobs)
+    if not _is_integer(jobs) or jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, is {value_text(jobs)}")
+    return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
+
+
+def checked_seed(random_state: Any) -> int:
+    """Seed of a search; `random_state` itself if it is an integer.
+
+    Raises
+    ------
+    ValueError
+        If scikit-learn makes no random numbers of it.
+    """
+    random_state = whole(random_state)
+    if _is_integer(random_state) and random_state >= 0:
+        return int(random_state)
+    if random_state is not None and not isinstance(random_state, np.random.RandomState):
+        allowed = "a whole number of at least 0, a numpy.random.RandomState or None"
+        raise ValueError(f"random_state must be {allowed}, is {value_text(random_state)}")
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the evolution by name: the estimator's own parameters, and further settings.
+
+    These are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown, or has a parameter of its own.
+    """
+    others = dict(given or {})
+    for name in others:
+        if name in FREE:
+            continue
+        word = str(name)
+        parameter = synonym(word, own)
+        if parameter is not None and synonym(word, FREE) is None:
+            raise ValueError(f"settings has {value_text(name)}; use the parameter {parameter}")
+        near = meant(word, FREE)
+        hint = f"did you mean {near!r}? " if near else ""
+        raise ValueError(f"settings has no {value_text(name)}; {hint}it has {', '.join(sorted(FREE))}")
+    return others | {field: own[parameter] for field, parameter in OWN_NAMES.items()}
+
+
+def words_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The user's words for keywords of `shine.evolve`: parameters, and settings in `settings`."""
+    return {**ESTIMATOR_WORDS, **{name: f"settings[{name!r}]" for name in settings if name not in OWN_NAMES}}

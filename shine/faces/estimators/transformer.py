@@ -1,0 +1,239 @@
+"""`SymbolicTransformer`: formulas as features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+
+from shine.base.errors import ExtrapolationWarning
+from shine.base.typing import Floats
+from shine.data.columns.numbers import numbers
+from shine.data.columns.of_r import whole
+from shine.faces.estimators.base import SymbolicEstimator, complete
+from shine.faces.estimators.checks import checked_weights, validated
+from shine.faces.estimators.parameters import DEPRECATED
+from shine.faces.estimators.rows import merged
+from shine.faces.estimators.selection import Selection
+from shine.lang.forms.names import value_text
+from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+
+if TYPE_CHECKING:
+    from shine.formats.read.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
+
+MOST_COMPONENTS = 10_000
+"""Most components: each has a search of its own, so that nobody waits for more."""
+
+
+class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
+    """A scikit-learn transformer whose features are formulas that relate to a target, and little to one another.
+
+    The components are chosen by what they add to a linear model of the raw features and of one another: candidates come
+    from a search for the target, then from searches for the residual, and one becomes a component if it shortens the
+    description of the target by more than it takes to write it down. So the components beside the raw features are
+    rarely worse than these alone.
+
+    Parameters
+    ----------
+    n_components : int
+        Most components. There are fewer if no other formula adds anything, or if every further formula correlates with
+        an earlier one by more than `max_correlation`; and none if nothing adds to the raw features.
+    raw_features : bool
+        Whether the raw features stay, before the components. If not, the components replace them: the first is a
+        formula for the target, and each further one a formula for the residual of a linear model of the earlier ones.
+    max_correlation : float
+        Largest absolute correlation of two components.
+    model_selection : {"best", "accuracy", "score"} or callable
+        Which formula of each front becomes a component (see `SymbolicRegressor`). If it is constant, or correlates too
+        much with an earlier component, the formula of least loss that does not is taken instead. Beside the raw
+        features, the formulas up to the chosen one are candidates with "best", and else the chosen ones only.
+    max_time : float, optional
+        Seconds for all components together.
+    population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, guesses, constraints, units, \
+settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks, seeds
+        See `SymbolicRegressor`.
+
+    Attributes
+    ----------
+    best_ : list of Model
+        The components.
+    n_components_ : int
+        Number of components.
+    front_ : list of Front
+        The front that each component was chosen from.
+    equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
+        See `SymbolicRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shine.estimators import SymbolicTransformer
+    >>> X = np.random.default_rng(0).uniform(1, 5, (200, 2))
+    >>> y = X[:, 0] * X[:, 1] + np.sin(X[:, 0])
+    >>> transformer = SymbolicTransformer(n_components=2, generations=5, random_state=0)
+    >>> transformer.fit_transform(X, y).shape[0]
+    200
+    """
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        raw_features: bool = True,
+        max_correlation: float = 0.95,
+        population_size: int = 1000,
+        generations: int | None = None,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        stop_loss: float = 1e-20,
+        parsimony: float = 0.02,
+        model_selection: Selection = "best",
+        guesses: Sequence[Guess] = (),
+        constraints: Any = None,
+        units: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        executor: Any = None,
+        dtype: str = "float64",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = (),
+        seeds: Any = DEPRECATED,
+    ) -> None:
+        self._store(locals())
+
+    @complete
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
+        """Search for components, one after the other; Ctrl-C ends the search, keeps those found, and warns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Finite numbers.
+        y : array-like of shape (n_rows,)
+            Finite numbers.
+        sample_weight : array-like of shape (n_rows,), optional
+            A whole weight counts like as many equal rows.
+        live : bool
+            Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+            printed. One can pause it there, end it, and put formulas in.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        InterruptedFitWarning
+            If Ctrl-C ended the search.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
+        UnsupportedSyntaxError, DataError
+            If a guess or a function is not part of the language, or no formula has a finite loss.
+        KeyboardInterrupt
+            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
+            second Ctrl-C. The estimator then stays as it was, as after every other error.
+        """
+        # Slow to import, and only a fit needs it.
+        from shine.faces.estimators.component_search import ComponentSearch
+
+        rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
+        count = _checked_components(self.n_components, self.max_correlation)
+        targets = numbers(given, "y", 1).reshape(-1, 1)
+        rows, targets, weights, _ = merged(rows, targets, checked_weights(sample_weight, rows))
+        titles = [f"{'residual' if self.raw_features else 'component'} {number}" for number in range(count)]
+        if self.raw_features:
+            titles.insert(0, "target")
+        searches = self._fit_searches(len(titles), titles)
+        find = ComponentSearch(
+            rows, targets[:, 0], weights, searches, self._guesses, self.model_selection, self.max_correlation
+        )
+        with searches.shown(live, type(self).__name__, y):
+            fronts = find.beside(count) if self.raw_features else find.instead(count)
+        self.n_components_ = len(fronts)
+        return self._found(searches, fronts, single=False)
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """The raw features, unless the components replace them, and the values of the components.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features + n_components), or (n_rows, n_components), float64
+            Not finite where a formula is not finite.
+        """
+        models = self._models(None)
+        rows: Floats = validated(self, X, reset=False)
+        with warnings.catch_warnings():
+            # Components are features; what is made of them may or may not extrapolate.
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            raw = rows if self.raw_features else rows[:, :0]
+            return np.column_stack([raw, *(model.predict(rows) for model in models)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns in data frames: of a component its formula, with every digit if that tells them apart.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the raw features; compared with `feature_names_in_`, as scikit-learn requires.
+
+        Raises
+        ------
+        ValueError
+            If they differ.
+        """
+        models = self._models(None)
+        known = getattr(self, "feature_names_in_", None)
+        raw = [f"x{place}" for place in range(self.n_features_in_)] if known is None else list(known)
+        if input_features is not None:
+            given = list(input_features)
+            if known is not None and given != list(known):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(given) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                    f"got {len(given)}"
+                )
+            raw = given
+        texts = [model.formula() for model in models]
+        if len(set(texts)) < len(texts):
+            texts = [model.expression for model in models]
+        return np.array([*(raw if self.raw_features else ()), *texts], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"requires_y": True}  # before scikit-learn 1.6
+
+    @property
+    def _titles(self) -> list[str]:
+        return [f"component {number}" for number in range(len(self.front_))]
+
+
+def _checked_components(count: int, max_correlation: float) -> int:
+    count = whole(count)
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MOST_COMPONENTS:
+        allowed = f"a whole number from 1 to {MOST_COMPONENTS}"
+        raise ValueError(f"n_components must be {allowed}, is {value_text(count)}")
+    number = isinstance(max_correlation, int | float | np.number) and not isinstance(max_correlation, bool)
+    if not number or not 0 < max_correlation <= 1:
+        raise ValueError(f"max_correlation must be a number above 0 and at most 1, is {value_text(max_correlation)}")
+    return int(count)

@@ -1,0 +1,183 @@
+"""The keywords of `shine.evolve`, and what they set: checked values, and errors in the words that the user typed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shine.data.columns.of_r import whole
+from shine.evaluate.losses import loss_text
+from shine.faces.wording import worded
+from shine.formats.read.guesses import Guess
+from shine.lang.forms.names import value_text
+from shine.lang.given import is_list
+from shine.lang.synonyms import FORMER, meant, unexpected
+from shine.lang.vocabulary import PrimitiveSource, check_primitives
+from shine.search.constraints.constraints import Constraints
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.problem.settings import FitnessSettings, SearchSettings
+from shine.search.templates.reading import template
+
+Section = TypeVar("Section", EvolutionSettings, FitnessSettings, StopSettings, Constraints)
+
+KEYWORDS: dict[str, tuple[str, ...]] = {
+    **{each.name: ("evolution", each.name) for each in fields(EvolutionSettings)},
+    **{each.name: ("fitness", each.name) for each in fields(FitnessSettings)},
+    "generations": ("stop", "generations"),
+    "seconds": ("stop", "seconds"),
+    "stagnation": ("stop", "stagnation"),
+    "stop_loss": ("stop", "loss"),
+    "primitives": ("primitives",),
+    "constraints": ("constraints",),
+    "seed": ("seed",),
+    "guesses": ("guesses",),
+    "template": ("template",),
+}
+"""Place of each keyword of `shine.evolve` in the settings."""
+
+NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "objective", "report", "workers", "executor")
+"""The other keywords of `shine.evolve`."""
+
+
+def settings_from(*, words: Mapping[str, str] | None = None, **keywords: Any) -> SearchSettings:
+    """The settings that keywords of `shine.evolve` stand for.
+
+    Parameters
+    ----------
+    words : mapping of str to str, optional
+        The user's words for keywords, if they are others, for the messages.
+    **keywords
+        Keywords of `KEYWORDS`; the other settings have their defaults.
+
+    Raises
+    ------
+    TypeError
+        If a keyword is unknown.
+    ValueError
+        If a value is outside its bounds.
+
+    Warns
+    -----
+    FutureWarning
+        If a keyword has the name of a former version.
+    """
+    for former, keyword in FORMER.items():
+        if former in keywords:
+            if len(keywords.get(keyword, ())):
+                raise TypeError(f"{former!r} is the former name of {keyword!r}; pass only {keyword!r}")
+            warnings.warn(f"evolve() calls {former!r} {keyword!r} now", FutureWarning, stacklevel=3)
+            keywords[keyword] = keywords.pop(former)
+    parts: dict[str, Any] = {}
+    sections: dict[str, dict[str, Any]] = {"evolution": {}, "fitness": {}, "stop": {}}
+    typed: dict[str, dict[str, str]] = {"evolution": {}, "fitness": {}, "stop": {}}
+    for keyword, value in keywords.items():
+        if keyword not in KEYWORDS:
+            raise unexpected("evolve", keyword, [*KEYWORDS, *NO_SETTINGS])
+        word = (words or {}).get(keyword, keyword)
+        *section, name = KEYWORDS[keyword]
+        if keyword == "loss":
+            value = loss_text(value)
+        if section:
+            sections[section[0]][name], typed[section[0]][name] = value, word
+        else:
+            parts[name] = CHECKS[name](value, word)
+    return SearchSettings(
+        **{
+            **parts,
+            "evolution": valid_settings(EvolutionSettings, sections["evolution"], typed["evolution"]),
+            "fitness": valid_settings(FitnessSettings, sections["fitness"], typed["fitness"]),
+            "stop": valid_settings(StopSettings, sections["stop"], typed["stop"]),
+        }
+    )
+
+
+def constraints_from(given: Constraints | Mapping[str, Any] | None) -> Constraints:
+    """Constraints, given as such or as a mapping of their fields.
+
+    Names are checked by hand, because pydantic's message would not list the known ones.
+    """
+    if isinstance(given, Constraints):
+        return given
+    known = [each.name for each in fields(Constraints)]
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"constraints must be a mapping or shine.Constraints, is {value_text(given)}")
+    for name, value in (given or {}).items():
+        if name not in known:
+            near = meant(str(name), known)
+            hint = f"did you mean {near!r}? " if near else ""
+            if not near and isinstance(value, int | tuple | list):
+                # PySR's spelling.
+                hint = f"for sizes of its arguments write constraints={{'arguments': {{{name!r}: {value!r}}}}}; "
+            raise ValueError(f"constraints has no {value_text(name)}; {hint}it has {', '.join(known)}")
+    return valid_settings(Constraints, given or {}, prefix="constraints: ")
+
+
+def _primitives(given: Any, word: str) -> tuple[PrimitiveSource, ...]:
+    check_primitives(given)
+    return tuple(given)
+
+
+def _guesses(given: Any, word: str) -> tuple[Guess, ...]:
+    if not is_list(given):
+        raise TypeError(f"{word} must be a list of formulas, such as ['x0*x1'], is {value_text(given)}")
+    return tuple(given)
+
+
+def _seed(given: Any, word: str) -> int:
+    given = whole(given)
+    if isinstance(given, bool | np.bool_) or not isinstance(given, int | np.integer) or given < 0:
+        raise ValueError(f"{word} must be a whole number of at least 0, is {value_text(given)}")
+    return int(given)
+
+
+CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "constraints": lambda given, word: constraints_from(given),
+    "primitives": _primitives,
+    "guesses": _guesses,
+    "seed": _seed,
+    "template": lambda given, word: None if given is None else template(given),
+}
+"""Checks of the settings that are in no section: value and the user's word for it -> the setting."""
+
+
+def valid_settings(
+    kind: type[Section], values: Mapping[str, Any], words: Mapping[str, str] | None = None, prefix: str = ""
+) -> Section:
+    """Settings within their bounds; a `ValueError` names those outside.
+
+    Parameters
+    ----------
+    kind : type
+    values : mapping of str to object
+    words : mapping of str to str, optional
+        The user's words for the settings, if they are others.
+    prefix : str
+        Goes before the names in messages.
+    """
+    from pydantic import TypeAdapter, ValidationError  # a fifth of Shine's import time, and needed only here
+
+    # NumPy's numbers are numbers.
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+    try:
+        found = TypeAdapter(kind).validate_python(plain)
+    except ValidationError as error:
+        problems = (_problem(details["loc"], worded(details, value_text), words, prefix) for details in error.errors())
+        raise ValueError("; ".join(problems)) from None
+    for name, value in plain.items():
+        made = getattr(found, name)
+        # pydantic takes text and truth values for numbers.
+        if isinstance(value, str | bytes | bool) and type(made) is not type(value):
+            article = "true or false" if isinstance(made, bool) else "a number"
+            raise ValueError(_problem((name,), f"must be {article}, is {value_text(value)}", words, prefix))
+    return found
+
+
+def _problem(place: Sequence[str | int], message: str, words: Mapping[str, str] | None, prefix: str) -> str:
+    if not place:
+        return message
+    first, *rest = map(str, place)
+    return f"{prefix}{'.'.join([(words or {}).get(first, first), *rest])} {message}"

@@ -1,0 +1,200 @@
+"""The parts of the page for a search that still runs: those of the report, its islands, and what people put in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shine.faces.live.watch import Moment, PutIn, Watch, judged
+from shine.formats.page.charts.fit import Fit
+from shine.formats.page.markup import Content, Element, element, render
+from shine.formats.page.page import report_parts, running_parts
+from shine.formats.page.sections.model import fit_charts, tree_chart
+from shine.formats.page.sections.parts import formula, section
+from shine.formats.page.subject import ModelLike, ResultLike, columns_of
+from shine.formats.page.wording import count, fraction, number
+from shine.lang.meaning.interpret import evaluate
+from shine.search.evolution.islands import Island
+from shine.search.evolution.memory import symbols
+from shine.search.watching.visitor import Place, Shown
+
+PARTS = ("top", "figures", "searched", "charts", "islands", "put-in", "front", "fit", "certainty", "features",
+         "structure", "settings", "footer")  # fmt: skip
+"""Names of the parts of the page, from top to bottom. Some are only in the final report."""
+
+ROWS = 2000
+"""Most rows that the formula of the moment is compared with; the final report compares all."""
+
+
+Searched = tuple[Watch, ResultLike]
+"""A search that has ended."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A search that still runs, as a result to report (see `shine.formats.page.subject.ResultLike`)."""
+
+    front: Sequence[ModelLike]
+    best_index: int
+    generations: int
+    evaluations: int
+    seconds: float
+    seed: int
+    reason: str = ""
+    stopped_by: str = ""
+
+
+class Painter:
+    """Turns moments of one search into HTML; what depends on the front alone is made again only if it has changed.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the page.
+    target : str
+        Name of the target.
+    """
+
+    def __init__(self, title: str, target: str) -> None:
+        self.title, self.target = title, target
+        self._front: tuple[Any, ...] = ()
+        self._shown = Shown(())
+        self._of_front: dict[str, Content] = {}
+
+    def parts(self, moment: Moment, searched: Sequence[Searched] = ()) -> dict[str, str]:
+        """The parts of the page by name, as HTML.
+
+        Parameters
+        ----------
+        moment : Moment
+        searched : sequence of (Watch, Result)
+            The searches that have ended.
+        """
+        found = {**self._parts(moment), "searched": searched_part(searched)}
+        return {name: render(part) for name, part in found.items()}
+
+    def heading(self, title: str) -> str:
+        """The heading of the page for one of several searches."""
+        return f"{self.title}: {title}" if title else self.title
+
+    def _parts(self, moment: Moment) -> dict[str, Content]:
+        place, state = moment.place, moment.state
+        title = self.heading(moment.title)
+        waiting = element("p", "The first formulas are on their way.", class_="summary")
+        if place is None or state is None:
+            return {"top": [element("h1", title), waiting]}
+        archive = state.archive
+        individuals, scores = archive.front(place.enough)
+        key = (id(place), individuals.codes.tobytes(), individuals.values.tobytes(), scores.losses.tobytes())
+        if key != self._front:
+            self._front, self._shown = key, place.shown(individuals, scores)
+            self._of_front = {}
+        joined = [each if each.generation is None else judged(each, state, place) for each in moment.put_in]
+        found: dict[str, Content] = {"islands": islands_part(state.islands, place), "put-in": put_in_part(joined)}
+        if not self._shown.models:
+            none = element("p", "No formula has a finite loss yet.", class_="summary")
+            return {"top": [element("h1", title), none], **found}
+        found_so_far = (self._shown.models, self._shown.best_index, state.generation, state.evaluations, state.seconds)
+        result = Running(*found_so_far, place.seed)
+        found |= running_parts(result, place.dataset, history=moment.history, title=title, target=self.target)
+        if not self._of_front:
+            self._of_front = self._parts_of(result.front[result.best_index], place)
+        return {**found, **self._of_front}
+
+    def _parts_of(self, best: ModelLike, place: Place) -> dict[str, Content]:
+        """What is said of the best formula itself."""
+        found: dict[str, Content] = {"structure": section("Its structure", tree_chart(best))}
+        if place.fits:
+            rows = place.dataset.sampled(ROWS, np.random.default_rng(0))
+            values = evaluate(best.tree, list(columns_of(best.tree, rows).T))
+            predicted = np.broadcast_to(values, (rows.n_rows,)).astype(np.float64)
+            found["fit"] = section("How well it fits", fit_charts(Fit.of(rows.target, predicted), self.target))
+        return found
+
+
+def final_parts(
+    painter: Painter, searched: Sequence[Searched], settings: Mapping[str, Any] | None = None
+) -> dict[str, Content]:
+    """The parts of the page when all searches have ended, from top to bottom: the report of the last one."""
+    watch, result = searched[-1]
+    moment = watch.moment()
+    place, state, title = moment.place, moment.state, painter.heading(moment.title)
+    assert place is not None
+    history = [*moment.history, *({"generation": at, "put_in": texts} for at, texts in _texts(moment.put_in).items())]
+    found: dict[str, Content] = {"searched": searched_part(searched) if len(searched) > 1 else None}
+    if state is not None:
+        joined = [judged(each, state, place) for each in moment.put_in if each.generation is not None]
+        found |= {"islands": islands_part(state.islands, place), "put-in": put_in_part(joined)}
+    if place.fits:
+        make: Callable[..., dict[str, Content]] = partial(report_parts, settings=settings)
+    else:
+        make, best = running_parts, result.front[result.best_index]
+        found["structure"] = section("Its structure", tree_chart(best))
+    found |= make(result, place.dataset, history=history, title=title, target=painter.target)
+    return {name: found[name] for name in PARTS if name in found}
+
+
+def _texts(formulas: Sequence[PutIn]) -> dict[int, list[str]]:
+    """The formulas that joined, by generation."""
+    found: dict[int, list[str]] = {}
+    for each in formulas:
+        if each.generation is not None:
+            found.setdefault(each.generation, []).append(each.text)
+    return found
+
+
+def searched_part(searched: Sequence[Searched]) -> Content:
+    """A table of the searches that have ended, with the formula that each recommends."""
+    rows = []
+    for watch, result in searched:
+        best = result.front[result.best_index]
+        rows.append((watch.title, formula(best, None), number(best.loss), fraction(best.r2)))
+    table = _table(("Search", "Formula", "Loss", "R²"), rows, "The searches of this fit that have ended.", 2)
+    return section("Found so far", table) if rows else None
+
+
+def islands_part(islands: Sequence[Island], place: Place) -> Content:
+    """A table of the islands."""
+    headings = ("Island", "Best loss", "Formulas", "Different", "Median size", "Generation", "Improved", "Life")
+    rows = []
+    for at, island in enumerate(islands):
+        population = island.parents.population
+        different = len(np.unique(symbols(population))) / max(len(population), 1)
+        ago = island.generation - island.improved
+        rows.append((
+            str(at + 1), number(place.loss(island.best_loss)) if math.isfinite(island.best_loss) else number(None),
+            count(len(population)), f"{100 * different:.0f} %", f"{np.median(population.sizes):.0f}",
+            count(island.generation), "now" if ago == 0 else f"{count(ago, 'generation')} ago", str(island.life + 1),
+        ))  # fmt: skip
+    caption = "Each island is a population. Different: share of formulas that differ in more than their constants."
+    return section("Islands", _table(headings, rows, caption))
+
+
+def put_in_part(formulas: Sequence[PutIn]) -> Content:
+    """A table of the formulas that people put in; nothing if there are none."""
+    rows = [
+        (element("code", each.text), "waits" if each.generation is None else f"after generation {each.generation}",
+         number(each.loss), "yes" if each.on_front else "no" if each.generation is not None else "")
+        for each in formulas
+    ]  # fmt: skip
+    caption = "A formula without a loss is worse than all that are kept, breaks a constraint, or is not finite."
+    table = _table(("Formula", "Joined", "Loss", "On the front"), rows, caption, 1)
+    return section("Put in by hand", table) if rows else None
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[Content]], caption: str, texts: int = 0) -> Element:
+    """A table of figures; its first columns may be texts."""
+    classes = [None if at < texts else "number" for at in range(len(headings))]
+    head = [element("th", text, scope="col", class_=of) for text, of in zip(headings, classes, strict=True)]
+    lines = [
+        element("tr", [element("td", cell, class_=of) for cell, of in zip(row, classes, strict=True)]) for row in rows
+    ]
+    table = element(
+        "table", element("caption", caption), element("thead", element("tr", head)), element("tbody", lines)
+    )
+    return element("div", element("div", table, class_="table-scroll"), class_="card plain")

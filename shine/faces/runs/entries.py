@@ -1,0 +1,239 @@
+"""What a folder tells about its run; a damaged file is a remark, never an error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from shine.base.errors import ShineError
+from shine.base.lazy import cached_property
+from shine.faces.runs.words import words_of
+from shine.lang.forms.names import cut
+
+UNFINISHED, DAMAGED = "unfinished", "damaged"
+"""Values of `stopped_by` of runs without a result, and of those whose result cannot be read."""
+
+_LAST_LINES = 1 << 16
+"""Bytes at the end of a log that are read; a line is far shorter."""
+
+
+@dataclass(frozen=True)
+class FormulaEntry:
+    """A formula of a front.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the front.
+    best : bool
+        Whether the run chose it.
+    """
+
+    index: int
+    best: bool
+    expression: str
+    loss: float | None
+    r2: float | None
+    nodes: int | None
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The functions and names that it uses."""
+        return words_of(self.expression)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run, as its folder tells.
+
+    Parameters
+    ----------
+    date : float
+        When its result was written, or else its log: seconds since 1970.
+    configuration : mapping of str to JSON value
+    formulas : tuple of FormulaEntry
+        The front; of a run without a result the formula in the last line of the log.
+    problem : str
+        What could not be read; empty if everything could.
+    """
+
+    date: float
+    target: str
+    data: str
+    data_hash: str
+    configuration: Mapping[str, Any]
+    generations: int | None
+    evaluations: int | None
+    seconds: float | None
+    seed: int | None
+    stopped_by: str
+    shine: str
+    formulas: tuple[FormulaEntry, ...]
+    problem: str = ""
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The values of the configuration, by their names with dots: ``evolution.population``."""
+        return {printable(key): value for key, value in flat(self.configuration)}
+
+
+def read_entry(folder: Path) -> Entry:
+    """What the files in a folder tell about its run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a run, finished or not.
+    """
+    result, front, no_result = _result(folder / "result.json")
+    settings, no_settings = _mapping(result.get("settings")), ""
+    if not settings:  # reading YAML takes fifty times as long
+        settings, no_settings = _settings(folder / "config.yaml")
+    log = {} if result else _last_line(folder / "log.jsonl")
+    told: Mapping[str, Any] = result or log
+    data, target = _data(settings)
+    return Entry(
+        date=_date(folder),
+        target=printable(told.get("target", target)),
+        data=data,
+        data_hash=printable(told.get("data") or _hash_of_checkpoint(folder)),
+        configuration=settings,
+        generations=_whole(told.get("generations", log.get("generation"))),
+        evaluations=_whole(told.get("evaluations")),
+        seconds=_real(told.get("seconds")),
+        seed=_whole(told.get("seed", settings.get("seed"))),
+        stopped_by=printable(result.get("stopped_by")) if result else DAMAGED if no_result else UNFINISHED,
+        shine=printable(_mapping(told.get("versions")).get("shine")),
+        formulas=front if result else tuple(_so_far(log)),
+        problem="; ".join(filter(None, (no_result, no_settings))),
+    )
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings, each with its keys joined by dots; an empty mapping is a value."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _settings(path: Path) -> tuple[dict[str, Any], str]:
+    """The settings in a configuration, and why they cannot be read."""
+    from shine.faces.config.values import read_values  # slow to import, and not needed where nothing has changed
+
+    try:
+        values, problem = read_values(path)
+    except ShineError as error:
+        return {}, cut(str(error).splitlines()[0].replace(str(path), path.name))  # the folder may be moved
+    return values, cut(f"{path.name}: {problem}") if problem else ""
+
+
+def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
+    """The values in result.json, its front, and why they cannot be read; all are empty if there is none."""
+    try:
+        if not path.is_file():
+            return {}, (), f"{path.name}: is not a file" if path.exists() else ""
+        value = from_json(path.read_bytes(), cache_strings="keys")
+        if isinstance(value, dict) and value.get("front"):
+            return value, tuple(_front(value)), ""
+        return {}, (), f"{path.name}: is not the result of a run"
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return {}, (), cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:
+    chosen = [model["expression"] for model in result["front"]].index(result["best"]["expression"])
+    for index, model in enumerate(result["front"]):
+        yield _formula(index, model, model["complexity"], index == chosen)
+
+
+def _formula(index: int, model: Mapping[str, Any], nodes: object, best: bool) -> FormulaEntry:
+    text = model.get("expression", model.get("formula"))
+    if not isinstance(text, str):
+        raise ValueError("an expression is not text")
+    loss, r2 = _real(model["loss"]), _real(model.get("r2"))
+    return FormulaEntry(index, best, printable(text), loss, r2, _whole(nodes))
+
+
+def _so_far(log: Mapping[str, Any]) -> Iterator[FormulaEntry]:
+    """The formula of a line of the log."""
+    if isinstance(log.get("formula"), str) and "loss" in log:
+        yield _formula(0, log, log.get("size"), True)
+
+
+def _last_line(path: Path) -> dict[str, Any]:
+    """The last complete line of a log; empty without one."""
+    try:
+        if not path.is_file():
+            return {}
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - _LAST_LINES))
+            lines = stream.read().split(b"\n")[:-1]
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _hash_of_checkpoint(folder: Path) -> object:
+    """The hash of the data in the newest checkpoint, for runs whose result does not have it."""
+    from shine.faces.runs.checkpoints import Shelf, header_of
+
+    for path in Shelf(folder).paths:
+        header = header_of(path)
+        if header:
+            return header.get("data")
+    return None
+
+
+def _data(settings: Mapping[str, Any]) -> tuple[str, str]:
+    """What the data are, the file or the formula that they are made by, and the name of the target."""
+    data = _mapping(settings.get("data"))
+    if data.get("path") is not None:
+        return printable(data["path"]), printable(data.get("target"))
+    return printable(_mapping(data.get("generate")).get("target")), "y"
+
+
+def _date(folder: Path) -> float:
+    for name in ("result.json", "log.jsonl", "config.yaml"):
+        try:
+            return (folder / name).stat().st_mtime
+        except OSError:
+            continue
+    return 0.0
+
+
+def printable(value: object) -> str:
+    """A value as text that can be printed: half of a surrogate pair is written as its code."""
+    return "" if value is None else str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _real(value: object) -> float | None:
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    try:
+        number = float(value) if type(value) is int else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,248 @@
+"""Past runs and formulas that meet conditions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shine.base.stages import stage
+from shine.faces.runs.conditions import (
+    COLUMNS,
+    OTHER_NAMES,
+    Condition,
+    UnknownSettingError,
+    compared,
+    condition,
+    like,
+    tests,
+    with_word,
+    without_word,
+)
+from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
+from shine.faces.runs.scanning import run_names
+from shine.lang.forms.names import listed
+
+RUNS = Path("runs")
+"""Where `shine evolve` puts runs."""
+
+DESCENDING = {"date", "r2", "generations", "evaluations"}
+"""Columns that are sorted with the largest value first."""
+
+
+class Found(NamedTuple):
+    """A run, and a formula of its front; what is not known is None."""
+
+    name: str
+    """Path of its folder within the folder of the runs."""
+    folder: str
+    """Path of its folder."""
+    date: datetime
+    """When its result was written, in local time."""
+    target: str
+    """Name of what it explains."""
+    data: str
+    """The file, or the formula that the data were made by."""
+    data_hash: str
+    """SHA-256 of the names and numbers that it searched in; empty if the run did not note it."""
+    generations: int | None
+    """Generations after the first population."""
+    evaluations: int | None
+    """Formulas whose loss was computed."""
+    seconds: float | None
+    """Duration of the search."""
+    seed: int | None
+    """Seed of every random choice."""
+    stopped_by: str
+    """What ended it, as in ``result.json``; ``unfinished`` without a result, ``damaged`` if that cannot be read."""
+    shine: str
+    """Version of Shine."""
+    problem: str
+    """What could not be read of the run; empty if everything could."""
+    formula: str | None
+    """In Shine's language."""
+    loss: float | None
+    """Its loss."""
+    r2: float | None
+    """Its R2."""
+    nodes: int | None
+    """Its nodes, as ``result.json`` counts its complexity."""
+    place: int | None
+    """Its place in the front, from 0: the --index of other commands."""
+    best: bool
+    """Whether the run chose it."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Conditions on runs and formulas, and the order of those that meet all of them.
+
+    Parameters
+    ----------
+    uses, without : tuple of str
+        Functions, operators or features that the formula must, or must not, have.
+    formula : str, optional
+        Text that the formula contains; blanks do not matter.
+    conditions : tuple of Condition
+    formulas : bool
+        Find every formula of the fronts; otherwise one of each run: the chosen one if it meets the conditions, else
+        that of the least loss.
+    best : bool
+        Consider only the formulas that runs chose.
+    sort : str
+        A column.
+    reverse : bool
+    limit : int, optional
+        Most to find.
+    """
+
+    uses: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    formula: str | None = None
+    conditions: tuple[Condition, ...] = ()
+    formulas: bool = False
+    best: bool = False
+    sort: str = "date"
+    reverse: bool = False
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.sort not in COLUMNS:
+            raise ValueError(f"sort: cannot sort by {self.sort!r}; there are {listed(COLUMNS)}")
+        if self.limit is not None and self.limit < 0:
+            raise ValueError(f"limit: is a number from 0 on, not {self.limit}")
+
+
+def query(
+    *,
+    uses: str | Iterable[str] = (),
+    without: str | Iterable[str] = (),
+    formula: str | None = None,
+    nodes: object = None,
+    r2: object = None,
+    loss: object = None,
+    data: str | Path | None = None,
+    target: str | None = None,
+    since: object = None,
+    until: object = None,
+    settings: Mapping[str, object] | Iterable[tuple[str, object]] = (),
+    where: str | Iterable[str] = (),
+    formulas: bool = False,
+    best: bool = False,
+    sort: str = "date",
+    reverse: bool = False,
+    limit: int | None = None,
+) -> Query:
+    """The query that the keywords of `find` stand for; a ValueError if one is wrong."""
+    given = [
+        ("nodes", nodes), ("r2", r2), ("loss", loss), ("data", None if data is None else f"={data}"),
+        ("target", None if target is None else f"={target}"), ("date", None if since is None else f">={since}"),
+        ("date", None if until is None else f"<{until}"),
+        *(settings.items() if isinstance(settings, Mapping) else settings),
+    ]  # fmt: skip
+    conditions = [compared(key, value) for key, value in given if value is not None]
+    conditions += [condition(text) for text in _several(where)]
+    sort = OTHER_NAMES.get(sort, sort)
+    words = tuple(_several(uses)), tuple(_several(without))
+    return Query(*words, formula, tuple(conditions), formulas, best, sort, reverse, limit)
+
+
+def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
+    """Past runs and their formulas.
+
+    Parameters
+    ----------
+    folder : path
+        The folder that holds the runs; folders within it are searched too.
+    uses, without : str or several
+        Functions, operators or features that the formula must, or must not, have: ``"exp"``, ``"/"``, ``"x1"``.
+    formula : str
+        Text that the formula contains; blanks do not matter.
+    nodes, r2, loss : number or str
+        A comparison, such as ``"<12"``; a number alone is the most nodes, the least R2, the largest loss.
+    data : path
+        The file of the data: its path, its name, or the beginning of the data's hash.
+    target : str
+    since, until : str
+        Dates: ``"2026-01-31"``, the latter without its last day.
+    settings : mapping
+        Values, or comparisons, of settings by name: ``{"evolution.population": 500, "stop.seconds": ">10"}``.
+    where : str or several
+        Further comparisons: ``"seconds < 60"``, ``"stopped_by = loss"``, ``"primitives ~ exp"``.
+    formulas : bool
+        Find every formula of the fronts; otherwise one of each run: the chosen one if it meets the conditions, else
+        that of the least loss.
+    best : bool
+        Consider only the formulas that runs chose.
+    sort : str
+        ``"date"``, ``"r2"``, ``"loss"``, ``"nodes"``, ``"seconds"``, ``"name"``, ...; the best, or the latest, first.
+    reverse : bool
+        The other way round.
+    limit : int
+        Most to find.
+
+    Returns
+    -------
+    list of Found
+        A pandas DataFrame can be made of it.
+
+    Raises
+    ------
+    ValueError
+        If a condition is wrong, or about a setting that no run has.
+    ExportError
+        If there is no such folder.
+    """
+    return found(Path(folder), query(**keywords))
+
+
+def found(folder: Path, asked: Query) -> list[Found]:
+    """What a query finds among the runs in a folder (see `find`)."""
+    names = run_names(folder)
+    with stage(f"reading {len(names)} runs in {folder}"):
+        entries = {name: read_entry(folder / name) for name in names}
+    rows = [_found(folder, name, entries[name], formula) for name, formula in _matches(entries, asked)]
+    value = attrgetter("data_hash" if asked.sort == "hash" else asked.sort)
+    rows.sort(key=lambda row: (row.name, row.place or 0))
+    known, unknown = [row for row in rows if value(row) is not None], [row for row in rows if value(row) is None]
+    known.sort(key=value, reverse=(asked.sort in DESCENDING) != asked.reverse)
+    return [*known, *unknown][: asked.limit]
+
+
+def _matches(entries: Mapping[str, Entry], asked: Query) -> Iterator[tuple[str, FormulaEntry | None]]:
+    """The runs that meet a query, each with a formula that does; None where the query says nothing about formulas."""
+    try:
+        run_tests, formula_tests = tests(asked.conditions, entries.values())
+    except UnknownSettingError as error:
+        raise ValueError(str(error)) from None
+    formula_tests += [*map(with_word, asked.uses), *map(without_word, asked.without)]
+    formula_tests += [like(asked.formula)] if asked.formula else []
+    about_formulas = asked.formulas or asked.best or bool(formula_tests)
+    for name, entry in entries.items():
+        if not all(test(name, entry) for test in run_tests):
+            continue
+        formulas = sorted(
+            entry.formulas, key=lambda each: (not each.best, each.loss is None, each.loss or 0.0, each.index)
+        )
+        found = [each for each in formulas[: 1 if asked.best else None] if all(test(each) for test in formula_tests)]
+        if not about_formulas:
+            yield name, formulas[0] if formulas else None
+        for each in found[: None if asked.formulas else 1] if about_formulas else ():
+            yield name, each
+
+
+def _found(folder: Path, name: str, entry: Entry, formula: FormulaEntry | None) -> Found:
+    run = (printable(name), os.path.join(folder, name), datetime.fromtimestamp(entry.date), entry.target, entry.data,
+           entry.data_hash, entry.generations, entry.evaluations, entry.seconds, entry.seed, entry.stopped_by,
+           entry.shine, entry.problem)  # fmt: skip
+    if formula is None:
+        return Found(*run, None, None, None, None, None, False)
+    return Found(*run, formula.expression, formula.loss, formula.r2, formula.nodes, formula.index, formula.best)
+
+
+def _several(given: str | Iterable[str]) -> Iterable[str]:
+    return (given,) if isinstance(given, str) else given

@@ -1,0 +1,240 @@
+"""Running a configuration in a folder, and going on with an interrupted run."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shine.base.errors import ConfigError, ExportError
+from shine.base.parallel import opened
+from shine.faces.config import Job, config_values, dump_config, read_job, with_formulas
+from shine.faces.runs.files import check_empty, write_text
+from shine.faces.runs.identity import description
+from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
+from shine.faces.runs.lock import only_writer
+from shine.faces.runs.log import formulas_put_in, progress_record
+from shine.faces.runs.opening import open_run
+from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
+from shine.faces.runs.resuming import check_limits, last_state
+from shine.search.models.front import Result
+from shine.search.models.model import Model
+from shine.search.watching.following import followed
+
+if TYPE_CHECKING:
+    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.run_state import State
+    from shine.search.watching.visitor import Visitor
+
+Report = Callable[["Progress"], object]
+"""Receives the progress of each generation, and ends the run by returning True."""
+
+LIMITS = ("loss", "generations", "seconds", "stagnation")
+"""Values of `stopped_by` of finished runs; an interrupted run has another."""
+
+
+def run_job(
+    job: Job,
+    folder: str | Path,
+    report: Report | None = None,
+    *,
+    tell: Callable[[Notice], None] = as_warning,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    visitor: Visitor | None = None,
+    began: float | None = None,
+) -> Result:
+    """Search, and keep the configuration, the log, checkpoints and the result in a folder.
+
+    Parameters
+    ----------
+    job : Job
+    folder : path
+        An existing, empty folder.
+    report : callable, optional
+        Called with the progress of each generation, after it has been logged; it ends the run by returning True.
+    tell : callable
+        Receives each `Notice`. A notice with `failed` asks for an exit code other than 0: the run went on, but a file
+        could not be written. By default notices are Python warnings.
+    checkpoint_seconds : float
+        Least time between checkpoints; 0 for one after every generation. Checkpoints never change the result.
+    visitor : Visitor, optional
+        Watches the search (see `shine.search.run.search`). The log and the result say which formulas it put in.
+    began : float, optional
+        When the user's call began, on `time.monotonic`: `stop.seconds` count from then. By default now.
+
+    Returns
+    -------
+    Result
+        Partial if the run was interrupted. It is returned even if it could not be written.
+
+    Raises
+    ------
+    ExportError
+        If the folder is not empty (a run never overwrites another), or cannot be written to at the beginning, when
+        nothing is lost yet.
+    ConfigError
+        If a guess or a primitive cannot be used. `read_job` has checked those of its jobs.
+    """
+    began = time.monotonic() if began is None else began
+    if not all(isinstance(entry, str) for entry in (*job.config.guesses, *job.config.primitives)):
+        job = with_formulas(job)
+    folder = Path(folder)
+    with only_writer(folder):
+        check_empty(folder)
+        write_text(folder / "config.yaml", dump_config(job.config))
+        for note in job.notes:
+            tell(Notice(note))
+        return _run(job, folder, None, report, tell, checkpoint_seconds, visitor, began)
+
+
+def resume_job(
+    folder: str | Path,
+    report: Report | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    tell: Callable[[Notice], None] = as_warning,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    visitor: Visitor | None = None,
+    began: float | None = None,
+) -> Result:
+    """Go on with the run in a folder from its last checkpoint.
+
+    The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
+    that has reached a limit is finished, and its result is returned; with a higher limit it goes on, and ends like one
+    run of that limit, except that its seeding and the choice of its noise knew the lower one. The front that is in the
+    folder competes with the new one: it never becomes worse.
+
+    Parameters
+    ----------
+    folder : path
+    report, tell, checkpoint_seconds, visitor, began
+        See `run_job`.
+    overrides : sequence of str
+        Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop`` and ``parallel``, and
+        ``fitness.threads``, may change.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ConfigError
+        If the configuration is missing or wrong, or differs from the run's, or one of its new limits is already over.
+    DataError
+        If the data have changed since the run began.
+    ExportError
+        If the folder holds no run, none of its checkpoints can be read, a checkpoint is of a newer version of Shine, or
+        another process is writing the run.
+    """
+    folder = Path(folder)
+    if not (folder / "config.yaml").is_file():
+        raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
+    began = time.monotonic() if began is None else began
+    job, before = read_job(folder / "config.yaml", overrides, own=True), open_run(folder).config
+    with only_writer(folder):
+        state = last_state(job, folder, tell)
+        record, earlier = _record(folder), _front(folder)
+        finished = record if record is not None and record.stopped_by in LIMITS else None
+        if state is not None and job.config.stop != before.stop:
+            check_limits(job.config.stop, before.stop, state, record)
+        if finished is not None and state is not None:
+            if job.config.stop == before.stop:
+                tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))
+                return open_run(folder).result
+            # From now on, the result in the folder is partial.
+            unfinished = finished.model_copy(update={"stopped_by": "interrupted"})
+            write_text(folder / "result.json", result_json(unfinished))
+        if job.config != before:
+            write_text(folder / "config.yaml", dump_config(job.config))
+        return _run(job, folder, state, report, tell, checkpoint_seconds, visitor, began, earlier)
+
+
+def _record(folder: Path) -> ResultRecord | None:
+    """The contents of result.json; None if there is none, or it cannot be read."""
+    try:
+        return read_result(folder)
+    except ExportError:
+        return None
+
+
+def _front(folder: Path) -> tuple[Model, ...]:
+    """The front in result.json; empty if there is none, or it cannot be read."""
+    try:
+        return open_run(folder).result.front.models
+    except ExportError:
+        return ()
+
+
+def _run(
+    job: Job,
+    folder: Path,
+    state: State | None,
+    report: Report | None,
+    tell: Callable[[Notice], None],
+    checkpoint_seconds: float,
+    visitor: Visitor | None,
+    began: float | None,
+    earlier: Sequence[Model] = (),
+) -> Result:
+    from shine.search.run import search  # slow to import, and reading a result does not need it
+
+    config = job.config
+    keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
+    try:
+        lacking = keeper.log.begin(state.generation if state else 0)
+    except OSError as error:
+        raise ExportError(f"{keeper.log.path}: cannot be written: {error.strerror}") from None
+    if lacking and config.evolution.islands == 1:  # several report after each epoch only
+        tell(Notice(f"{keeper.log.path}: lacks {lacking} generations"))
+
+    put_in = formulas_put_in(keeper.log.path) if state else []
+
+    def note(progress: Progress) -> object:
+        formulas = visitor.joined() if visitor is not None else ()
+        put_in.extend(PutInRecord(generation=progress.generation, formula=formula) for formula in formulas)
+        keeper.note({**progress_record(progress), **({"put_in": list(formulas)} if formulas else {})})
+        return report(progress) if report is not None else None
+
+    try:
+        with ExitStack() as stack:
+            try:
+                pool = stack.enter_context(opened(config.parallel))
+            except ValueError as error:
+                raise ConfigError([f"parallel: {error}"]) from None
+            searching = partial(
+                search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool,
+                earlier=earlier, began=began,
+            )  # fmt: skip
+            result = followed(report, config.search, partial(searching, job.dataset, config.search))
+            result = result.with_preparation(job.preparation)
+        limit = config.stop.seconds
+        until = math.inf if limit is None else time.monotonic() + limit - result.seconds
+        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in, until))
+    finally:
+        _despite_an_interrupt(keeper.finish)
+        keeper.summarize()
+    return result
+
+
+def _keep_result(
+    keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord], until: float
+) -> None:
+    named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
+    record = result_record(result, *named, job.preparation, put_in, data, config_values(job.config), until)
+    keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
+    keeper.finish()
+    # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.
+    keeper.attempt(folder / "result.json", partial(write_text, folder / "result.json", result_json(record)))
+
+
+def _despite_an_interrupt(action: Callable[[], None]) -> None:
+    """Do a short, repeatable action; if Ctrl-C interrupts it, do it again."""
+    try:
+        action()
+    except KeyboardInterrupt:
+        action()

@@ -1,0 +1,306 @@
+"""result.json and front.csv: the result of a run, for other programs to read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from annotated_types import Ge
+from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
+
+from shine import __version__
+from shine.base.errors import DataError, ExportError
+from shine.data.columns.headings import check_features
+from shine.data.datasets.preparation import Preparation
+from shine.faces.runs.files import read_file, write_text
+from shine.faces.runs.uncertainty_records import UncertaintyRecord
+from shine.lang.forms.names import cut
+from shine.search.evolution.complexity import normalized_weights
+from shine.search.models.front import Result
+from shine.search.models.model import Model
+
+SCHEMA_VERSION: Final = 2
+"""Version of result.json; it rises if readers of the old version would misread the new one."""
+
+FEW_ROWS = 10_000
+"""Rows up to which all formulas of a front have intervals: nobody asked for those of the others."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ModelRecord(_Record):
+    """One formula of the front."""
+
+    expression: str
+    """The formula, in Shine's language, with the scaling written out; its numbers read back to the last bit."""
+    loss: FiniteFloat
+    """The loss that the run minimized."""
+    complexity: Annotated[int, Ge(1)]
+    """Number of nodes, each counted as often as its weight says."""
+    r2: FiniteFloat | None
+    """Share of the target's variance that the formula explains; null where it is not finite."""
+    digits: Annotated[int, Ge(1)] | None = None
+    """Significant digits of its constants that the data support; null if it is not known."""
+    template: TemplateRecord | None = None
+    """Its functions and constants, if the run had a template."""
+    uncertainty: UncertaintyRecord | None = None
+    """How sure its constants are; only the chosen formula has it if there are many rows or little time."""
+
+
+class TemplateRecord(_Record):
+    """A formula of a template: what was found."""
+
+    functions: dict[str, str]
+    """The formula of each unknown function, in its arguments."""
+    constants: dict[str, FiniteFloat | tuple[FiniteFloat, ...]]
+    """The value of each parameter; of a parameter by group one for each group, in their order."""
+
+
+class GroupsRecord(_Record):
+    """The groups of a template's constants."""
+
+    column: str
+    """Name of their column in formulas."""
+    values: tuple[FiniteFloat, ...]
+    """Value of the column for each group."""
+    labels: tuple[str, ...] | None = None
+    """What the groups are called in the file, if the column numbers texts."""
+
+
+class NoiseRecord(_Record):
+    """The noise, estimated without any formula."""
+
+    model: str
+    """How the noise grows: `absolute`, `relative`, `log`, `counts`, or `sigma` if it was given."""
+    source: Literal["replicates", "neighbours"]
+    """What tells: rows that are equal in all features, or else rows beside one another."""
+    loss: FiniteFloat
+    """Mean squared error, with the weights of the model, that noise alone leaves."""
+    low: FiniteFloat
+    """Lower end of the interval that holds it in 95 of 100 cases; 0 from neighbours."""
+    high: FiniteFloat
+    """Upper end of that interval."""
+
+
+class PutInRecord(_Record):
+    """A formula that a person put into the search: without it, the search would have gone another way."""
+
+    generation: Annotated[int, Ge(0)]
+    """The generation after which it joined."""
+    formula: str
+    """As it was written."""
+
+
+class Versions(_Record):
+    """Versions of the software that made the run."""
+
+    shine: str
+    """Version of Shine."""
+    python: str
+    """Version of Python."""
+    numpy: str
+    """Version of NumPy."""
+    llvmlite: str
+    """Version of llvmlite, which brings LLVM."""
+
+
+def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
+    # Results of older runs have names that are not normalized, but formulas are read with normalized names.
+    try:
+        return check_features(names)
+    except DataError as error:
+        raise ValueError(str(error)) from None
+
+
+class ResultRecord(_Record):
+    """The contents of result.json."""
+
+    schema_version: Literal[2]
+    """Version of this form."""
+    best: ModelRecord
+    """The chosen formula, one of the front."""
+    front: tuple[ModelRecord, ...]
+    """The best constant, then the best formula of each complexity that is better than all simpler ones."""
+    groups: GroupsRecord | None = None
+    """The groups of the template's constants; null without any."""
+    reason: str = ""
+    """Why the chosen formula was chosen; results of older versions have none."""
+    weighting: str = "absolute"
+    """The model of the noise by which rows are weighted in `loss` and `r2`; results of older versions have none."""
+    noise: NoiseRecord | None = None
+    """The noise, estimated without any formula; null if the rows do not tell."""
+    features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
+    """Names of the columns that formulas are applied to, in their order."""
+    headings: tuple[str, ...] | None = None
+    """Original headings of these columns; results of older versions have none."""
+    target: str
+    """Name of the target."""
+    data: str | None = None
+    """SHA-256 of the names and numbers that were searched in; results of older versions have none."""
+    preparation: Preparation | None = None
+    """How dates, texts and missing values of the file became numbers; null if the file holds nothing but numbers."""
+    primitives: tuple[str, ...]
+    """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
+    and simplification may have brought in others."""
+    weights: Annotated[dict[str, float], AfterValidator(normalized_weights)]
+    """Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed."""
+    generations: Annotated[int, Ge(0)]
+    """Generations after the first population."""
+    evaluations: Annotated[int, Ge(0)]
+    """Formulas whose loss was computed."""
+    seconds: Annotated[FiniteFloat, Ge(0)]
+    """Duration of the search, without reading the data; of all its parts, if it was resumed."""
+    seed: int
+    """Seed of every random choice."""
+    stopped_by: Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
+    """The limit that ended the run, or `interrupted` by the user, or `callback`."""
+    put_in: tuple[PutInRecord, ...] = ()
+    """The formulas that a person put in while the search ran; the seed alone repeats a run only without them."""
+    settings: dict[str, JsonValue] | None = None
+    """The configuration, with every default; null for a search without one."""
+    versions: Versions
+    """Versions of the software that made the run."""
+
+
+def write_result(folder: Path, result: Result, target: str = "y", primitives: Sequence[str] = ()) -> None:
+    """Write result.json and front.csv.
+
+    Raises
+    ------
+    ExportError
+        If they cannot be written.
+    """
+    write_text(folder / "result.json", result_json(result_record(result, target, primitives)))
+    write_text(folder / "front.csv", front_csv(result))
+
+
+def result_json(record: ResultRecord) -> str:
+    """The text of result.json."""
+    return json.dumps(record.model_dump(mode="json"), indent=2, allow_nan=False) + "\n"
+
+
+def read_result(folder: str | Path) -> ResultRecord:
+    """Read result.json back.
+
+    Raises
+    ------
+    ExportError
+        If it is missing or cannot be read.
+    """
+    path = Path(folder) / "result.json"
+    content = read_file(path)
+    try:
+        return ResultRecord.model_validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = cut(".".join(map(str, first["loc"])), 100)
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        problem = f"{place + ': ' if place else ''}{cut(first['msg'])}{more}"
+    raise ExportError(f"{path}: is not a result of this version of Shine: {problem}")
+
+
+def result_record(
+    result: Result,
+    target: str = "y",
+    primitives: Sequence[str] = (),
+    preparation: Preparation | None = None,
+    put_in: Sequence[PutInRecord] = (),
+    data: str | None = None,
+    settings: dict[str, Any] | None = None,
+    until: float = math.inf,
+) -> ResultRecord:
+    """The contents of result.json for a result; `data` is the hash of its data, `settings` the configuration.
+
+    The chosen formula has intervals, and the others have them if their rows are few, and the time `until`, on
+    `time.monotonic`, allows.
+    """
+    best = _model_record(result.best, True)
+    front = tuple(
+        best if at == result.best_index else _model_record(model, False, until) for at, model in enumerate(result.front)
+    )
+    return ResultRecord(
+        schema_version=SCHEMA_VERSION,
+        best=best,
+        front=front,
+        groups=_groups_record(result.best),
+        reason=result.front.reason,
+        weighting=result.front.noise,
+        noise=None if result.noise is None else NoiseRecord(**asdict(result.noise)),
+        features=result.best.tree.parameters,
+        headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),
+        target=target,
+        data=data,
+        preparation=preparation,
+        primitives=tuple(primitives),
+        weights=dict(result.best.weights),
+        generations=result.generations,
+        evaluations=result.evaluations,
+        seconds=result.seconds,
+        seed=result.seed,
+        stopped_by=result.stopped_by,  # type: ignore[arg-type]
+        put_in=tuple(put_in),
+        settings=settings,
+        versions=versions(),
+    )
+
+
+def _model_record(model: Model, chosen: bool, until: float = math.inf) -> ModelRecord:
+    few = model.basis is None or model.basis.rows.n_rows <= FEW_ROWS
+    told = chosen or (few and time.monotonic() < until)
+    return ModelRecord(
+        expression=str(model.tree),
+        loss=model.loss,
+        complexity=model.complexity,
+        r2=model.r2 if math.isfinite(model.r2) else None,
+        digits=model.digits,
+        template=_template_record(model),
+        uncertainty=UncertaintyRecord.of(model, profile=chosen) if told else None,
+    )
+
+
+def _template_record(model: Model) -> TemplateRecord | None:
+    law = getattr(model, "law", None)
+    if law is None:
+        return None
+    functions = {name: str(tree) for name, tree in law.functions.items()}
+    constants = {
+        name: value if isinstance(value, float) else tuple(value.tolist()) for name, value in law.constants.items()
+    }
+    return TemplateRecord(functions=functions, constants=constants)
+
+
+def _groups_record(model: Model) -> GroupsRecord | None:
+    law = getattr(model, "law", None)
+    if law is None or law.groups is None:
+        return None
+    return GroupsRecord(column=law.groups.column, values=law.groups.values, labels=law.groups.labels)
+
+
+def front_csv(result: Result) -> str:
+    """The front as a table, the chosen formula marked."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["complexity", "loss", "r2", "expression", "best"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "best": int(row["best"])} for row in result.rows())
+    return text.getvalue()
+
+
+def versions() -> Versions:
+    """Versions of the software that computes here."""
+    return Versions(
+        shine=__version__,
+        python=platform.python_version(),
+        numpy=metadata.version("numpy"),
+        llvmlite=metadata.version("llvmlite"),
+    )

@@ -1,0 +1,151 @@
+"""The state that a run goes on from, and whether it is still the same run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shine import __version__
+from shine.base.errors import ConfigError, DataError, ExportError
+from shine.faces.config import Job, current_names, is_retired
+from shine.faces.runs.checkpoints import Checkpoint, Shelf
+from shine.faces.runs.identity import data_digest, settings_of
+from shine.faces.runs.keeping import Notice
+from shine.lang.forms.names import cut, normalized, shown
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tree import Primitive
+from shine.lang.vocabulary import primitive_table
+from shine.search.templates.template import primitives_of
+
+if TYPE_CHECKING:
+    from shine.faces.runs.records import ResultRecord
+    from shine.search.evolution.run_state import State
+    from shine.search.evolution.settings import StopSettings
+
+
+def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
+    """The state in the last undamaged checkpoint; None if there are no checkpoints."""
+    damaged = []
+    for found in Shelf(folder).readable():
+        if not isinstance(found, Checkpoint):
+            damaged.append(found)
+            continue
+        for error in damaged:
+            tell(Notice(f"{error}; the run goes on from the one before"))
+        if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
+            raise ExportError(f"{folder}: the checkpoint is undamaged, but does not name its run")
+        _check_names(folder, found.header)
+        _check(job, folder, found.header)
+        if found.header["shine"] != __version__:
+            begun_by = shown(found.header["shine"], 30)
+            tell(Notice(f"{folder}: was begun by Shine {begun_by}; {__version__} may find something else"))
+        return _state(folder, found, job)
+    if damaged:
+        raise ExportError(
+            "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
+        )
+    tell(Notice(f"{folder}: has no checkpoint yet; the run begins anew"))
+    return None
+
+
+def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
+    # The evolution is slow to import, and reading a result does not need it.
+    from shine.search.evolution.run_state import State, check_state
+
+    table, primitives = _primitives(job)
+    try:
+        state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
+        check_state(state, primitives, job.config.evolution)
+        return state
+    except ValueError as error:
+        problem = cut(error)
+    raise ExportError(
+        f"{folder}: the checkpoint is undamaged, but is not a state of this run: {problem}; run its config.yaml anew"
+    )
+
+
+def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
+    """Functions by name, and the primitive set of the individuals."""
+    search = job.config.search
+    if search.template is not None:
+        from shine.search.template_search.search import prepared_template  # slow to import
+
+        table, _ = primitive_table([*search.primitives, *primitives_of(search.template)])
+        return table, prepared_template(job.dataset, search).composition.genome
+    table, names = primitive_table(search.primitives)
+    features = job.dataset.without(job.config.constraints.forbidden).features
+    return table, PrimitiveSet(select(table, names), features)
+
+
+def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise an `ExportError` if a name in the checkpoint, of an old run, is not normalized."""
+    names = header.get("features")
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and normalized(name) != name:
+            raise ExportError(
+                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
+                f"{shown(normalized(name))}; run its config.yaml anew"
+            )
+
+
+def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise an error if the settings (`ConfigError`) or the data (`DataError`) are not the run's."""
+    then, now = dict(_leaves(current_names(header["settings"]))), dict(_leaves(settings_of(job.config)))
+    then = {key: value for key, value in then.items() if not is_retired(key, value)}
+    changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+    if changed:
+        raise ConfigError(
+            [
+                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
+                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop, parallel and "
+                "fitness.threads may change"
+                for key in changed
+            ]
+        )
+    if header["data"] != data_digest(job.dataset):
+        raise DataError(f"{folder}: the data have changed since the run began")
+
+
+def check_limits(now: StopSettings, before: StopSettings, state: State, record: ResultRecord | None) -> None:
+    """Raise a `ConfigError` if a limit is already over.
+
+    Parameters
+    ----------
+    now, before : StopSettings
+        The limits to go on to, and those of the run so far.
+    state : State
+    record : ResultRecord, optional
+        The result so far, if there is one.
+    """
+    ended = "" if record is None else record.stopped_by
+    seconds, still = (
+        max(state.seconds, 0.0 if record is None else record.seconds),
+        state.generation - state.stagnation.fell,
+    )
+    over = []
+    if now.generations is not None and now.generations <= state.generation:
+        over.append(f"stop.generations: {now.generations} are over, the run has had {state.generation}; give more")
+    if now.seconds is not None and now.seconds <= seconds:
+        over.append(f"stop.seconds: {now.seconds:g} are over, the run has taken {seconds:.1f}; give more")
+    if now.stagnation is not None and state.stagnation.is_over(state.generation, now.stagnation, 0.0):
+        over.append(
+            f"stop.stagnation: {now.stagnation} generations are over, nothing has improved for {still}; give more"
+        )
+    if ended == "loss" and now.loss >= before.loss:
+        over.append(f"stop.loss: {now.loss:g} of the best constant's loss is reached; give less")
+    if over:
+        raise ConfigError(over)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values in nested mappings, by their dotted names."""
+    # Without recursion: a header of another program may be nested as deeply as the JSON reader allows.
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
+        else:
+            yield path, value

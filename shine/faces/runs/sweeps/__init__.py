@@ -1,0 +1,1 @@
+"""Sweeps: one configuration with many settings."""

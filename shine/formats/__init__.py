@@ -1,0 +1,1 @@
+"""Forms of others: graphs and formulas in; exports, native code and reports out."""

@@ -1,0 +1,110 @@
+"""From a job to files: the kinds of files, and how each kind is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from shine.base.files import write_bytes
+from shine.formats.native import headers, linking, nvptx, projects, python_module, wasm
+from shine.formats.native.code import Code, Files, Job
+from shine.lang.forms.names import value_text
+
+Emitter = Callable[[Job], Files]
+
+OF_CODE: dict[str, Callable[[Code], Files]] = {
+    "object": lambda job: {job.object_name: job.object_code},
+    "ir": lambda job: {f"{job.name}.ll": job.optimized_ir.encode()},
+    "asm": lambda job: {f"{job.name}.s": job.assembly.encode()},
+    "shared": linking.shared_files,
+    "cmake": projects.cmake_files,
+    "pkgconfig": projects.pkgconfig_files,
+}
+"""Functions that make the files of each kind from any code."""
+
+EMITTERS: dict[str, Emitter] = {
+    "object": OF_CODE["object"],
+    "header": headers.header_files,
+    "ir": OF_CODE["ir"],
+    "asm": OF_CODE["asm"],
+    "shared": OF_CODE["shared"],
+    "python": python_module.python_files,
+    "cmake": OF_CODE["cmake"],
+    "pkgconfig": OF_CODE["pkgconfig"],
+    "bench": projects.bench_files,
+    "wasm": wasm.wasm_files,
+    "wasm-scalar": wasm.scalar_files,
+    "ptx": nvptx.ptx_files,
+}
+"""Functions that make the files of each kind for a job."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "cmake": ("object", "header"),
+    "pkgconfig": ("object", "header"),
+    "bench": ("object", "header"),
+    "python": ("shared",),
+}
+"""Kinds that are useless alone, and the kinds that are made along with them."""
+
+T = TypeVar("T")
+
+
+def emitted(job: Job, kinds: str | Iterable[str]) -> Files:
+    """The files of some kinds, and of the kinds that these need; the errors are those of `gathered`."""
+    return gathered(job, kinds_of(kinds), EMITTERS)
+
+
+def kinds_of(emit: str | Iterable[str]) -> list[str]:
+    """The kinds of files that an argument names; `gathered` refuses what is no kind."""
+    return list(emit) if isinstance(emit, Iterable) and not isinstance(emit, str) else [emit]
+
+
+def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
+    """The files of some kinds, and of the kinds that these need.
+
+    Parameters
+    ----------
+    job : Job or other code
+    kinds : iterable of str
+    emitters : mapping
+        Functions that make the files of each kind.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind, or none is named.
+    CompilationError
+        If the target cannot have such a file, or nothing installed can make it.
+    """
+    chosen: list[str] = []
+    for kind in kinds:
+        if not isinstance(kind, str) or kind not in emitters:
+            raise ValueError(f"cannot emit {value_text(kind)}; use some of {', '.join(emitters)}")
+        chosen += [kind, *NEEDS.get(kind, ())]
+    if not chosen:
+        raise ValueError(f"there is nothing to emit; name some of {', '.join(emitters)}")
+    files: Files = {}
+    for kind in dict.fromkeys(chosen):
+        files.update(emitters[kind](job))
+    return files
+
+
+def written(files: Files, folder: str | Path) -> list[Path]:
+    """Paths of files that are written to a folder, which is made if it is missing.
+
+    Raises
+    ------
+    TypeError
+        If the folder is no path.
+    OSError
+        If a file cannot be written.
+    """
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder={value_text(folder)} is no path; give the path of a folder")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        write_bytes(place / file, content)
+    return [place / file for file in files]

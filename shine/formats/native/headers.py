@@ -1,0 +1,168 @@
+"""The header of a compiled formula: its declarations for C and C++, and its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shine.formats.native.code import Code, Files, Job
+from shine.formats.native.interface import C_TYPES, Column, Interface
+
+_HEADER = """\
+/*
+{comment}
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+{includes}
+#if defined(__cplusplus)
+#define {macro} __restrict
+extern "C" {{
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define {macro} restrict
+#else
+#define {macro}
+#endif
+
+{declarations}
+#undef {macro}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+_COUNTS = """\
+/* Number of arguments, and number of results. */
+enum {{ {name}_n_features = {features}, {name}_n_outputs = {outputs} }};
+"""
+
+_STATUS = """\
+/* The functions return 0, or this if an integer division had a zero divisor in any row. */
+enum {{ {name}_division_by_zero = 1 }};
+"""
+
+_ONE_ROW = """\
+/*
+ * One row.
+{notes} */
+{declaration}
+"""
+
+_MATRIX = """\
+/*
+ * n_rows rows of a matrix: y[0] to y[n_rows - 1] are written.
+ *
+ * Feature j of row i is X[i * row_stride + j * column_stride]; strides count numbers, not bytes, and may be negative:
+ *
+ *   rows one after the other (row-major):           row_stride = {count}, column_stride = 1
+ *   columns one after the other (column-major):     row_stride = 1, column_stride = n_rows
+ *
+ * Column-major is faster. y must not overlap X, which is never read if there are no features or no rows.{notes}
+ */
+{declaration}
+"""
+
+_COLUMNS = """\
+/*
+ * n_rows rows of separate columns, each with a stride that counts its own numbers, not bytes: 1 if they lie one after
+ * the other, which is fastest; 0 if all rows have the same number; negative strides run backwards.
+ *
+ * A result must not overlap any argument or other result.{notes}
+ */
+{declaration}
+"""
+
+_FAILURE = """ A row that divides by zero gets an arbitrary
+ * number; all other rows are still right."""
+
+
+_PROMISES = """\
+Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncates, // and % round down. The functions
+keep no state, use no memory but the stack, and may be called by many threads at once."""
+
+
+def header_files(job: Job) -> Files:
+    """The header of a job's functions."""
+    interface = job.interface
+    macro = f"{interface.name.upper()}_RESTRICT"
+    kinds = {C_TYPES[dtype] for dtype in interface.dtypes}
+    header = _HEADER.format(
+        comment=commented(job),
+        guard=f"{interface.name.upper()}_H",
+        macro=macro,
+        includes="#include <stdint.h>\n" if any(kind.endswith("_t") for kind in kinds) else "",
+        declarations="\n".join(_declarations(interface, macro)),
+    )
+    return {f"{job.name}.h": header.encode()}
+
+
+def commented(job: Code, promises: str = _PROMISES) -> str:
+    """A description of a file and what it promises, as lines of a C comment."""
+    target = job.target
+    processor = f", processor {target.cpu}" if target.cpu else ""
+    text = f"{job.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{promises}"
+    return "\n".join(f" * {line}".rstrip() for line in for_comment(text).splitlines())
+
+
+def for_comment(text: str) -> str:
+    """Text in ASCII that cannot end the comment it stands in."""
+    safe = ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'")
+    return safe.replace("*/", "* /").replace("/*", "/ *")
+
+
+def _declarations(interface: Interface, macro: str) -> Iterable[str]:
+    name, features = interface.name, len(interface.parameters)
+    yield _COUNTS.format(name=name, features=features, outputs=len(interface.outputs))
+    if interface.can_fail:
+        yield _STATUS.format(name=name)
+    yield _ONE_ROW.format(notes=_notes(interface), declaration=one_row(interface))
+    failure = _FAILURE if interface.can_fail else ""
+    result = "int" if interface.can_fail else "void"
+    if interface.matrix:
+        read, written = C_TYPES[interface.matrix], interface.outputs[0].c_type
+        declaration = (
+            f"{result} {name}_batch(const {read} *{macro} X, size_t n_rows, ptrdiff_t row_stride, "
+            f"ptrdiff_t column_stride,\n{' ' * (len(result) + len(name) + 8)}{written} *{macro} y);"
+        )
+        yield _MATRIX.format(count=features, notes=failure, declaration=declaration)
+    yield _COLUMNS.format(notes=failure, declaration=_columns(interface, result, macro))
+
+
+def one_row(interface: Interface) -> str:
+    """The prototype of the function of one row."""
+    arguments = [f"{column.c_type} {column.name}" for column in interface.parameters]
+    if interface.returns_value:
+        result = interface.outputs[0].c_type
+    else:
+        result = "int" if interface.can_fail else "void"
+        arguments += [f"{column.c_type} *{column.name}" for column in interface.outputs]
+    return f"{result} {interface.name}({', '.join(arguments) or 'void'});"
+
+
+def _columns(interface: Interface, result: str, macro: str) -> str:
+    arguments = ["size_t n_rows"]
+    arguments += [f"const {c.c_type} *{macro} {c.name}, ptrdiff_t {c.stride}" for c in interface.parameters]
+    arguments += [f"{c.c_type} *{macro} {c.name}, ptrdiff_t {c.stride}" for c in interface.outputs]
+    head = f"{result} {interface.name}_columns("
+    return head + f",\n{' ' * len(head)}".join(arguments) + ");"
+
+
+def _notes(interface: Interface) -> str:
+    """Lines of the comment about the arguments: their original names, and how booleans are written."""
+    notes = [_note(column) for column in (*interface.parameters, *interface.outputs)]
+    if not interface.returns_value and not interface.can_fail:
+        notes.insert(0, "The results are written.")
+    elif interface.can_fail:
+        notes.insert(0, "The results are valid if it returns 0.")
+    return "".join(f" * {note}\n" for note in notes if note)
+
+
+def _note(column: Column) -> str:
+    label = ascii(column.label)[1:-1].replace("*/", "* /").replace("/*", "/ *")
+    renamed = f"{column.name} is {label}" if column.name not in (label, "y") else ""
+    truth = f"{column.name} is 0 for false and 1 for true" if column.dtype == "bool" else ""
+    said = " and ".join(filter(None, (renamed, truth.removeprefix(f"{column.name} ") if renamed else truth)))
+    return f"{said}." if said else ""

@@ -1,0 +1,139 @@
+"""WebAssembly: a module that imports nothing, and an ES module with types that loads it in browsers and in Node."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from llvmlite import ir
+
+from shine.base.errors import CompilationError
+from shine.compiler.codegen.native.row_by_row import emit_wasm
+from shine.formats.native.code import Files, Job
+from shine.formats.native.freestanding import freestanding_object
+from shine.formats.native.interface import interface_of
+from shine.formats.native.targets import Target, target_of
+from shine.formats.native.wasm_loader import loader, types
+
+TRIPLE = "wasm32-unknown-unknown"
+"""The triple used if a job's target is of another kind."""
+
+TAKEN = frozenset({"batch", "exports", "main", "memory"})
+"""Names that the module or its loader uses for something else."""
+
+STACK_BYTES = 8 * 1024
+"""Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
+
+COLUMN_BYTES = 256
+"""Bytes of stack for each column: more than one vector of its rows."""
+
+_SECONDS = 60
+
+
+def wasm_files(job: Job) -> Files:
+    """A module with the functions of one row and of many, its loader and the loader's types.
+
+    A job for a target of another kind is compiled for `TRIPLE`. The function of many rows works on vectors if the
+    target has SIMD128.
+
+    Raises
+    ------
+    CompilationError
+        If there is no linker, the name is taken, or the program has constant arrays.
+    """
+    return _files(job, batch=True)
+
+
+def scalar_files(job: Job) -> Files:
+    """The files of `wasm_files` with the function of one row only: the smallest module."""
+    return _files(job, batch=False)
+
+
+def _files(job: Job, *, batch: bool) -> Files:
+    name = job.name
+    if name in TAKEN:
+        raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
+    target = wasm_target(job.target)
+    interface_of(job.program, name, False)  # refuses, before lowering, programs that cannot be compiled
+    vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
+    module = ir.Module(name=name)
+    fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)
+    interface = interface_of(job.program, name, fails)
+    code = freestanding_object(str(module), target.triple, target.cpu, target.features, job.level)
+    columns = len(interface.parameters) + len(interface.outputs)
+    exports = [name, *([f"{name}_batch"] if batch else [])]
+    # The loader's scratch memory begins where the module's own ends.
+    scratch = batch or fails or len(interface.outputs) > 1
+    linked = link(code, [*exports, *(["__heap_base"] if scratch else [])], STACK_BYTES + COLUMN_BYTES * columns)
+    return {
+        f"{name}.wasm": linked,
+        f"{name}.js": loader(interface, job.description, batch=batch).encode(),
+        f"{name}.d.ts": types(interface, job.description, batch=batch).encode(),
+    }
+
+
+def wasm_target(wanted: Target) -> Target:
+    """The target of a module: the one that is wanted, if that is WebAssembly, else the least of `TRIPLE`.
+
+    Raises
+    ------
+    CompilationError
+        If it is WebAssembly with another size of addresses.
+    """
+    target = wanted if wanted.format == "wasm" else target_of(TRIPLE)
+    if not target.triple.startswith("wasm32"):
+        raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
+    return target
+
+
+def link(code: bytes, exports: list[str], stack: int) -> bytes:
+    """Object code linked to a module that can be instantiated without imports.
+
+    Parameters
+    ----------
+    code : bytes
+        A WebAssembly object file.
+    exports : list of str
+        Names that are visible from outside, besides `memory`.
+    stack : int
+        Bytes of its stack.
+
+    Raises
+    ------
+    CompilationError
+        If there is no ``wasm-ld``, or it fails.
+    """
+    command = _linker()
+    with tempfile.TemporaryDirectory(prefix="shine-") as folder:
+        source, out = Path(folder, "code.o"), Path(folder, "code.wasm")
+        source.write_bytes(code)
+        options = ["--no-entry", "--strip-all", "--stack-first", "-z", f"stack-size={stack}"]
+        options += [f"--export={name}" for name in exports]
+        try:
+            done = subprocess.run(
+                [*command, *options, "-o", str(out), str(source)],
+                capture_output=True, text=True, timeout=_SECONDS, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CompilationError(f"wasm-ld: {error}") from None
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            raise CompilationError(f"wasm-ld: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        return out.read_bytes()
+
+
+def _linker() -> list[str]:
+    """The command of ``wasm-ld``: of the extra `aot`, or of this system, possibly with a version in its name."""
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "wasm-ld"]
+    for name in ("wasm-ld", *(f"wasm-ld-{version}" for version in range(30, 12, -1))):
+        path = shutil.which(name)
+        if path:
+            return [path]
+    raise CompilationError(
+        "wasm-ld, which links WebAssembly, is not installed; pip install 'shine[aot]', or install LLVM's lld"
+    )

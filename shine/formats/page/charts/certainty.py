@@ -1,0 +1,157 @@
+"""How sure a formula is: the intervals of its constants, and the bands of its predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset
+from shine.formats.page.charts.frame import Chart, Figure, dots, line
+from shine.formats.page.charts.scales import Scale, linear
+from shine.formats.page.markup import Content, Element, coordinate, element
+from shine.formats.page.subject import UncertainLike, columns_of
+from shine.formats.page.wording import number, shortened
+
+_POINTS = 81
+_MOST_DOTS = 1000
+"""Points of the curve, and most rows that are drawn."""
+
+_LEVEL = 0.95
+
+_ROW = 26.0
+"""Height of a constant's line."""
+
+_WIDEST = 1.0
+"""Intervals are drawn to this share of their constant on either side."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A formula along one feature, the others at their medians.
+
+    Parameters
+    ----------
+    feature : str
+    grid, values : ndarray of shape (n_points,)
+    mean, prediction : ndarray of shape (n_points, 2)
+        Ends of the bands of the formula's value and of new readings.
+    places, readings : ndarray of shape (n_rows,)
+        The feature in some rows, and their targets, moved by what the formula says of the other features.
+    """
+
+    feature: str
+    grid: Floats
+    values: Floats
+    mean: Floats
+    prediction: Floats
+    places: Floats
+    readings: Floats
+
+
+def band_along(model: UncertainLike, dataset: Dataset, feature: str) -> Band:
+    """The bands of a formula along one of its features."""
+    columns = columns_of(model.tree, dataset)
+    position = model.tree.parameters.index(feature)
+    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_MOST_DOTS, dataset.n_rows)).astype(np.int64))
+    rows = np.ascontiguousarray(columns[every])
+    grid = np.linspace(float(columns[:, position].min()), float(columns[:, position].max()), _POINTS)
+    typical = np.median(columns, axis=0)
+    for category in map(model.tree.parameters.index, model.categories):
+        labels = np.sort(columns[:, category])
+        typical[category] = labels[len(labels) // 2]
+        grid = np.unique(labels) if category == position else grid
+    along = np.tile(typical, (len(grid), 1))
+    along[:, position] = grid
+    moved = np.tile(typical, (len(rows), 1))
+    moved[:, position] = rows[:, position]
+    residuals = dataset.target[every] - model.predict(rows)
+    return Band(
+        model.headings.get(feature, feature),
+        grid,
+        model.predict(along),
+        model.predict_interval(along, _LEVEL, "mean"),
+        _of_readings(model, along),
+        rows[:, position],
+        model.predict(moved) + residuals,
+    )
+
+
+def _of_readings(model: UncertainLike, along: Floats) -> Floats:
+    """Bands of new readings; NaN if the loss does not say how they scatter."""
+    try:
+        return model.predict_interval(along, _LEVEL, "prediction")
+    except DataError:
+        return np.full((len(along), 2), np.nan)
+
+
+def band_figure(found: Band, target: str, identity: str) -> Figure | None:
+    """The chart of a band; None if it has no finite end."""
+    ends = np.concatenate([found.prediction.ravel(), found.readings])
+    if not np.isfinite(found.prediction).any():
+        return None
+    finite = ends[np.isfinite(ends)]
+    low, high = np.quantile(finite, [0.005, 0.995])
+    kept = finite[(finite >= low - (high - low)) & (finite <= high + (high - low))]
+    name = shortened(found.feature, 30)
+    chart = Chart(linear(found.grid, margin=0.03), linear(kept), name, f"Predicted {shortened(target, 24)}")
+    across = chart.x.places(found.grid)
+    chart.add(
+        _area(across, chart.y.places(found.prediction), "band outer"),
+        dots(chart.x.places(found.places), chart.y.places(found.readings), 2.4, class_="dots"),
+        _area(across, chart.y.places(found.mean), "band inner"),
+        line(across, chart.y.places(found.values), class_="series"),
+    )
+    caption = (
+        "Line: the formula, other features at their medians. Dark band: where the formula's value lies with 95 % "
+        "confidence. Light band: where 95 % of new readings lie. Dots: rows, with their residuals."
+    )
+    return Figure(f"Along {name}", chart.drawing(f"Bands of the prediction along {name}.", identity), caption)
+
+
+def _area(x: Floats, ends: Floats, class_: str) -> Element:
+    """The area between lower and upper ends."""
+    there = np.isfinite(ends).all(axis=1)
+    low, high = zip(x[there], ends[there, 0], strict=True), zip(x[there], ends[there, 1], strict=True)
+    points = [f"{coordinate(float(a))},{coordinate(float(b))}" for a, b in [*low, *reversed(list(high))]]
+    return element("path", class_=class_, d=f"M{'L'.join(points)}Z" if points else "")
+
+
+def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
+    """The intervals of the constants, as shares of their values; None if none is known.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With the keys name, coef, low, high, as `shine.evaluate.inference.summary.Summary.rows` gives them.
+    """
+    known = [row for row in rows if row["coef"] and all(math.isfinite(float(row[end])) for end in ("low", "high"))]
+    if not known:
+        return None
+    shares = np.array([[(float(row[end]) / float(row["coef"]) - 1) * 100 for end in ("low", "high")] for row in known])
+    shares.sort(axis=1)
+    wide = float(np.clip(np.abs(shares).max(), 1e-9, 100 * _WIDEST))
+    height = 70.0 + _ROW * len(known)
+    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ())
+    chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
+    middle = chart.x.place(0.0)
+    chart.add(element("path", class_="diagonal", d=f"M{coordinate(middle)},{chart.bottom}V{chart.top}"))
+    texts: list[Content] = []
+    for index, (row, (low, high)) in enumerate(zip(known, shares.tolist(), strict=True)):
+        at = chart.top + (index + 0.5) * (chart.bottom - chart.top) / len(known)
+        start, end = (float(chart.x.place(float(np.clip(value, -wide, wide)))) for value in (low, high))
+        chart.add(
+            element("path", class_="series", d=f"M{coordinate(start)},{coordinate(at)}H{coordinate(end)}"),
+            element("circle", class_="spot", cx=middle, cy=at, r=4.0),
+        )
+        texts.append(element("text", str(row["name"]), x=chart.left - 7, y=at + 4, text_anchor="end", class_="name"))
+    chart.add_above(*texts)
+    described = "; ".join(
+        f"{row['name']}: {number(float(row['low']))} to {number(float(row['high']))}" for row in known
+    )
+    caption = "Intervals of 95 %, as shares of the constant: short lines are constants that the rows determine well."
+    return Figure("How well each constant is known", chart.drawing(described, "constants"), caption)

@@ -1,0 +1,137 @@
+"""How binary operators are typeset: sums, products, fractions, powers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+
+from shine.formats.page.markup import Content, element
+from shine.formats.page.mathml.pieces import (
+    APPLIED,
+    ATOM,
+    FRACTION,
+    PRODUCT,
+    SUM,
+    Piece,
+    enclosed,
+    fenced,
+    negated,
+    row,
+    signed,
+    spaced,
+    superscript,
+)
+from shine.lang.forms.visitor import Visit
+
+
+def summands(node: ast.expr) -> Iterator[tuple[bool, ast.expr]]:
+    """The terms of a sum from left to right, each with whether it is subtracted; nested sums are flattened."""
+    stack = [(False, node)]
+    while stack:
+        negative, item = stack.pop()
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Add | ast.Sub) and not negative:
+            stack += [(isinstance(item.op, ast.Sub), item.right), (False, item.left)]
+        else:
+            yield negative, item
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The factors of a product from left to right."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Mult):
+            stack += [item.right, item.left]
+        else:
+            yield item
+
+
+def _sum(node: ast.BinOp) -> Visit:
+    parts: list[Content] = []
+    nodes = 0
+    for position, (negative, term) in enumerate(summands(node)):
+        piece = yield term
+        parts += signed(piece, negative, position == 0)
+        nodes += piece.nodes + 1
+    return Piece(row(*parts), SUM, nodes=nodes)
+
+
+def _product(node: ast.BinOp) -> Visit:
+    factors: list[Piece] = []
+    negative = False
+    for factor in _factors(node):
+        piece = yield factor
+        if piece.opposite is not None and not factors:
+            piece, negative = piece.opposite, not negative
+        factors.append(piece)
+    pieces = []
+    # A name times itself becomes a power.
+    for _, run in groupby(factors, lambda piece: piece.name or id(piece)):
+        piece, *again = run
+        if again:
+            power = superscript(piece.markup, element("mn", str(1 + len(again))))
+            piece = Piece(power, APPLIED, wordy=piece.wordy, nodes=piece.nodes + len(again))
+        pieces.append(piece)
+    parts: list[Content] = []
+    for position, piece in enumerate(pieces):
+        if position:
+            parts += _times(pieces[position - 1], piece)
+        parts.append(enclosed(piece, PRODUCT))
+    strength = pieces[0].strength if len(pieces) == 1 else PRODUCT
+    made = Piece(row(*parts), strength, digits=pieces[0].digits, wordy=pieces[-1].wordy,
+                  nodes=sum(piece.nodes + 1 for piece in pieces))  # fmt: skip
+    return negated(made) if negative else made
+
+
+def _times(left: Piece, right: Piece) -> list[Content]:
+    """The sign between two factors: a cross before digits, a dot next to words, else an invisible sign.
+
+    Without the dot, a word before a parenthesis would look like a function.
+    """
+    if right.digits:
+        return [element("mo", "×")]
+    if left.wordy or (right.wordy and not left.digits):
+        return [element("mo", "⋅")]
+    return [element("mo", "\N{INVISIBLE TIMES}"), element("mspace", width="0.17em")]
+
+
+def _quotient(node: ast.BinOp) -> Visit:
+    upper = yield node.left
+    lower = yield node.right
+    negative = upper.opposite is not None
+    upper = upper.opposite or upper
+    if isinstance(node.right, ast.Constant) and lower.opposite is not None:
+        lower, negative = lower.opposite, not negative
+    made = Piece(element("mfrac", upper.markup, lower.markup), FRACTION, nodes=upper.nodes + lower.nodes + 1)
+    return negated(made) if negative else made
+
+
+def _power(node: ast.BinOp) -> Visit:
+    base = yield node.left
+    exponent = yield node.right
+    nodes = base.nodes + exponent.nodes + 1
+    if isinstance(node.right, ast.Constant) and node.right.value == 0.5:
+        return Piece(element("msqrt", base.markup), nodes=nodes)
+    return Piece(superscript(enclosed(base, ATOM), exponent.markup), APPLIED, nodes=nodes)
+
+
+def _floor_quotient(node: ast.BinOp) -> Visit:
+    upper = yield node.left
+    lower = yield node.right
+    quotient = element("mfrac", upper.markup, lower.markup)
+    return Piece(fenced(quotient, "⌊", "⌋"), nodes=upper.nodes + lower.nodes + 1)
+
+
+def _modulo(node: ast.BinOp) -> Visit:
+    left = yield node.left
+    right = yield node.right
+    parts = [enclosed(left, PRODUCT + 1), spaced("mod"), enclosed(right, PRODUCT + 1)]
+    return Piece(row(*parts), SUM, nodes=left.nodes + right.nodes + 1)
+
+
+BINARY: Mapping[type[ast.operator], Callable[[ast.BinOp], Visit]] = {
+    ast.Add: _sum, ast.Sub: _sum, ast.Mult: _product, ast.Div: _quotient, ast.Pow: _power,
+    ast.FloorDiv: _floor_quotient, ast.Mod: _modulo,
+}  # fmt: skip
+"""The rule of each binary operator."""

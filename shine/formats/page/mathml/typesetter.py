@@ -1,0 +1,132 @@
+"""Tree -> typeset parts: a rule for each kind of node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from shine.formats.page.markup import Content, Element, element
+from shine.formats.page.mathml.functions import CALLS, applied
+from shine.formats.page.mathml.operators import BINARY
+from shine.formats.page.mathml.pieces import (
+    AND,
+    ATOM,
+    CASES,
+    COMPARISON,
+    NOT,
+    OR,
+    PRODUCT,
+    SUM,
+    Piece,
+    enclosed,
+    negated,
+    row,
+    spaced,
+    symbol,
+)
+from shine.formats.page.mathml.symbols import is_word, name_element, number_element
+from shine.lang.forms.named_numbers import named_number
+from shine.lang.forms.visitor import TreeVisitor, Visit
+
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠",
+}  # fmt: skip
+
+
+PI = Piece(element("mi", "π"), name="π")
+
+
+class Typesetter(TreeVisitor):
+    """Makes a `Piece` of each node.
+
+    Parameters
+    ----------
+    named : bool
+        Whether numbers with a name are written by it (see `shine.lang.forms.named_numbers`).
+    headings : mapping of str to str
+        Original headings of the columns, by feature, which take the place of the names.
+    digits : int
+        Significant digits of constants.
+    """
+
+    def __init__(self, named: bool, headings: Mapping[str, str], digits: int) -> None:
+        self.named, self.headings, self.digits = named, headings, digits
+
+    def visit_Constant(self, node: ast.Constant) -> Visit:
+        value: Any = node.value
+        named = named_number(abs(float(value))) if self.named else None
+        if named is not None:
+            piece = PI if named.text == "pi" else (yield named.expression)
+            return negated(piece) if value < 0 else piece
+        exact = repr(value)
+        if exact.startswith("-"):
+            positive = number_element(value, exact.removeprefix("-"), self.digits)
+            return negated(self._number(value, positive))
+        return self._number(value, number_element(value, exact, self.digits))
+
+    def _number(self, value: float, markup: Element) -> Piece:
+        # A mantissa times a power of ten is a product, which needs parentheses as the base of a power.
+        return Piece(markup, ATOM if markup.name == "mn" else PRODUCT, digits=True)
+
+    def visit_Name(self, node: ast.Name) -> Piece:
+        shown = self.headings.get(node.id, node.id)
+        return Piece(name_element(shown), wordy=is_word(shown), name=node.id)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        piece = yield node.operand
+        if isinstance(node.op, ast.USub):
+            return negated(piece)
+        markup = row(element("mo", "¬", form="prefix"), enclosed(piece, NOT))
+        return Piece(markup, NOT, nodes=piece.nodes + 1)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        rule = BINARY[type(node.op)]
+        return (yield from rule(node))
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        first = yield node.left
+        parts, nodes = [enclosed(first, SUM)], first.nodes + 1
+        for operator, operand in zip(node.ops, node.comparators, strict=True):
+            piece = yield operand
+            parts += [symbol(_COMPARED[type(operator)]), enclosed(piece, SUM)]
+            nodes += piece.nodes
+        return Piece(row(*parts), COMPARISON, nodes=nodes)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        word, strength = ("and", AND) if isinstance(node.op, ast.And) else ("or", OR)
+        parts: list[Content] = []
+        nodes = 1
+        for position, operand in enumerate(node.values):
+            piece = yield operand
+            parts += [spaced(word)] * bool(position) + [enclosed(piece, strength + bool(position))]
+            nodes += piece.nodes
+        return Piece(row(*parts), strength, nodes=nodes)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        rows, nodes = [], 0
+        rest: ast.expr = node
+        while isinstance(rest, ast.IfExp):
+            value = yield rest.body
+            test = yield rest.test
+            rows.append(_case(value.markup, [spaced("if"), test.markup]))
+            nodes += value.nodes + test.nodes + 1
+            rest = rest.orelse
+        value = yield rest
+        rows.append(_case(value.markup, [spaced("otherwise")]))
+        brace = element("mo", "{", form="prefix", stretchy="true")
+        return Piece(row(brace, element("mtable", *rows, class_="cases")), CASES, nodes=nodes + value.nodes)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        arguments = []
+        for argument in node.args:
+            arguments.append((yield argument))
+        nodes = 1 + sum(argument.nodes for argument in arguments)
+        name = node.func.id
+        markup, strength = CALLS[name](*arguments) if name in CALLS else applied(name, *arguments)
+        return Piece(markup, strength, nodes=nodes)
+
+
+def _case(value: Content, condition: Content) -> Element:
+    return element("mtr", element("mtd", value), element("mtd", condition))

@@ -1,0 +1,323 @@
+"""Plots with Matplotlib, for notebooks and papers; the HTML page does not use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import ExportError
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset
+from shine.formats.page.charts.certainty import band_along
+from shine.formats.page.charts.dependence import dependence_on
+from shine.formats.page.subject import ModelLike, UncertainLike, columns_of
+
+_BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
+
+_GROUPS = 10
+"""Groups of rows of similar probability."""
+
+_CERTAIN = 700.0
+"""Log-odds beyond which a class is certain; the exponential of more would overflow."""
+
+_IN_A_ROW = 3
+"""Most drawings side by side."""
+
+
+def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
+    """Loss against complexity, the chosen formula marked.
+
+    The axis of the losses is logarithmic down to the smallest positive loss; if a loss is zero, the axis is linear
+    from there to zero.
+
+    Parameters
+    ----------
+    front : sequence of Model
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; those of a new figure by default.
+    best_index : int, optional
+        Position of the chosen formula; by default `best_index` of the front, if it has one.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    chosen = getattr(front, "best_index", None) if best_index is None else best_index
+    losses = np.array([model.loss for model in front], dtype=np.float64)
+    complexities = np.array([model.complexity for model in front])
+    ax.step(complexities, losses, where="post", color=_BLUE, alpha=0.45, zorder=1)
+    ax.plot(complexities, losses, "o", color=_BLUE, markersize=5, zorder=2)
+    if chosen is not None:
+        model = front[chosen]
+        ax.plot([model.complexity], [model.loss], "o", color=_ORANGE, markersize=8, zorder=3, label="chosen")
+        ax.legend(frameon=False)
+    positive = losses[(losses > 0) & np.isfinite(losses)]
+    if (losses >= 0).all() and positive.size:
+        if positive.size < losses.size:
+            ax.set_yscale("symlog", linthresh=float(positive.min()))
+        else:
+            ax.set_yscale("log")
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return _named(ax, "complexity", "loss")
+
+
+def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+    """Predicted against measured values; they are equal on the dashed line.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    _cloud(ax, dataset.target, model.predict(columns_of(model.tree, dataset)))
+    ax.axline((float(dataset.target[0]),) * 2, slope=1, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    return _named(ax, "measured", "predicted")
+
+
+def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+    """Residuals (measured minus predicted values) against the predicted values.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    predicted = model.predict(columns_of(model.tree, dataset))
+    _cloud(ax, predicted, dataset.target - predicted)
+    ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    return _named(ax, "predicted", "residual")
+
+
+def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+    """Share of a class against its predicted probability, in ten groups of rows; they are equal on the dashed line.
+
+    Parameters
+    ----------
+    model : Model
+        A formula for the logarithm of the odds of the class.
+    dataset : Dataset
+        The target is 1 for rows of the class and 0 for others.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    odds = model.predict(columns_of(model.tree, dataset))
+    there = ~np.isnan(odds)
+    probabilities = 1 / (1 + np.exp(-np.clip(odds[there], -_CERTAIN, _CERTAIN)))
+    order = np.argsort(probabilities, kind="stable")
+    groups = [group for group in np.array_split(order, _GROUPS) if len(group)]
+    predicted = [float(probabilities[group].mean()) for group in groups]
+    found = [float(dataset.target[there][group].mean()) for group in groups]
+    ax.plot(predicted, found, "o-", color=_BLUE, markersize=5)
+    ax.axline((0.0, 0.0), slope=1, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    _tell_missing(ax, int((~there).sum()))
+    return _named(ax, "predicted probability", "share of the class")
+
+
+def dependence(
+    model: ModelLike, dataset: Dataset, feature: str, ax: Any = None, labels: tuple[str, str] | None = None
+) -> Any:
+    """Mean prediction along one feature while the others keep their values (partial dependence, Friedman 2001).
+
+    Faint lines are single rows: if they are not parallel, the feature interacts with others.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    feature : str
+        A parameter of the formula.
+    ax : matplotlib.axes.Axes, optional
+    labels : (str, str), optional
+        Names of the feature and of the formula's value at the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    found = dependence_on(model, dataset, feature)
+    ax.plot(found.grid, found.mean, color=_ORANGE, linewidth=2, zorder=3)
+    for row in found.rows:
+        ax.plot(found.grid, row, color=_BLUE, alpha=0.15, linewidth=0.8, zorder=1)
+    return _named(ax, *(labels or (feature, "prediction")))
+
+
+def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, label: str = "prediction") -> Any:
+    """A formula along one feature, the others at their medians, with its 95 % bands.
+
+    The dark band holds the formula's value, the light one new readings. Dots are rows, with their residuals.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    feature : str
+        A parameter of the formula.
+    ax : matplotlib.axes.Axes, optional
+    label : str
+        Name of the formula's value at the axis.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature, or the model does not know the rows that it was fitted to.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    found = band_along(model, dataset, feature)
+    there = np.isfinite(found.places) & np.isfinite(found.readings)
+    ax.plot(found.places[there], found.readings[there], "o", color=_GREY, alpha=0.35, markersize=3, markeredgewidth=0)
+    for ends, alpha, name in ((found.prediction, 0.15, "new readings"), (found.mean, 0.4, "value")):
+        ax.fill_between(found.grid, ends[:, 0], ends[:, 1], color=_BLUE, alpha=alpha, linewidth=0, label=name)
+    ax.plot(found.grid, found.values, color=_BLUE, linewidth=2, zorder=3)
+    ax.legend(frameon=False)
+    return _named(ax, found.feature, label)
+
+
+def constants(model: UncertainLike, ax: Any = None) -> Any:
+    """The 95 % intervals of a formula's constants, as shares of the constants.
+
+    Parameters
+    ----------
+    model : Model
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the model does not know the rows that it was fitted to.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    rows = [row for row in model.summary().rows() if row["coef"]]
+    for place, row in enumerate(rows):
+        ends = np.array([row["low"], row["high"]]) / row["coef"] * 100 - 100
+        if np.isfinite(ends).all():
+            ax.plot(ends, [place, place], color=_BLUE, linewidth=2)
+        ax.plot([0], [place], "o", color=_BLUE, markersize=5)
+    ax.axvline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    ax.set_yticks(range(len(rows)), [plain(f"{row['name']} = {row['coef']:.4g}") for row in rows])
+    ax.invert_yaxis()
+    return _named(ax, "95 % interval, % of the constant", "")
+
+
+def grid(count: int) -> list[Any]:
+    """Axes for several drawings in a new figure, at most three in a row.
+
+    Raises
+    ------
+    ExportError
+        If Matplotlib is not installed.
+    """
+    if count == 1:
+        return [_axes(None)]
+    columns = min(count, _IN_A_ROW)
+    rows = -(-count // columns)
+    size = (4.2 * columns, 3.4 * rows)
+    figure, axes = _pyplot().subplots(rows, columns, layout="constrained", figsize=size, squeeze=False)
+    for unused in axes.flat[count:]:
+        figure.delaxes(unused)
+    return list(axes.flat[:count])
+
+
+def plain(text: str) -> str:
+    """A text that Matplotlib shows as it is: between two dollar signs, it would look for mathematics."""
+    return text.replace("$", r"\$")
+
+
+def _axes(ax: Any) -> Any:
+    return _pyplot().subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ExportError("plots need Matplotlib: pip install 'shine[plot]'") from None
+    return pyplot
+
+
+def _cloud(ax: Any, x: Floats, y: Floats) -> None:
+    there = np.isfinite(x) & np.isfinite(y)
+    if there.sum() > 20_000:
+        ax.hexbin(x[there], y[there], gridsize=60, bins="log", mincnt=1, cmap="Blues")
+    else:
+        ax.plot(x[there], y[there], "o", color=_BLUE, alpha=0.4, markersize=3, markeredgewidth=0)
+    _tell_missing(ax, int((~there).sum()))
+
+
+def _tell_missing(ax: Any, count: int) -> None:
+    if count:
+        told = f"{count} row{'s' * (count != 1)} without a finite prediction"
+        ax.text(0.02, 0.98, told, transform=ax.transAxes, va="top", color=_GREY, fontsize="small")
+
+
+def _named(ax: Any, x: str, y: str) -> Any:
+    ax.set_xlabel(plain(x))
+    ax.set_ylabel(plain(y))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

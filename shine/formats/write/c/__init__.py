@@ -1,0 +1,245 @@
+"""Formulas as C: a header and a source in C99 that need only <math.h>."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from shine.formats.write.c.dialect import HELPERS, dialect
+from shine.formats.write.given import takes_models
+from shine.formats.write.headings import Headings
+from shine.formats.write.sources import notes
+from shine.formats.write.statements.dialect import Form, call, write
+from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.lang.c_names import identifier
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.tree import Primitive, Tree
+
+_SHOWN = 1000
+"""Characters of a formula shown in a comment."""
+
+_NOTICE = """\
+Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
+-ffast-math, and with -ffp-contract=off where the compiler would fuse products and sums otherwise."""
+
+_DECLARATIONS = """\
+/* How many features the formula has. */
+enum {{ {name}_n_features = {count} }};
+
+/*
+ * The formula for one row.
+{arguments} */
+double {name}({parameters});
+
+/*
+ * The formula for n_rows rows: y[0] to y[n_rows - 1] are written, and must not overlap X.
+ *
+ * Feature j of row i is X[i * row_stride + j * column_stride]; strides count doubles, not bytes, and may be
+ * negative:
+ *
+ *   rows one after the other (row-major):           row_stride = {count}, column_stride = 1
+ *   columns one after the other (column-major):     row_stride = 1, column_stride = n_rows
+ *
+ * X is never read if the formula has no features or n_rows is 0.
+ */
+void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_t column_stride, double *y);
+"""
+
+_HEADER = """\
+/*
+{comment}
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{declarations}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+_INCLUDES = """\
+#include <math.h>
+{include}
+#if defined(__FAST_MATH__)
+#error "without IEEE 754 the formula has other values: compile without -ffast-math"
+#endif
+"""
+
+_BATCH = """\
+void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_t column_stride, double *y)
+{{
+    size_t i;
+{unused}    for (i = 0; i < n_rows; i++) {{
+{row}        y[i] = {name}({arguments});
+    }}
+}}
+"""
+
+
+@takes_models
+def c_files(
+    tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None
+) -> dict[str, str]:
+    """A formula as a C header and source.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+        Its parameters become the arguments of the C function, in this order.
+    name : str
+        Name of the function; changed if C does not allow it or its library already has it.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for a comment.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Returns
+    -------
+    dict of str to str
+        Text of each file by its name: ``f.h`` and ``f.c``. They declare ``double f(double a, ...)`` for one row and
+        ``f_batch`` for many, in row-major or column-major order; C++ compilers take both files as well.
+
+    Raises
+    ------
+    ExportError
+        If the formula calls a function without a definition.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> print(*c_files(parse("sqrt(a*a + b*b)"), "length"))
+    length.h length.c
+    """
+    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
+    header = _HEADER.format(
+        comment=_commented(writer.description()),
+        guard=f"{writer.name.upper()}_H",
+        declarations=writer.declarations(),
+    )
+    source = "\n".join([_INCLUDES.format(include=f'\n#include "{writer.name}.h"\n'), *writer.functions()])
+    return {f"{writer.name}.h": header, f"{writer.name}.c": source}
+
+
+@takes_models
+def c_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
+    """A formula as one C source file, with its declarations.
+
+    Parameters
+    ----------
+    tree, name, headings, precision
+        As for `c_files`.
+
+    Returns
+    -------
+    str
+        The content of the two files of `c_files`.
+
+    Raises
+    ------
+    ExportError
+        If the formula calls a function without a definition.
+    """
+    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
+    comment = f"/*\n{_commented(writer.description())}\n */\n"
+    includes = _INCLUDES.format(include="#include <stddef.h>\n")
+    linkage = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
+    declarations = f"{linkage[0]}\n{writer.declarations()}\n{linkage[1]}"
+    return "\n".join([comment + includes, declarations, *writer.functions()])
+
+
+class _Writer:
+    """Writes the pieces of a formula's files."""
+
+    def __init__(self, tree: Tree, name: str, headings: Headings) -> None:
+        self.tree, self.headings = tree, headings
+        self.name = identifier(name)
+        self.code: StraightLine = straight_line(tree, "C")
+        own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
+        self.globals = [self.name, *own]
+        self.composites: dict[str, str] = {}
+        for function in self.code.functions:
+            self.composites[function] = identifier(f"{self.name}_{function}", self.globals)
+            self.globals.append(self.composites[function])
+        self.parameters = self._parameters(tree)
+
+    def _parameters(self, tree: Tree) -> dict[str, str]:
+        """The name of each parameter in C."""
+        names: dict[str, str] = {}
+        for parameter in tree.parameters:
+            names[parameter] = identifier(parameter, {*self.globals, *names.values()})
+        return names
+
+    def description(self) -> str:
+        """The comment at the top: the formula, shortened if it is very long, and how to compile it."""
+        text = ascii(str(self.tree))[1:-1].replace("\\n", "\n")
+        formula = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+        return f"{formula}\n\nWritten by Shine.\n\n{_NOTICE}"
+
+    def declarations(self) -> str:
+        """Prototypes with their documentation."""
+        noted = notes(self.parameters, self.headings)
+        renamed = [f" * {name} is {_in_comment(heading)}.\n" for name, heading in noted.items()]
+        return _DECLARATIONS.format(
+            name=self.name,
+            count=len(self.parameters),
+            parameters=_signature(self.parameters.values()),
+            arguments="".join(renamed),
+        )
+
+    def functions(self) -> Iterator[str]:
+        """Definitions: helpers, composites, the formula, its batch."""
+        texts = [
+            f"static double {self._function(self.composites[function], self._parameters(body.tree), body)}"
+            for function, body in self.code.functions.items()
+        ]
+        texts.append(f"double {self._function(self.name, self.parameters, self.code.main)}")
+        for helper, (parameters, body) in HELPERS.items():
+            # Compilers warn of a static function that is never called.
+            if any(f"{self.name}_{helper}(" in text for text in texts):
+                yield f"static double {self.name}_{helper}({parameters})\n{{\n{body}\n}}\n"
+        yield from texts
+        yield self._batch()
+
+    def _function(self, name: str, parameters: dict[str, str], body: Body) -> str:
+        assignments, result = write(body, dialect(self.name), parameters, self._call, self.globals)
+        used = {step.leaf for step in body.steps}
+        statements = [f"(void){new};" for old, new in parameters.items() if old not in used]
+        variables = [f"const double {variable} = {value};" for variable, value in assignments]
+        text = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
+        return f"{name}({_signature(parameters.values())})\n{{\n{text}}}\n"
+
+    def _call(self, primitive: Primitive) -> Form:
+        return call(self.composites[self.code.name(primitive)], primitive.arity)
+
+    def _batch(self) -> str:
+        count = len(self.parameters)
+        places = ["row[0]", "row[column_stride]", *(f"row[{position} * column_stride]" for position in range(2, count))]
+        unused = ["X", "row_stride"] if not count else []
+        unused += ["column_stride"] if count < 2 else []
+        return _BATCH.format(
+            name=self.name,
+            unused="".join(f"    (void){parameter};\n" for parameter in unused),
+            row="        const double *row = X + (ptrdiff_t)i * row_stride;\n" if count else "",
+            arguments=", ".join(places[:count]),
+        )
+
+
+def _signature(names: Collection[str]) -> str:
+    return ", ".join(f"double {name}" for name in names) or "void"
+
+
+def _in_comment(text: str) -> str:
+    """A text that neither ends a comment nor seems to begin one."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def _commented(text: str) -> str:
+    return "\n".join(f" * {line}".rstrip() for line in text.splitlines())

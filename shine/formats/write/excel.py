@@ -1,0 +1,249 @@
+"""Tree -> a formula for a cell of Excel, LibreOffice or Google Sheets."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from shine.base.errors import ExportError
+from shine.data.files.dates import UNITS
+from shine.formats.write.expressions.corrected import Corrected
+from shine.formats.write.expressions.phrases import ATOM, Phrase, phrase, word, written
+from shine.formats.write.given import takes_models
+from shine.formats.write.headings import Headings
+from shine.formats.write.sources import Source, sourced, sources_of
+from shine.lang.forms.names import shown
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.tree import Tree
+
+LONGEST = 8192
+"""Longest formula that Excel takes, in characters."""
+
+DEEPEST = 64
+"""Levels of nested functions and parentheses that Excel takes."""
+
+_LARGEST = 9.99999999999999e307
+"""The largest number that Excel reads; larger numbers are written as products."""
+
+MOST_TEXTS = 127
+"""Most cases that `IFS` takes."""
+
+LONGEST_TEXT = 255
+"""Longest text within a formula that Excel takes, in characters."""
+
+_DAY_ZERO, _FIRST_DATE = np.datetime64("1899-12-30", "s"), np.datetime64("1900-03-01", "s")
+"""The day that Excel's dates count from; before 1900-03-01 they are off by one."""
+
+_COMPARISON = 1
+
+
+@takes_models
+def excel_formula(
+    tree: Tree,
+    cells: Mapping[str, str] | Literal["table"] | None = None,
+    *,
+    headings: Headings | None = None,
+    precision: Precision = None,
+) -> str:
+    """The formula for a cell, beginning with ``=``.
+
+    Assigned values and functions are written out at every use.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+    cells : mapping of str to str, or "table", optional
+        Place of each feature, or of the column that it is made of: a cell (``"B2"``, ``"$B$2"``), a name of the
+        workbook, a column of a table (``"[@speed]"``). "table" means the columns of the table that the formula stands
+        in, by their headings. By default the cells of the first row, in the order of the columns: A1, B1, ...
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; the names of the features by default.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default. Excel itself reads the first 15.
+
+    Raises
+    ------
+    ValueError
+        If `cells` lacks a feature that the formula uses.
+    ExportError
+        If a primitive has no definition, the formula is longer or more deeply nested than Excel allows, or a table
+        cannot have these headings.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> excel_formula(parse("-a**2 + sqrt(b)"))
+    '=-(A1^2) + SQRT(B1)'
+    >>> excel_formula(parse("2*a"), "table", headings={"a": "price [€]"})
+    "=2*[@[price '[€']]]"
+    """
+    if isinstance(cells, str) and cells != "table":
+        raise ValueError(f"cells is a mapping of features to cells, or 'table'; it is {cells!r}")
+    columns = dict.fromkeys(source.name for source in sources_of(tree.parameters, headings).values())
+    by_heading, same = (cells == "table"), (str.casefold if cells == "table" else None)
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "a table in Excel", same)
+    if by_heading:
+        places = {source.name: _table_column(source.heading) for source in sources.values()}
+    elif cells is None:
+        places = {name: f"{column_letters(position)}1" for position, name in enumerate(columns)}
+    else:
+        places = dict(cells)  # type: ignore[arg-type]  # no "table" here
+    writer = _Excel()
+    texts = {name: _cell(name, source, places, writer) for name, source in sources.items()}
+    result = writer.translate(tree, [texts.get(name, word("#REF!")) for name in tree.parameters])
+    text = written(writer.numeric(result), writer.form, LONGEST - 1)
+    depth = _nesting(text)
+    if depth > DEEPEST:
+        raise ExportError(f"the formula is nested {depth} levels deep; Excel allows {DEEPEST}")
+    return f"={text}"
+
+
+def column_letters(position: int) -> str:
+    """Letters of the column at a position: A for 0, ..., Z, AA, ..."""
+    letters, number = "", position + 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _table_column(heading: str) -> str:
+    """A reference to a column of the table that the formula stands in."""
+    if not heading:
+        raise ExportError("a table in Excel has no column without a heading; give the column one")
+    # An apostrophe escapes the characters that have a meaning in references.
+    escaped = re.sub(r"(['#@\[\]])", r"'\1", heading)
+    return f"[@[{escaped}]]"
+
+
+def _cell(name: str, source: Source, places: Mapping[str, str], writer: _Excel) -> Phrase:
+    """A number that the formula uses, made of a cell."""
+    if name in places and (name != source.name or source.kind == "number"):
+        cell, source = word(places[name]), replace(source, kind="number")
+    elif source.name in places:
+        cell = word(places[source.name])
+    else:
+        raise ValueError(f"cells lacks the feature {source.name!r}; it has {', '.join(places)}")
+    made = _FROM_CELLS[source.kind](cell, source, writer)
+    return made if source.mean is None else phrase("IF(", cell, '="", ', writer.number(source.mean), ", ", made, ")")
+
+
+def _of_text(cell: Phrase, source: Source, writer: _Excel) -> Phrase:
+    if len(source.codes) > MOST_TEXTS:
+        raise ExportError(
+            f"column {shown(source.heading)} has {len(source.codes)} texts, and a formula in Excel distinguishes at "
+            f"most {MOST_TEXTS}; look their numbers up in a table of the workbook, and name the cell with cells={{...}}"
+        )
+    parts: list[str | Phrase] = []
+    for text, code in source.codes.items():
+        if len(text) > LONGEST_TEXT:
+            raise ExportError(f"a formula in Excel has no text of more than {LONGEST_TEXT} characters: {shown(text)}")
+        escaped = text.replace('"', '""')
+        parts += ["IFS(" if not parts else ", ", "EXACT(", cell, f', "{escaped}"), ', writer.number(code)]
+    return phrase(*parts, ")")
+
+
+def _of_date(cell: Phrase, source: Source, writer: _Excel) -> Phrase:
+    origin = np.datetime64(source.origin, "s")
+    if origin < _FIRST_DATE:
+        raise ExportError(f"Excel has no dates before 1900-03-01, but {shown(source.heading)} counts from {origin}")
+    serial = float((origin - _DAY_ZERO) / np.timedelta64(1, "D"))
+    return _in_unit(phrase("(", cell, "-", writer.number(serial), ")"), source, writer)
+
+
+def _in_unit(days: Phrase, source: Source, writer: _Excel) -> Phrase:
+    each = UNITS["days"] // UNITS[source.unit]
+    return days if each == 1 else phrase("(", days, "*", writer.number(float(each)), ")")
+
+
+_FROM_CELLS: dict[str, Callable[[Phrase, Source, _Excel], Phrase]] = {
+    "number": lambda cell, source, writer: cell,
+    "truth": lambda cell, source, writer: phrase("N(", cell, ")"),
+    "text": _of_text,
+    "date": _of_date,
+    "duration": _in_unit,
+}
+"""The number in a cell, by what the cell holds: dates are days since 1899-12-30, and durations parts of days."""
+
+
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _Excel(Corrected):
+    """Excel's operators: minus binds more strongly than ``^``, and ``^`` groups to the left."""
+
+    form = "Excel"
+    sum, product, power, unary = 3, 4, 5, 6
+    pi = word("PI()")
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        functions = {
+            "abs": "ABS", "sqrt": "SQRT", "exp": "EXP", "log": "LN", "floor": "INT", "sign": "SIGN",
+            "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN", "acos": "ACOS", "atan": "ATAN",
+            "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "min": "MIN", "max": "MAX", "mod": "MOD", "log10": "LOG10",
+        }  # fmt: skip
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
+        number = self.number
+        return {
+            **super().table(),
+            **{name: self.calls(function) for name, function in functions.items()},
+            **{name: self.comparison(symbol, _COMPARISON) for name, symbol in comparisons.items()},
+            "floordiv": lambda a, b: self.call("INT", self.divided(a, b)),
+            "ceil": lambda a: self.neg(self.call("INT", self.neg(a))),
+            "pow": self._pow,
+            "logical_not": self._not,
+            "square": lambda a: self._pow(a, number(2)),
+            "cube": lambda a: self._pow(a, number(3)),
+            "log2": lambda a: self.call("LOG", a, number(2)),
+            "log1p": self.log1p,
+            "expm1": self.expm1,
+            "hypot": self.hypot,
+            "cbrt": lambda a: self.mul(self.call("SIGN", a), self._pow(self.call("ABS", a), word("(1/3)"))),
+        }
+
+    def positive(self, value: int | float) -> Phrase:
+        if not math.isfinite(value):
+            return word("#NUM!")
+        number = float(value)
+        if number > _LARGEST:
+            return phrase("(", self.positive(number / 2), "*2)")
+        text = repr(number).removesuffix(".0")
+        return word(text.upper(), ATOM)
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        return phrase("IF(", operand, ", 1, 0)") if operand.condition else operand
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, self.sum), "<>0", strength=_COMPARISON, condition=True)
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        # All bases except words get parentheses: people, and other languages, read -2^2 and 2^3^2 differently.
+        parts = self.operand(base, ATOM), "^", self.operand(exponent, self.unary)
+        return phrase(*parts, strength=self.power)
+
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        return phrase("AND(", left, ", ", right, ")", condition=True)
+
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        return phrase("OR(", left, ", ", right, ")", condition=True)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return phrase("NOT(", operand, ")", condition=True)
+        return phrase(self.enclosed(operand, self.sum), "=0", strength=_COMPARISON, condition=True)
+
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        return phrase("IF(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")

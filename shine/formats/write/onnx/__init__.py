@@ -1,0 +1,140 @@
+"""Formulas as ONNX models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shine.base.errors import ExportError
+from shine.formats.write.given import takes_models
+from shine.formats.write.headings import Headings
+from shine.formats.write.onnx.graph import Graph, Value
+from shine.formats.write.sources import made_numbers
+from shine.formats.write.statements.straightline import straight_line
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.tree import Tree
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+_OPSET, _VERSION = 17, 8
+"""Versions of the operators and of the format, both of 2022: old and new runtimes read them."""
+
+_ELEMENTS = {"float64": "DOUBLE", "float32": "FLOAT"}
+
+
+@takes_models
+def onnx_model(
+    tree: Tree,
+    name: str = "f",
+    dtype: str = "float64",
+    *,
+    headings: Headings | None = None,
+    precision: Precision = None,
+) -> ModelProto:
+    """A formula as an ONNX model.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+    name : str
+        Name of the graph.
+    dtype : {"float64", "float32"}
+        Type of the input and of the output.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature. The model's metadata have them as ``headings``, a list in JSON,
+        and as ``columns`` what the numbers of texts and dates are, by feature.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Returns
+    -------
+    onnx.ModelProto
+        From ``X`` of shape (n, n_features) to ``y`` of shape (n,). Checked with onnx.checker.
+
+    Raises
+    ------
+    ExportError
+        If onnx is not installed, or the formula calls a function without a definition.
+    ValueError
+        If the dtype is unknown.
+
+    Notes
+    -----
+    Made for ONNX Runtime on the CPU, where every primitive is within 2 ulp; docs/exports.md has the exceptions.
+    """
+    if dtype not in _ELEMENTS:
+        raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_ELEMENTS)}")
+    try:
+        import onnx
+    except ImportError:
+        raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
+    from shine.formats.write.onnx.operations import operations
+
+    code = straight_line(rounded_tree(tree, precision, named=False), "ONNX")
+    graph = Graph(onnx)
+    kind = getattr(onnx.TensorProto, _ELEMENTS[dtype])
+    used = {step.leaf for step in code.main.steps if isinstance(step.leaf, str)}
+    columns = [
+        _column(graph, position) if used and parameter in used else ""
+        for position, parameter in enumerate(tree.parameters)
+    ]
+    result = code.run(
+        operations(kind, onnx.TensorProto.DOUBLE),
+        lambda number: Value(graph, graph.number(_representable(number, dtype), kind), kind),
+        [Value(graph, column, kind) for column in columns],
+    )
+    if used:
+        graph.nodes.append(onnx.helper.make_node("Identity", [result.name], ["y"]))
+    else:
+        rows = graph.node("Shape", "X", start=0, end=1)
+        graph.nodes.append(onnx.helper.make_node("Expand", [result.name, rows], ["y"]))
+    return _model(graph, name, kind, tree.parameters, headings or {})
+
+
+def _model(graph: Graph, name: str, kind: int, features: Sequence[str], headings: Headings) -> ModelProto:
+    """The checked model of a graph from X to y."""
+    onnx, helper = graph.onnx, graph.onnx.helper
+    model: ModelProto = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            name,
+            [helper.make_tensor_value_info("X", kind, ["n", len(features)])],
+            [helper.make_tensor_value_info("y", kind, ["n"])],
+            list(graph.initializers.values()),
+        ),
+        producer_name="shine",
+        doc_string=", ".join(features),
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_VERSION,
+    )
+    if headings:
+        made = made_numbers(features, headings)
+        told = {"headings": [headings.get(name, name) for name in features], **({"columns": made} if made else {})}
+        texts = {key: json.dumps(value, ensure_ascii=False) for key, value in told.items()}
+        helper.set_model_props(model, texts)
+    onnx.checker.check_model(model)
+    return model
+
+
+@takes_models
+def onnx_bytes(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> bytes:
+    """A formula as the bytes of a float64 ONNX file; see `onnx_model`."""
+    return onnx_model(tree, name, headings=headings, precision=precision).SerializeToString()
+
+
+def _column(graph: Any, position: int) -> str:
+    """The name of a column of X."""
+    index = graph.number(position, graph.onnx.TensorProto.INT64)
+    return str(graph.node("Gather", "X", index, axis=1))
+
+
+def _representable(number: float, dtype: str) -> float:
+    """A number in the dtype: too large numbers become infinite in float32."""
+    if dtype == "float64":
+        return number
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))

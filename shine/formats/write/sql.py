@@ -1,0 +1,319 @@
+"""Tree -> an SQL expression over the columns of a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shine.base.errors import ExportError
+from shine.formats.write.expressions.corrected import Corrected
+from shine.formats.write.expressions.phrases import Phrase, phrase, word, written
+from shine.formats.write.given import takes_models
+from shine.formats.write.headings import Headings
+from shine.formats.write.prepared_sql import source_sql
+from shine.formats.write.sources import Source, sourced, with_preparation
+from shine.lang.forms.names import shown, value_text
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.data.datasets.preparation import Preparation
+
+_OR, _AND, _COMPARISON = 1, 2, 3
+
+DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
+"""Known dialects; PostgreSQL understands the standard one."""
+
+DEEPEST: dict[str, int] = {"sqlite": 1000, "duckdb": 1000}
+"""Levels of nesting that an expression may have, for databases with a limit."""
+
+CASELESS = frozenset({"sqlite", "duckdb"})
+"""Dialects in which even quoted names differ by more than the case of their letters."""
+
+NAMELESS = frozenset({"sqlite"})
+"""Dialects in which a column may have an empty name."""
+
+_RESERVED = """
+    add all alter analyse analyze and anti any array as asc asof asymmetric at authorization begin between bigint
+    binary bit boolean both by call case cast char character check coalesce collate collation column columns commit
+    concurrently constraint create cross cube current current_catalog current_date current_role current_schema
+    current_time current_timestamp current_user date day dec decimal default deferrable delete desc describe
+    distinct do double drop else end escape except exists extract false fetch filter first float for foreign freeze
+    from full function generated glob grant greatest group grouping having hour if ilike in index initially inner
+    inout insert int integer intersect interval into is isnull join lambda last lateral leading least left like
+    limit localtime localtimestamp map match minute month national natural nchar none normalize not nothing notnull
+    null nullif numeric of offset on only option or order out outer over overlaps overlay pivot pivot_longer
+    pivot_wider placing position positional precision primary qualify raise real references regexp returning right
+    rollback row rows second select semi session_user set setof show similar smallint some struct substring
+    summarize symmetric system_user table tablesample then time timestamp to trailing transaction treat trim true
+    try_cast tuple union unique unpack unpivot update user using values varchar variadic verbose view virtual when
+    where window with within without year
+"""
+RESERVED = frozenset(_RESERVED.split())
+"""Words that need quotes as column names, in SQL or in one of the dialects."""
+
+
+@takes_models
+def sql_expression(
+    tree: Tree,
+    columns: Mapping[str, str] | None = None,
+    *,
+    dialect: str = "standard",
+    headings: Headings | None = None,
+    preparation: Preparation | None = None,
+    precision: Precision = None,
+) -> str:
+    """The formula as an SQL expression.
+
+    Assigned values and functions are written out at every use. NULL stands for NaN: arithmetic with NULL gives NULL,
+    and comparisons with it are false.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+    columns : mapping of str to str, optional
+        SQL text of each feature, or of the column that it is made of, copied as it is. By default the
+        column with the feature's heading; headings that are not lower case, or are reserved words, get quotes.
+        Columns hold double precision; integers work, too.
+    dialect : {"standard", "sqlite", "postgres", "duckdb"}
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; the names of the features by default.
+    preparation : Preparation, optional
+        How columns of the user's table became numbers; models know theirs. The expression reads the columns and makes
+        the numbers itself. Missing values are NULL, dates are dates, timestamps or, in SQLite, texts in ISO 8601.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Raises
+    ------
+    ValueError
+        If the dialect is unknown, or `columns` lacks a feature of the formula.
+    ExportError
+        If a primitive has no definition, the formula is too long or too deeply nested for the database, or the database
+        cannot have a column with a heading, or not beside another one.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> sql_expression(parse("log(speed)*2 + Mass**0.5"))
+    '2.0 * LN(speed) + POWER("Mass", 0.5)'
+    >>> sql_expression(parse("2*unit_price"), headings={"unit_price": "unit price (€)"})
+    '2.0 * "unit price (€)"'
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"unknown dialect {value_text(dialect)}; use one of {', '.join(DIALECTS)}")
+    headings = headings if preparation is None else with_preparation(headings, preparation)
+    form, same = f"SQL ({dialect})", _in_lower_case if dialect in CASELESS else str
+    tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, form, None if columns else same)
+    texts = {name: _number(name, source, columns, form, dialect) for name, source in sources.items()}
+    writer = _Sql(dialect)
+    # Features that the formula does not use have no text, and need none.
+    result = writer.numeric(writer.translate(tree, [word(texts.get(name, "NULL")) for name in tree.parameters]))
+    deepest = DEEPEST.get(dialect)
+    if deepest is not None and result.depth > deepest:
+        raise ExportError(f"the formula is nested {result.depth} levels deep; {dialect} allows {deepest}")
+    return written(result, writer.form)
+
+
+def _number(name: str, source: Source, columns: Mapping[str, str] | None, form: str, dialect: str) -> str:
+    """SQL text of a number that a formula uses."""
+    if columns is None:
+        return source_sql(source, _checked(source.heading, source.name, form, dialect), dialect)
+    if name in columns and (name != source.name or source.kind == "number"):
+        return columns[name]
+    if source.name not in columns:
+        raise ValueError(f"columns lacks the feature {source.name!r}; it has {', '.join(columns)}")
+    return source_sql(source, columns[source.name], dialect)
+
+
+def _checked(heading: str, name: str, form: str, dialect: str) -> str:
+    """A column's name in an expression, if the database can have such a column."""
+    if "\0" in heading or (not heading and dialect not in NAMELESS):
+        problem = "with a NUL character" if heading else "without a name"
+        raise ExportError(f"{form} has no column {problem}; name the column of {shown(name)} with columns={{...}}")
+    return quoted(heading)
+
+
+def _in_lower_case(text: str) -> str:
+    """A text as databases compare names: only the letters of ASCII have two cases."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
+
+
+def quoted(name: str) -> str:
+    """A column's name in an expression, in quotes if it needs them."""
+    if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in RESERVED:
+        return name
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+class _Sql(Corrected):
+    """SQL's operators. A condition in SQL can be unknown, which counts as false here.
+
+    The opposite of a condition holds where the condition is false or unknown: NULL, like NaN, is not 0.
+    """
+
+    form = "SQL"
+    sum, product, unary, power = 4, 5, 6, 7
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        super().__init__()
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        functions = {
+            "sqrt": "SQRT", "exp": "EXP", "log": "LN", "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN",
+            "acos": "ACOS", "atan": "ATAN", "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "pow": "POWER",
+            "log10": "LOG10",
+        }  # fmt: skip
+        same = {"abs": "ABS", "floor": "FLOOR", "ceil": "CEIL"}
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "="}
+        real: dict[str, Callable[..., Phrase]] = {
+            **{name: self.calls(function) for name, function in functions.items()},
+            "div": self.div,
+            "floordiv": self._floordiv,
+            "log1p": self.log1p,
+            "expm1": self.expm1,
+            "hypot": self.hypot,
+            "cbrt": self._cbrt,
+        }
+        return {
+            **{name: self._real(rule) for name, rule in real.items()},
+            **{name: self._like_operands(self.calls(function)) for name, function in same.items()},
+            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
+            "ne": lambda a, b: self._opposite(self.rules()["eq"](a, b)),
+            "add": self._real_if_any(self.add),
+            "sub": self._real_if_any(self.sub),
+            "mul": self._real_if_any(self.mul),
+            "neg": self._like_operands(self.neg),
+            "mod": self._like_operands(self._mod),
+            "min": self._like_operands(self._extreme("MIN", "<", ">=")),
+            "max": self._like_operands(self._extreme("MAX", ">", "<=")),
+            "sign": self.calls("SIGN"),
+            "logical_and": self.logical_and,
+            "logical_or": self.logical_or,
+            "logical_not": lambda a: self._opposite(self.truth(a)),
+            "where": self.where,
+            "square": self._like_operands(self.squared),
+        }
+
+    def _real(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=True)
+
+    def _real_if_any(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=any(self.numeric(o).real for o in operands))
+
+    def _like_operands(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=all(self.numeric(o).real for o in operands))
+
+    def number(self, value: int | float) -> Phrase:
+        return replace(super().number(value), real=True)
+
+    def positive(self, value: int | float) -> Phrase:
+        number = float(value)
+        if math.isnan(number):
+            return word(
+                {"postgres": "CAST('NaN' AS DOUBLE PRECISION)", "duckdb": "'NaN'::DOUBLE"}.get(self.dialect, "NULL")
+            )
+        if math.isinf(number):
+            infinity = {"sqlite": "9E999", "duckdb": "'Infinity'::DOUBLE"}
+            return word(infinity.get(self.dialect, "CAST('Infinity' AS DOUBLE PRECISION)"))
+        text = repr(number).upper()
+        # DuckDB reads a number without an exponent as a decimal, which overflows after 38 digits.
+        return word(f"{text}E0" if self.dialect == "duckdb" and "E" not in text else text)
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        return self.where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return self._opposite(self.rules()["eq"](operand, self.number(0)))
+
+    def _opposite(self, condition: Phrase) -> Phrase:
+        if condition.opposite is not None:
+            return condition.opposite
+        made = phrase("(", condition, ") IS NOT TRUE", strength=_COMPARISON, condition=True)
+        return replace(made, opposite=condition)
+
+    def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
+        if left is right and not left.simple:
+            return self.squared(left)
+        return self.infix(left, " * ", right, self.product)
+
+    def divided(self, left: Phrase, right: Phrase) -> Phrase:
+        left, right = self.numeric(left), self.numeric(right)
+        if not left.real and not right.real:
+            # Most databases truncate the quotient of integers.
+            left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
+        return self.infix(left, " / ", right, self.product)
+
+    def squared(self, base: Phrase) -> Phrase:
+        return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
+
+    def _remainder(self, left: Phrase, right: Phrase) -> Phrase | None:
+        """The exact remainder, with the sign of the dividend; None if the database lacks it."""
+        return self.call("MOD", left, right) if self.dialect in ("sqlite", "duckdb") else None
+
+    def _other_sign(self, remainder: Phrase, right: Phrase) -> Phrase:
+        if right.value is not None and right.value > 0:
+            return phrase(remainder, " < 0", strength=_COMPARISON, condition=True)
+        return phrase(
+            self.call("SIGN", remainder), " = -", self.call("SIGN", right), strength=_COMPARISON, condition=True
+        )
+
+    def _mod(self, left: Phrase, right: Phrase) -> Phrase:
+        remainder = self._remainder(left, right)
+        if remainder is None:
+            quotient = self.call("FLOOR", self.div(left, right))
+            return self.infix(left, " - ", self.infix(right, " * ", quotient, self.product), self.sum)
+        moved = self.infix(remainder, " + ", right, self.sum)
+        return self.where(self._other_sign(remainder, right), moved, remainder)
+
+    def _floordiv(self, left: Phrase, right: Phrase) -> Phrase:
+        remainder = self._remainder(left, right)
+        if remainder is None:
+            return self.call("FLOOR", self.div(left, right))
+        whole = self.call(
+            "ROUND", self.divided(self.infix(left, " - ", replace(remainder, real=True), self.sum), right)
+        )
+        lower = self.infix(whole, " - ", self.number(1), self.sum)
+        return self.where(self._other_sign(remainder, right), lower, whole)
+
+    def _extreme(self, function: str, before: str, after: str) -> Callable[[Phrase, Phrase], Phrase]:
+        if self.dialect == "sqlite":
+            return self.calls(function)
+
+        ahead = self.comparison(f" {before} ", _COMPARISON)
+        behind = self.comparison(f" {after} ", _COMPARISON)
+
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            # LEAST and GREATEST ignore NULL.
+            left, right = self.numeric(left), self.numeric(right)
+            first, second = ahead(left, right), behind(left, right)
+            return phrase("CASE WHEN ", first, " THEN ", left, " WHEN ", second, " THEN ", right, " END")
+
+        return rule
+
+    def _cbrt(self, operand: Phrase) -> Phrase:
+        if self.dialect in ("postgres", "duckdb"):
+            return self.call("CBRT", operand)
+        power = self.call("POWER", self.call("ABS", operand), self.number(1 / 3))
+        return self.infix(self.call("SIGN", operand), " * ", power, self.product)
+
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, " AND ", right, _AND)
+
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, " OR ", right, _OR)
+
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        condition, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
+        if condition.opposite is not None:
+            condition, yes, no = condition.opposite, no, yes
+        made = phrase("CASE WHEN ", condition, " THEN ", yes, " ELSE ", no, " END")
+        return replace(made, real=yes.real and no.real)

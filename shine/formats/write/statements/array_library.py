@@ -1,0 +1,210 @@
+"""Formulas for Python's array libraries (torch, JAX): as a function of arrays, and as the text of a module.
+
+Both use the operations of `array_operations` and those of the library alone (`shine.formats.write.torch.operations`,
+`shine.formats.write.jax.operations`): the function calls them; the text contains copies of the ones it needs, so that
+it stands alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from shine.formats.write.expressions.phrases import ATOM
+from shine.formats.write.headings import Headings
+from shine.formats.write.sources import notes
+from shine.formats.write.statements import array_operations
+from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
+from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import unique
+from shine.lang.forms.tree import Primitive, Tree
+
+_ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
+_SHOWN = 1000
+
+_FORMS: dict[str, Form] = {
+    "add": Form("{0} + {1}", _SUM, (_SUM, _SUM + 1)),
+    "sub": Form("{0} - {1}", _SUM, (_SUM, _SUM + 1)),
+    "mul": Form("{0} * {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
+    "div": Form("{0} / {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
+    "neg": Form("-{0}", _SIGN, (_SIGN,)),
+}
+
+_CONDITIONS: dict[str, Form] = {
+    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in COMPARISON_SIGNS.items()},
+    "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
+    "logical_and": Form("{0} & {1}", _AND, (_AND, _AND + 1), (0, 1)),
+    "logical_or": Form("{0} | {1}", _OR, (_OR, _OR + 1), (0, 1)),
+}
+
+
+def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..., Any]:
+    """A formula as a function of one matrix or of columns, computed step by step with the operations of a module."""
+    code = _code(tree, form, operations)
+    count = len(tree.parameters)
+    constant = _is_constant(code.main)
+
+    def formula(*arguments: Any) -> Any:
+        columns = array_operations.columns_of(arguments, count)
+        value = code.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
+        return operations.filled(value, columns, arguments) if constant else value
+
+    formula.__name__ = formula.__qualname__ = tree.name
+    formula.__doc__ = _documentation(tree)
+    return formula
+
+
+def array_source(
+    tree: Tree,
+    name: str,
+    form: str,
+    operations: ModuleType,
+    library: str,
+    array: str,
+    imports: str,
+    headings: Headings,
+) -> str:
+    """A formula as the text of a Python module that needs only the library.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        Name of the function; changed if it is not a Python identifier.
+    form : str
+        Name of the export, for errors.
+    operations : module
+    library, array : str
+        Names in the text of the library and of its type of arrays.
+    imports : str
+        The text's import statements.
+    headings : mapping of str to str
+        Original headings of the columns, by feature.
+    """
+    code = _code(tree, form, operations)
+    own = {**_functions(array_operations), **_functions(operations)}
+    taken = [library, "number", "arguments", *imports.split(), *own, *keyword.kwlist]
+    name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
+    name = name if name.isidentifier() else f"f{name}"
+    taken.append(name)
+    composites = {}
+    for function in code.functions:
+        composites[function] = unique(function, taken)
+        taken.append(composites[function])
+
+    def composite(primitive: Primitive) -> Form:
+        function = composites[code.name(primitive)]
+        return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
+
+    dialect = _dialect(form, operations, library, own)
+    texts = [
+        _function(body, dialect, composites[function], composite, taken) for function, body in code.functions.items()
+    ]
+    noted = notes({feature: feature for feature in tree.parameters}, headings)
+    comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
+    texts.append(comments + _main(code.main, dialect, name, composite, taken))
+    needed = _needed("\n".join(texts), own)
+    helpers = [_written(function, library, array) for helper, function in own.items() if helper in needed]
+    comment = (
+        f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\nfrom __future__ import annotations\n\n{imports}\n'
+    )
+    return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
+
+
+def _code(tree: Tree, form: str, operations: ModuleType) -> StraightLine:
+    return straight_line(tree, form, [name for name in operations.OPERATIONS if name in STANDARD])
+
+
+def _functions(module: ModuleType) -> dict[str, Any]:
+    """The functions that a module defines, in the order of its text."""
+    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
+    return {f.__name__: f for f in sorted(functions, key=lambda f: int(f.__code__.co_firstlineno))}
+
+
+def _written(function: Any, library: str, array: str) -> str:
+    """The text of an operation; one of `array_operations` is written for the library."""
+    text = inspect.getsource(function)
+    if function.__module__ == array_operations.__name__:
+        text = re.sub(r"\bxp(: Library)?, ", "", text)
+        text = re.sub(r"\bxp\b", library, text)
+        text = re.sub(r"\bArray\b", array, text)
+    return text
+
+
+def _is_constant(body: Body) -> bool:
+    return not any(isinstance(step.leaf, str) for step in body.steps)
+
+
+def _documentation(tree: Tree) -> str:
+    text = str(tree)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Dialect:
+    forms = dict(_FORMS)
+    for name, operation in operations.OPERATIONS.items():
+        function = (operation.func if isinstance(operation, partial) else operation).__name__
+        forms.setdefault(name, call(function if function in own else f"{library}.{function}", STANDARD[name].arity))
+    forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
+    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), lambda x: Form(f"number({x!r})", ATOM))
+
+
+def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
+    """The functions of the operations' module that a text calls, directly or not."""
+    needed = set(re.findall(r"(?<![\w.])\w+(?=\()", text)) & set(own)
+    waiting = list(needed)
+    while waiting:
+        called = {name for name in own[waiting.pop()].__code__.co_names if name in own} - needed
+        needed |= called
+        waiting += called
+    return needed
+
+
+def _statements(
+    body: Body,
+    dialect: Dialect,
+    names: Mapping[str, str],
+    composite: Callable[[Primitive], Form],
+    taken: list[str],
+) -> tuple[list[str], str]:
+    assignments, result = write(body, dialect, names, composite, taken)
+    return [f"    {variable} = {value}\n" for variable, value in assignments], result
+
+
+def _function(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = _parameters(body.tree, taken)
+    lines, result = _statements(body, dialect, names, composite, taken)
+    signature = ", ".join(names.values()) or "number"
+    number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
+    uses_numbers = any("number(" in text for text in (*lines, result))
+    return f"def {name}({signature}):\n{number if uses_numbers else ''}{''.join(lines)}    return {result}\n"
+
+
+def _main(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = _parameters(body.tree, [*taken, "columns"])
+    lines, result = _statements(body, dialect, names, composite, [*taken, "columns"])
+    count = len(names)
+    unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
+    called = ", ".join(body.tree.parameters) or "none"
+    uses_numbers = any("number" in text for text in (*lines, result))
+    number = "    number = numbers([*columns, *arguments][0])\n" if uses_numbers else ""
+    if _is_constant(body):
+        result = f"filled({result}, columns, arguments)"
+    return (
+        f"def {name}(*arguments):\n"
+        f'    """The formula, for a matrix of rows or for the columns one by one; the features are: {called}."""\n'
+        f"    columns = columns_of(arguments, {count})\n{unpacked}{number}{''.join(lines)}    return {result}\n"
+    )
+
+
+def _parameters(tree: Tree, taken: list[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for parameter in tree.parameters:
+        names[parameter] = unique(parameter, [*taken, *names.values()])
+    return names

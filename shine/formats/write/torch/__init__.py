@@ -1,0 +1,92 @@
+"""Formulas as torch functions: as objects, and as the text of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from shine.base.errors import ExportError
+from shine.formats.write.given import takes_models
+from shine.formats.write.headings import Headings
+from shine.formats.write.statements.array_library import array_function, array_source
+from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.lang.forms.tree import Tree
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_IMPORTS = """\
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor"""
+
+
+@takes_models
+def torch_function(tree: Tree) -> Callable[..., Tensor]:
+    """A formula as a function of tensors.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+
+    Returns
+    -------
+    callable
+        Takes one tensor with the features along its last axis, of shape (n, n_features) or any other, or the columns
+        one by one, of shapes that broadcast. Returns the values, of shape (n,), in the dtype of its input.
+
+    Raises
+    ------
+    ExportError
+        If torch is not installed, or the formula calls a function without a definition.
+
+    Notes
+    -----
+    Values are those of the formula's own arithmetic in the dtype of the input, float64 or float32, within 2 ulp a
+    primitive on the CPU; see docs/exports.md. Autograd differentiates it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from shine.lang.parse import parse
+    >>> torch_function(parse("sqrt(a*a + b*b)"))(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+    tensor([ 5., 10.])
+    """
+    return array_function(tree, "torch", _operations())
+
+
+@takes_models
+def torch_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
+    """A formula as a Python module that needs only torch.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+    name : str
+        Name of the function in it; it takes the same arguments as the result of `torch_function`.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for a comment.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ExportError
+        If torch is not installed, or the formula calls a function without a definition.
+    """
+    rounded = rounded_tree(tree, precision, named=False)
+    return array_source(rounded, name, "torch", _operations(), "torch", "Tensor", _IMPORTS, headings or {})
+
+
+def _operations() -> ModuleType:
+    try:
+        from shine.formats.write.torch import operations
+    except ImportError:
+        raise ExportError("the export to torch needs torch; install it with: pip install 'shine[torch]'") from None
+    return operations

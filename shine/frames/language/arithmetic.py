@@ -1,0 +1,144 @@
+"""Numbers and conditions that a query computes: the type of each operation, and arithmetic of its numbers alone."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shine.frames.language.steps import Adding, Literal, Typed, Value
+from shine.frames.language.types import FLOATS, INTEGERS
+from shine.lang.forms.names import shown, value_text
+
+_FOLDING: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow,
+}  # fmt: skip
+_LARGEST_EXPONENT = 4096
+"""Of powers of whole numbers that are written out in a query."""
+
+_WHOLE = frozenset({"add", "sub", "mul", "floordiv", "mod", "neg", "abs", "min", "max", "sign", "floor", "ceil",
+                    "square", "cube", "relu", "clip", "trunc", "round"})  # fmt: skip
+"""Primitives that make whole numbers of whole numbers; all others compute with float64."""
+
+_UNCHANGED = frozenset({"floor", "ceil", "trunc", "round"})
+"""Primitives that do nothing to whole numbers."""
+
+_UNSIGNED = _UNCHANGED | {"abs", "add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "square", "cube"}
+"""Those that uint64 has."""
+
+
+class Arithmetic(Adding):
+    """Adds steps that compute."""
+
+    def truth(self, value: Value, node: ast.AST) -> Typed:
+        """A condition; numbers are none."""
+        if isinstance(value, Literal) and isinstance(value.value, bool):
+            return self._steps.add("constant", "bool", (), value.value)
+        if isinstance(value, Literal) or value.kind != "bool":
+            what = value_text(value.value) if isinstance(value, Literal) else f"{value}"
+            self._reject(f"this is {what}, no condition to combine; write a comparison such as x != 0", node)
+        return Typed(value.index, "bool")
+
+    def numeric(self, value: Typed, node: ast.AST) -> Typed:
+        """A value to compute with: a number, or 1 for true."""
+        if value.meaning == "truth":
+            return self._steps.convert(value, "int64")
+        if value.meaning != "number":
+            self._reject(f"column {shown(value.name)} is {value.column}, not a number to compute with", node)
+        if value.kind in INTEGERS and value.kind != "uint64":
+            return self._steps.convert(value, "int64")
+        return Typed(value.index, value.kind)
+
+    def apply(self, name: str, values: Sequence[Value], nodes: Sequence[ast.AST], node: ast.AST) -> Value:
+        """A primitive of the language, in the type that its arguments decide."""
+        if all(isinstance(value, Literal) for value in values):
+            return self._folded(name, values, nodes, node)  # type: ignore[arg-type]
+        for value, place in zip(values, nodes, strict=True):
+            if isinstance(value, Literal) and not is_number(value.value):
+                self._reject(f"{value_text(value.value)} is not a number to compute with", place)
+        typed = [self.numeric(v, n) if isinstance(v, Typed) else v for v, n in zip(values, nodes, strict=True)]
+        kind = self._arithmetic_kind(name, typed)
+        if kind in INTEGERS and (name in _UNCHANGED or (kind == "uint64" and name == "abs")):
+            assert isinstance(typed[0], Typed)
+            return typed[0]
+        arguments = [self._number(value, kind, place).index for value, place in zip(typed, nodes, strict=True)]
+        return self._steps.add("apply", kind, tuple(arguments), name)
+
+    def _arithmetic_kind(self, name: str, values: Sequence[Value]) -> str:
+        kinds = {value.kind for value in values if isinstance(value, Typed)}
+        numbers = [value.value for value in values if isinstance(value, Literal)]
+        if kinds <= set(FLOATS):
+            return max(kinds)  # float64 beside float32; numbers of the text take the columns' type
+        if kinds & set(FLOATS) or any(isinstance(number, float) for number in numbers):
+            return "float64"
+        if name == "pow" and not (isinstance(values[1], Literal) and values[1].value >= 0):  # type: ignore[operator]
+            return "float64"
+        if name not in _WHOLE and name != "pow":
+            return "float64"
+        if kinds == {"int64"}:
+            return "int64"
+        fits = kinds == {"uint64"} and all(number >= 0 for number in numbers)  # type: ignore[operator]
+        return "uint64" if fits and name in _UNSIGNED else "float64"
+
+    def _number(self, value: Value, kind: str, node: ast.AST) -> Typed:
+        if isinstance(value, Typed):
+            return self._steps.convert(value, kind)
+        number: Any = value.value
+        if kind in INTEGERS:
+            least, most = INTEGERS[kind]
+            if not least <= number <= most:
+                self._reject(f"{value_text(number)} does not fit {kind}; write a float such as 1e30", node)
+            return self._steps.number(int(number), kind, value.is_variable)
+        try:
+            return self._steps.number(float(np.dtype(kind).type(float(number))), kind, value.is_variable)
+        except OverflowError:
+            self._reject(f"{value_text(number)} does not fit {kind}", node)
+
+    def _folded(self, name: str, values: Sequence[Literal], nodes: Sequence[ast.AST], node: ast.AST) -> Literal:
+        """Arithmetic of numbers alone: Python's."""
+        for value, place in zip(values, nodes, strict=True):
+            if not is_number(value.value):
+                self._reject(f"{value_text(value.value)} is not a number to compute with", place)
+        if name not in _FOLDING:
+            self._reject("a function needs a column; compute the number before and pass it as @name", node)
+        numbers: Any = [value.value for value in values]
+        if name == "pow" and any(isinstance(n, int) and abs(n) > _LARGEST_EXPONENT for n in numbers[1:]):
+            self._reject("the power is too large", node)
+        try:
+            result = _FOLDING[name](*numbers)
+        except (ArithmeticError, ValueError) as error:
+            self._reject(f"these numbers have no result: {error}", node)
+        if isinstance(result, complex):
+            self._reject("the result is a complex number", node)
+        return Literal(result, any(value.is_variable for value in values))
+
+    def chosen(self, values: Sequence[Value], nodes: Sequence[ast.AST]) -> Typed:
+        """``body if test else orelse``; where the test is null, `orelse`."""
+        test = self.truth(values[0], nodes[0])
+        if all(_is_truth(value) for value in values[1:]):
+            body, orelse = (self.truth(v, n) for v, n in zip(values[1:], nodes[1:], strict=True))
+            return self._steps.add("where", "bool", (test.index, body.index, orelse.index))
+        typed: list[Value] = []
+        for value, node in zip(values[1:], nodes[1:], strict=True):
+            if isinstance(value, Literal) and not is_number(value.value):
+                self._reject(f"{value_text(value.value)} is not a number", node)
+            typed.append(self.numeric(value, node) if isinstance(value, Typed) else value)
+        if all(isinstance(value, Literal) for value in typed):
+            kind = "int64" if all(isinstance(value.value, int) for value in typed) else "float64"  # type: ignore[union-attr]
+        else:
+            kind = self._arithmetic_kind("min", typed)
+        parts = [self._number(value, kind, node).index for value, node in zip(typed, nodes[1:], strict=True)]
+        return self._steps.add("where", kind, (test.index, *parts))
+
+
+def is_number(value: object) -> bool:
+    """Whether a literal's value is a number or a truth value."""
+    return isinstance(value, int | float)
+
+
+def _is_truth(value: Value) -> bool:
+    return isinstance(value.value, bool) if isinstance(value, Literal) else value.kind == "bool"

@@ -1,1 +1,0 @@
-"""One file for each search, named by the formulas it looks for; `shine.gp.seeding.search_table` says when each runs."""

@@ -1,0 +1,58 @@
+"""Interpretations: visitors that turn a tree into something else by applying primitives bottom-up."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS
+from shine.lang.forms.visitor import TreeVisitor, Visit
+
+
+class Interpretation(TreeVisitor):
+    """A visitor whose result for a node is a primitive applied to the results for its operands.
+
+    A subclass defines the results for constants, names and applied primitives. If it evaluates operands only on the
+    rows that reach them, it also overrides comparisons, `and` and `or`, and the conditional expression.
+    """
+
+    def _apply(self, name: str, *operands: Any) -> Any:
+        """A primitive applied to results."""
+        raise NotImplementedError(f"{type(self).__name__} applies no primitive")
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        left = yield node.left
+        right = yield node.right
+        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        left, result = (yield node.left), None
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = yield comparator
+            holds = self._apply(COMPARISONS[type(operator)], left, right)
+            result = holds if result is None else self._apply("logical_and", result, holds)
+            left = right
+        return result
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        result = yield node.values[0]
+        for value in node.values[1:]:
+            result = self._apply(BOOLEAN_OPERATORS[type(node.op)], result, (yield value))
+        return result
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        test = yield node.test
+        body = yield node.body
+        orelse = yield node.orelse
+        return self._apply(CONDITIONAL, test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        operands = []
+        for argument in node.args:
+            operands.append((yield argument))
+        return self._apply(node.func.id, *operands)

@@ -1,0 +1,173 @@
+"""The words for settings: Shine's own, scikit-learn's in the estimators, and those of other libraries.
+
+An unknown word gets an answer in the words of the face that it was given to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec
+
+from shine.lang.forms.names import MOST_PRIMITIVES, listed, shown, similar
+
+ESTIMATOR_WORDS = {
+    "population": "population_size",
+    "seconds": "max_time",
+    "seed": "random_state",
+    "threads": "n_jobs",
+    "report": "callbacks",
+}
+"""Parameters of the estimators that have scikit-learn's names, by Shine's words for them."""
+
+OTHER_WORDS = {
+    # PySR
+    "niterations": "generations", "maxsize": "max_size", "maxdepth": "max_depth", "binary_operators": "primitives",
+    "unary_operators": "primitives", "operators": "primitives", "timeout_in_seconds": "seconds", "procs": "threads",
+    "populations": "islands", "elementwise_loss": "loss", "loss_function": "loss",
+    "complexity_of_operators": "complexity", "complexity_of_constants": "complexity",
+    "complexity_of_variables": "complexity", "complexities": "complexity", "early_stop_condition": "stop_loss",
+    "precision": "dtype",
+    "batching": "rows", "batch_size": "rows", "variable_names": "features", "weights": "sample_weight",
+    "X_units": "units", "y_units": "units", "progress": "verbose", "verbosity": "verbose",
+    "tournament_selection_n": "tournament", "extra_sympy_mappings": "primitives", "fraction_replaced": "migrants",
+    "ncycles_per_iteration": "generations", "parallelism": "threads", "loss_function_expression": "loss",
+    "crossover_probability": "crossover", "hof_migration": "migrants", "topn": "migrants",
+    "should_optimize_constants": "constant_steps", "optimizer_iterations": "constant_steps",
+    # gplearn
+    "function_set": "primitives", "stopping_criteria": "stop_loss", "metric": "loss", "tournament_size": "tournament",
+    "parsimony_coefficient": "parsimony", "const_range": "constants", "init_method": "creation",
+    "max_samples": "rows", "feature_names": "features", "p_crossover": "crossover",
+    "p_subtree_mutation": "subtree_mutation", "p_hoist_mutation": "hoist_mutation",
+    "p_point_mutation": "point_mutation",
+    # DEAP, Operon and others
+    "pset": "primitives", "tournsize": "tournament", "lambda_": "population", "mu": "population",
+    "ngen": "generations", "n_generations": "generations", "max_generations": "generations",
+    "n_gen": "generations", "gens": "generations", "iterations": "generations", "max_iter": "generations",
+    "n_iter": "generations", "epochs": "generations", "cxpb": "crossover", "mutpb": "subtree_mutation",
+    "pop_size": "population", "popsize": "population", "n_population": "population", "max_length": "max_size",
+    "max_complexity": "max_size", "max_nodes": "max_size", "allowed_symbols": "primitives", "symbols": "primitives",
+    "functions": "primitives", "time_limit": "seconds", "timeout": "seconds", "max_seconds": "seconds",
+    "time": "seconds", "random_seed": "seed", "n_threads": "threads", "num_threads": "threads", "nthreads": "threads",
+    "n_workers": "threads", "cores": "threads", "loss_fn": "loss",
+    "criterion": "loss", "scaling": "linear_scaling", "initial_formulas": "guesses", "initial": "guesses",
+    "start_from": "guesses", "callback": "report", "tol": "stop_loss", "target_loss": "stop_loss",
+    "early_stopping": "stagnation", "n_iter_no_change": "stagnation", "names": "features", "columns": "features",
+    "feature_names_in": "features", "weight": "sample_weight", "float": "dtype", "type": "dtype",
+}  # fmt: skip
+"""Shine's words for settings of other libraries."""
+
+NOTES = {
+    "deterministic": "the same seed gives the same result, with threads too",
+    "dimensionless_constants_only": "use constraints={'dimensionless_constants': True}",
+    "dimensional_constraint_penalty": "formulas with inconsistent units are never considered",
+    "select_k_features": "all features take part; scikit-learn's SelectKBest before the search leaves some out",
+    "denoise": "Shine looks at the noise itself, and nothing has to be smoothed",
+    "max_evals": "limit the generations or the time, or count in a callback",
+    "mutations": "the share of each mutation is a setting: subtree_mutation, point_mutation, ...",
+    "nested_constraints": "use constraints={'nesting': {'exp': {'exp': 0}}}",
+    "variable_names": "the headings of a data frame name the features",
+    "feature_names": "the headings of a data frame name the features",
+    "init_depth": "max_depth limits all formulas, and the setting creation says how the first ones are made",
+    "low_memory": "earlier generations are not kept; leave it out",
+    "transformer": "SymbolicClassifier has the logistic function; leave it out",
+    "class_weight": "give fit a sample_weight",
+    "weights": "give fit a sample_weight",
+    "p_point_replace": "point_mutation is the share of formulas; leave it out",
+    "annealing": "there is no annealing; leave it out",
+    "should_simplify": "formulas are always simplified; leave it out",
+    "turbo": "formulas are always compiled; leave it out",
+    "bumper": "formulas are always compiled; leave it out",
+    "halloffame": "the result has the best formula of each complexity, its front",
+    "hall_of_fame": "the result has the best formula of each complexity, its front",
+    "stats": "a callback receives the progress of every generation",
+    "output_directory": "shine evolve on the command line writes run directories",
+    "temp_equation_file": "shine evolve on the command line writes run directories",
+    "settings": "pass its entries as keywords of their own: islands=4",
+}
+"""What to do about settings of other libraries, or of another face, for which no single setting stands."""
+
+ALIKE = 0.75
+"""Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one."""
+
+FORMER = {"seeds": "guesses"}
+"""Words of former versions, and the words now; they are still understood."""
+
+P = ParamSpec("P")
+
+_SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
+
+
+def synonym(word: str, allowed: Collection[str]) -> str | None:
+    """The allowed word that means the same as a word of another face or library; None if there is none."""
+    shine = _SHINE_WORDS.get(word) or OTHER_WORDS.get(word) or OTHER_WORDS.get(word.lower()) or word
+    return next((each for each in (shine, ESTIMATOR_WORDS.get(shine)) if each in allowed), None)
+
+
+def meant(word: str, allowed: Collection[str]) -> str | None:
+    """The allowed word that an unknown one may mean: a synonym, or else a similar word; None if there is none.
+
+    Parameters
+    ----------
+    word : str
+        Of any face of Shine, or of another library.
+    allowed : collection of str
+
+    Examples
+    --------
+    >>> meant("max_time", ["seconds", "seed"]), meant("seconds", ["max_time"]), meant("niterations", ["generations"])
+    ('seconds', 'max_time', 'generations')
+    """
+    return synonym(word, allowed) or (None if word in NOTES else similar(word, allowed, ALIKE))
+
+
+def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) -> str:
+    """What to do about an unknown word, to stand before the allowed ones in a message; empty if that is not known.
+
+    Parameters
+    ----------
+    word : str
+    allowed : collection of str
+    settings : collection of str
+        Keys of the keyword `settings`, if it is allowed.
+    """
+    key = synonym(word, settings) if synonym(word, allowed) is None else None
+    if key:
+        return f"did you mean settings={{{key!r}: ...}}? "
+    near = meant(word, allowed)
+    return f"did you mean {near!r}? " if near else f"{NOTES[word]}; " if word in NOTES else ""
+
+
+def unexpected(function: str, word: str, allowed: Iterable[str], settings: Collection[str] = ()) -> TypeError:
+    """The error for a keyword that a function does not have.
+
+    Parameters
+    ----------
+    function : str
+        Its name, for the message.
+    word : str
+    allowed : iterable of str
+        The keywords it has.
+    settings : collection of str
+        Keys of its keyword `settings`.
+    """
+    known = list(allowed)
+    return TypeError(
+        f"{function}() got an unexpected keyword argument {shown(word)}; {hint(word, known, settings)}"
+        f"allowed are {listed(known, MOST_PRIMITIVES)}"
+    )
+
+
+def keywords_checked(init: Callable[P, None], settings: Collection[str] = ()) -> Callable[P, None]:
+    """An `__init__` that answers an unknown keyword with the one that is meant (see `unexpected`)."""
+    allowed = [name for name in signature(init).parameters if name not in ("self", *FORMER)]
+
+    @wraps(init)
+    def checked(*arguments: P.args, **given: P.kwargs) -> None:
+        for word in given:
+            if word not in allowed and word not in FORMER:
+                raise unexpected(type(arguments[0]).__name__, word, allowed, settings)
+        init(*arguments, **given)
+
+    return checked

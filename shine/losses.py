@@ -1,0 +1,4 @@
+"""Public path of `shine.evaluate.losses`."""
+
+from shine.evaluate.losses import *
+from shine.evaluate.losses import __all__, __dir__, __getattr__

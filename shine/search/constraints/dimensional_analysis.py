@@ -1,0 +1,185 @@
+"""Dimensional analysis of populations: which formulas are consistent in their units.
+
+A constant may have any dimension. A product with such a free part is free as well, and a condition on it holds for one
+choice of the constant. Each constant stands in one place, so no two conditions constrain the same one. Therefore one
+sweep over the nodes is exact: a formula is consistent if some dimensions of its constants make it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices, Mask
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.meaning.interpret import REFERENCE, evaluate
+from shine.lang.population import Population
+from shine.lang.subtrees import Subtrees
+from shine.search.constraints.dimension_rules import Form, eliminated, rule_of
+from shine.search.constraints.units import BASE, DIMENSIONLESS, Dimension
+
+TOLERANCE = 1e-6
+"""Exponents that differ by less are equal: a constant exponent such as 1/3 is rounded."""
+
+MOST_ARGUMENTS = 8
+"""Most arguments of a function if there are units: the tables have an entry for each set of free arguments."""
+
+
+class DimensionalAnalysis:
+    """The dimensional analysis of a primitive set, for whole populations.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    features : mapping of str to Dimension
+        Dimension of each feature; missing features are plain numbers.
+    free_constants : bool
+        Whether a constant may have any dimension; otherwise it is a plain number.
+
+    Raises
+    ------
+    ValueError
+        If a function has more than `MOST_ARGUMENTS` arguments, or no rule.
+    """
+
+    def __init__(
+        self, primitives: PrimitiveSet, features: Mapping[str, Dimension], free_constants: bool = True
+    ) -> None:
+        self.primitives = primitives
+        names = primitives.features
+        dimensions = [DIMENSIONLESS, *(features.get(name, DIMENSIONLESS) for name in names)]
+        self._terminals = np.array(dimensions, dtype=np.float64)
+        self._free_constants = free_constants
+        self._power = primitives.function_codes.get("pow", -1)
+        self._arity = max((function.arity for function in primitives.functions), default=0)
+        if self._arity > MOST_ARGUMENTS:
+            widest = max(primitives.functions, key=lambda function: function.arity)
+            raise ValueError(f"function {widest.name!r} has {widest.arity} arguments; units allow {MOST_ARGUMENTS}")
+        rules = [rule_of(function) for function in primitives.functions]
+        codes, sets, rows = len(primitives.functions), 1 << self._arity, self._arity
+        # Indexed by function and by the set of its free arguments: bit i of the set is argument i.
+        self._conditions = np.zeros((codes, sets, rows, self._arity))
+        self._results = np.zeros((codes, sets, self._arity))
+        self._any = np.zeros((codes, sets), np.bool_)
+        for code, members in product(range(codes), range(sets)):
+            rule = eliminated(rules[code], [i for i in range(self._arity) if members >> i & 1])
+            for row, condition in enumerate(rule.conditions):
+                self._conditions[code, members, row] = _dense(condition, self._arity)
+            self._results[code, members] = _dense(rule.result or {}, self._arity)
+            self._any[code, members] = rule.result is None
+
+    def consistent(self, population: Population, target: Dimension | None) -> Mask:
+        """Whether each individual is consistent, and has the dimension of the target.
+
+        Parameters
+        ----------
+        population : Population
+            Its primitive set must be that of the analysis.
+        target : Dimension, optional
+            Dimension of the whole formula; None allows any.
+
+        Returns
+        -------
+        ndarray of shape (n_individuals,), bool
+        """
+        subtrees = Subtrees.of(population)
+        rows, positions = np.nonzero(subtrees.sizes > 0)
+        nodes = _Nodes(population.codes[rows, positions].astype(np.int64), population.values[rows, positions])
+        sizes = subtrees.sizes[rows, positions].astype(np.int64)
+        depths = subtrees.depths[rows, positions]
+        first_function = self.primitives.first_function
+        self._set_terminals(nodes)
+        order = np.argsort(depths, kind="stable")
+        ends = np.searchsorted(depths[order], np.arange(1, int(depths.max(initial=0)) + 1), side="right")
+        for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            at = order[begin:end]
+            arities = self.primitives.arities[nodes.codes[at]]
+            # Individuals follow each other, in postfix order: the arguments of a node come before it.
+            arguments = np.full((len(at), self._arity), -1)
+            last = at - 1
+            for argument in range(self._arity - 1, -1, -1):
+                has = argument < arities
+                arguments[has, argument] = last[has]
+                last[has] -= sizes[last[has]]
+            self._apply(nodes, at, nodes.codes[at] - first_function, arguments)
+            if self._power >= 0:
+                self._fold(nodes, at, arguments)
+                self._powers(nodes, at[nodes.codes[at] == self._power], arguments[nodes.codes[at] == self._power])
+        consistent = np.ones(len(population), np.bool_)
+        np.logical_and.at(consistent, rows, nodes.consistent)
+        if target is not None:
+            roots = np.cumsum(population.sizes) - 1
+            near = np.abs(nodes.dimensions[roots] - np.array(target, dtype=np.float64)).max(axis=1) <= TOLERANCE
+            consistent &= near | nodes.free[roots]
+        return consistent
+
+    def _set_terminals(self, nodes: _Nodes) -> None:
+        terminal = nodes.codes < self.primitives.first_function
+        nodes.dimensions[terminal] = self._terminals[nodes.codes[terminal]]
+        nodes.free[:] = (nodes.codes == CONSTANT) & self._free_constants
+        nodes.values[nodes.codes != CONSTANT] = np.nan
+
+    def _apply(self, nodes: _Nodes, at: Indices, functions: Indices, arguments: Indices) -> None:
+        """Set the dimensions of some nodes from those of their arguments; -1 stands for no argument."""
+        given = arguments >= 0
+        free = nodes.free[arguments] & given
+        members = free @ (1 << np.arange(self._arity))
+        dimensions = np.where(given[:, :, None], nodes.dimensions[arguments], 0.0)
+        with np.errstate(all="ignore"):
+            left = self._conditions[functions, members] @ dimensions
+            nodes.dimensions[at] = (self._results[functions, members][:, None, :] @ dimensions)[:, 0]
+        # A power that overflows makes NaN here, which is not within the tolerance.
+        nodes.consistent[at] = (np.abs(left) <= TOLERANCE).all(axis=(1, 2))
+        nodes.free[at] = self._any[functions, members]
+
+    def _fold(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
+        """Set the values of nodes with only constants below them; the values of all others are NaN."""
+        constant = ((arguments < 0) | ~np.isnan(nodes.values[arguments])).all(axis=1)
+        at, arguments = at[constant], arguments[constant]
+        for code in np.unique(nodes.codes[at]).tolist():
+            of_code = nodes.codes[at] == code
+            function = self.primitives.function(code)
+            operands = [nodes.values[arguments[of_code, i]] for i in range(function.arity)]
+            with np.errstate(all="ignore"):
+                if function.definition is None:
+                    nodes.values[at[of_code]] = REFERENCE[function.name](*operands)
+                else:
+                    nodes.values[at[of_code]] = evaluate(function.definition, operands)
+
+    def _powers(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
+        """Set the dimensions of powers with constant exponents."""
+        exponents = nodes.values[arguments[:, 1]]
+        constant = np.isfinite(exponents)
+        at, exponents, bases = at[constant], exponents[constant], arguments[constant, 0]
+        with np.errstate(all="ignore"):
+            nodes.dimensions[at] = exponents[:, None] * nodes.dimensions[bases]
+        nodes.free[at] = nodes.free[bases] & (exponents != 0)
+        nodes.consistent[at] = np.isfinite(nodes.dimensions[at]).all(axis=1)
+
+
+class _Nodes:
+    """All nodes of a population in sequence, and their properties.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_nodes,), int64
+    values : ndarray of shape (n_nodes,)
+    dimensions : ndarray of shape (n_nodes, 7)
+        Meaningless where free.
+    free : ndarray of shape (n_nodes,), bool
+        Whether the node can have any dimension.
+    consistent : ndarray of shape (n_nodes,), bool
+        Whether the node's own conditions hold.
+    """
+
+    def __init__(self, codes: Indices, values: Floats) -> None:
+        self.codes, self.values = codes, values
+        self.dimensions = np.zeros((len(codes), len(BASE)))
+        self.free = np.zeros(len(codes), np.bool_)
+        self.consistent = np.ones(len(codes), np.bool_)
+
+
+def _dense(form: Form, arity: int) -> Floats:
+    return np.array([form.get(i, 0) for i in range(arity)], dtype=np.float64)

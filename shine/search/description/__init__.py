@@ -1,0 +1,1 @@
+"""Description lengths of formulas and their numbers."""

@@ -1,0 +1,121 @@
+"""Description lengths: the nats to write down a formula, its constants, and the errors that it leaves.
+
+The formula with the shortest description is the one that the data speak for (minimum description length, Rissanen 1978;
+Schwarz 1978 for the constants). The price of a node also corrects for how many formulas were tried: their number grows
+by a factor with each node, and the best of many fits well by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.arrays import exp, log
+
+NATS_A_NODE = 1.25
+"""Price of a node. A node multiplies the number of different formulas by three to five. Prices from 1.25 to 2.5 choose
+the same number of laws in a few noisy rows; real tables prefer low prices."""
+
+SPARE_ROWS = 1 / 8
+"""Rows without a constant of their own that an exact formula needs for each of its nodes. Formulas with nearly as many
+constants as rows, or with very many nodes, meet few rows exactly by chance."""
+
+
+@dataclass(frozen=True)
+class DescriptionLength:
+    """How long the description of some rows by formulas is.
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows; their effective number if they have weights.
+    of_errors : callable
+        Losses, numbers of constants -> nats to write down the errors. The result must not depend on the processor.
+    nat : float
+        Relative change of the loss that one nat is worth; 0 if that depends on the loss.
+    noise : float
+        Loss that noise alone leaves, by rows that are repeated or near; inf if it is not known.
+    """
+
+    rows: float
+    of_errors: Callable[[Floats, Indices], Floats]
+    nat: float = 0.0
+    noise: float = math.inf
+
+    @classmethod
+    def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:
+        """Errors whose scale is estimated from the rows.
+
+        A constant costs half the logarithm of the precision that it is written to. Its prior is as wide as one row
+        could tell: that makes half the logarithm of the number of rows (Kass and Wasserman 1995). With little noise,
+        such a prior is too narrow for the constants of a law; mixed over all widths (Zellner and Siow 1980), it makes
+        half the logarithm of rows + 1/share, where the share is that of the constant's loss.
+
+        Parameters
+        ----------
+        rows : float
+        power : float
+            Factor of the loss's logarithm in the negative log-likelihood of a row (see
+            `shine.evaluate.fitness.losses.Loss`).
+        worst : float
+            Loss of a constant, that others are compared with; positive.
+        """
+
+        def of_errors(losses: Floats, constants: Indices) -> Floats:
+            with np.errstate(all="ignore"):
+                share = 2 * power * log(losses / worst)
+                # Half the logarithm of rows + 1/share for each constant, without the part that `lengths` adds. Written
+                # in this way, it is finite if the share is 0.
+                beyond = 0.5 * constants * log(exp(share) + 1 / rows)
+                nats: Floats = 0.5 * (rows - constants) * share + beyond
+            return nats
+
+        return cls(rows, of_errors, 1 / (power * rows))
+
+    @classmethod
+    def of_likelihood(cls, rows: float, factor: float) -> Self:
+        """Losses that are negative log-likelihoods of a row up to a factor: no scale has to be estimated."""
+        return cls(rows, lambda losses, constants: factor * rows * losses)
+
+    def lengths(self, losses: Floats, sizes: Indices, constants: Indices) -> Floats:
+        """Nats of each description; inf for formulas with as many constants as rows: they can fit anything.
+
+        Each constant is written down to the precision that the rows determine.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n_formulas,)
+        sizes, constants : ndarray of shape (n_formulas,), int64
+            Nodes, and the constants among them.
+        """
+        formulas = NATS_A_NODE * sizes + 0.5 * constants * math.log(max(self.rows, 1.0))
+        allowed = np.isfinite(losses) & ((constants < self.rows) | (sizes == 1))
+        return np.where(allowed, self.of_errors(losses, constants) + formulas, np.inf)
+
+    def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:
+        """Nats by which a formula could be shorter than the shortest description; inf if there is none yet.
+
+        The best that can be hoped for are the errors of the best formula so far, whatever its length, or of noise
+        alone, by a formula of one node.
+
+        Parameters
+        ----------
+        losses, sizes, constants
+            As for `lengths`.
+        """
+        lengths = self.lengths(losses, sizes, constants)
+        with np.errstate(all="ignore"):
+            noise = float(self.of_errors(np.array([self.noise]), np.zeros(1, np.int64))[0])
+        hoped = min(float((lengths - NATS_A_NODE * sizes).min()), math.inf if math.isnan(noise) else noise)
+        shortest = float(lengths.min())
+        return max(shortest - hoped - NATS_A_NODE, 0.0) if math.isfinite(shortest) else math.inf
+
+    def convinces(self, sizes: Indices, constants: Indices) -> Mask:
+        """Whether formulas that meet all rows exactly do not do so by chance."""
+        spare: Mask = self.rows - constants >= SPARE_ROWS * sizes
+        return spare

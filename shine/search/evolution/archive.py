@@ -1,0 +1,242 @@
+"""The best formulas of each complexity, and the Pareto front of loss and complexity.
+
+A formula is an individual with a line: with slope and intercept, with one of them, or with none. Its complexity
+includes that of the line. So `x` as it is, `474.5*x` and `474.5*x + 1.0` compete, each at its own complexity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Hashes, Indices, Mask
+from shine.compiler.arrays import exp
+from shine.evaluate.fitness.scores import Scores
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.population import Population
+from shine.lang.subtrees import begins
+from shine.search.description.lengths import DescriptionLength
+from shine.search.description.oddity import oddities
+from shine.search.evolution.complexity import code_weights, constant_counts, line_weights, rounded, weighed
+from shine.search.evolution.memory import symbols
+
+KEPT = 3
+"""Formulas kept of each complexity. Where noise hides which is the law, the second or third best may be it; and as
+people write them, they differ in complexity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """The best formulas seen of each complexity, no two of the same symbols.
+
+    Parameters
+    ----------
+    individuals : Population
+        The best of each complexity 1, 2, ..., then the second best of each, and so on: `KEPT` times as many rows as
+        there are complexities. A row is meaningless while its loss is infinite.
+    scores : Scores
+        Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
+    weights : mapping of str to float
+        Weights of complexity (see `shine.search.evolution.complexity.complexities`).
+    nat : float
+        Relative change of the loss that one nat of log-likelihood is worth. Of formulas of one complexity whose losses
+        differ by less than their oddities, the plainer one stays (see `shine.search.description.oddity`). 0 compares
+        losses alone.
+    """
+
+    individuals: Population
+    scores: Scores
+    weights: Mapping[str, float]
+    nat: float = 0.0
+
+    @classmethod
+    def empty(
+        cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, float] | None = None, nat: float = 0.0
+    ) -> Self:
+        """An empty archive for individuals of at most `width` nodes, and their lines."""
+        weights = weights or {}
+        lines = line_weights(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
+        most = width - primitives.frame
+        rows = KEPT * int(np.ceil(most * max(code_weights(primitives, weights).max(), 1) + lines.max()))
+        nobody = Population(
+            np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
+        )
+        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights, nat)
+
+    @property
+    def levels(self) -> int:
+        """Number of complexities; row r has complexity ``1 + r % levels``."""
+        return len(self.individuals) // KEPT
+
+    @property
+    def best_losses(self) -> Floats:
+        """Loss of the best formula of each complexity, shape (levels,)."""
+        return self.scores.losses[: self.levels]
+
+    @cached_property
+    def criteria(self) -> Floats:
+        """Loss of each individual with the price of its oddity."""
+        return self._priced(self.scores.losses, self.individuals)
+
+    def _priced(self, losses: Floats, population: Population) -> Floats:
+        if self.nat == 0:
+            return losses
+        return losses * exp(self.nat * oddities(population))
+
+    @cached_property
+    def constants(self) -> Indices:
+        """Number of constants of the best formula of each complexity, that of its line included."""
+        best = np.arange(self.levels)
+        individuals, scores = self.individuals.take(best), self.scores.take(best)
+        slopes = (scores.slopes != 1) & ~_have_coefficient(individuals)
+        total: Indices = constant_counts(individuals) + slopes + (scores.intercepts != 0)
+        return total
+
+    def lengths(self, description: DescriptionLength) -> Floats:
+        """Nats of the description by the best formula of each complexity; inf where there is none."""
+        return description.lengths(self.best_losses, self._complexities, self.constants)
+
+    def gain(self, description: DescriptionLength) -> float:
+        """Nats that a formula could still be shorter than the shortest description."""
+        return description.gain(self.best_losses, self._complexities, self.constants)
+
+    def solved(self, enough: float, description: DescriptionLength | None) -> bool:
+        """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
+        reached = self.best_losses <= enough
+        if description is not None:
+            reached &= description.convinces(self._complexities, self.constants)
+        return bool(reached.any())
+
+    @property
+    def _complexities(self) -> Indices:
+        return 1 + np.arange(self.levels)
+
+    @property
+    def best_loss(self) -> float:
+        """Lowest loss in the archive; inf if it is empty."""
+        return float(self.best_losses.min())
+
+    def updated(self, population: Population, scores: Scores) -> Archive:
+        """The archive after more individuals; of equal losses the first one stays.
+
+        Parameters
+        ----------
+        population : Population
+            Must have the archive's primitive set and width.
+        scores : Scores
+            Scores of the population.
+        """
+        every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
+        which = np.tile(np.arange(len(population)), len(scores.forms))
+        levels = form_complexities(population, every, which, self.weights) - 1
+        worst = self.criteria[-self.levels :]
+        better = np.flatnonzero(every.losses < worst[levels])
+        criteria = self._priced(every.losses[better], population.take(which[better]))
+        ahead = criteria < worst[levels[better]]
+        better = better[ahead]
+        if not len(better):
+            return self
+        # What is there comes first: of equals it stays.
+        touched = np.unique(levels[better])
+        there = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
+        everyone = Population.concatenate([self.individuals.take(there), population.take(which[better])])
+        scores = Scores.concatenate([replace(self.scores.take(there), simpler=()), every.take(better)])
+        own = np.concatenate([there % self.levels, levels[better]])
+        criteria = np.concatenate([self.criteria[there], criteria[ahead]])
+        best, ranks = _best_of_each(own, criteria, scores.losses, symbols(everyone))
+        return self._with(touched, own[best] + self.levels * ranks, everyone.take(best), scores.take(best))
+
+    def merged(self, other: Archive) -> Archive:
+        """The archive after all that another one holds; of equal losses the own formula stays."""
+        found = np.flatnonzero(np.isfinite(other.scores.losses))
+        return self.updated(other.individuals.take(found), other.scores.take(found))
+
+    def _with(self, touched: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
+        """The archive with these formulas of some complexities alone."""
+        own = self.individuals
+        codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
+        codes[rows], values[rows], sizes[rows] = new.codes, new.values, new.sizes
+        emptied = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
+        losses = self.scores.losses.copy()
+        losses[emptied] = np.inf
+        return replace(
+            self,
+            individuals=Population(codes, values, sizes, own.primitives),
+            scores=replace(self.scores, losses=losses).replaced(rows, scores),
+        )
+
+    def front(self, enough: float = 0.0) -> tuple[Population, Scores]:
+        """The individuals with a lower loss than every simpler one, in ascending complexity.
+
+        Parameters
+        ----------
+        enough : float
+            The front ends with the simplest individual of at most this loss: lower losses are noise.
+
+        Returns
+        -------
+        Population, Scores
+            Empty if no individual has a finite loss.
+        """
+        on_front = self.front_rows(enough)
+        return self.individuals.take(on_front), self.scores.take(on_front)
+
+    def nearly_on_front(self, factor: float) -> Indices:
+        """Rows of the individuals whose loss is at most `factor` times the best of their complexity and below it."""
+        limits = np.tile(factor * np.minimum.accumulate(self.best_losses), KEPT)
+        return np.flatnonzero(np.isfinite(self.scores.losses) & (self.scores.losses <= limits))
+
+    def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> Indices:
+        """Rows of the individuals on the front, as if the archive lacked some rows (see `front`)."""
+        losses = self.best_losses.copy()
+        losses[list(without)] = np.inf
+        smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
+        return np.flatnonzero((losses < smaller) & ~(smaller <= enough))
+
+
+def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Hashes) -> tuple[Indices, Indices]:
+    """Positions of the best few different formulas of each level, and their ranks from 0."""
+    order = np.lexsort((criteria, levels))
+    order = order[np.isfinite(losses[order])]
+    # Of formulas of the same symbols, the best stays: most are the same function, or differ in constants only.
+    _, first = np.unique(np.column_stack([levels[order].astype(np.uint64), symbols[order]]), axis=0, return_index=True)
+    order = order[np.sort(first)]
+    ours = levels[order]
+    ranks: Indices = np.arange(len(order)) - np.searchsorted(ours, ours)
+    return order[ranks < KEPT], ranks[ranks < KEPT]
+
+
+def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, float]) -> Indices:
+    """Complexity of individuals with their lines.
+
+    Parameters
+    ----------
+    population : Population
+    forms : Scores
+        Lines of shape (n_forms,).
+    which : ndarray of shape (n_forms,)
+        The individual of each form.
+    weights : mapping of str to float
+        Weights of complexity.
+    """
+    # A slope becomes part of the coefficient that an individual has already.
+    slopes = np.where(_have_coefficient(population)[which], 1.0, forms.slopes)
+    return rounded(weighed(population, weights)[which] + line_weights(slopes, forms.intercepts, weights))
+
+
+def _have_coefficient(population: Population) -> Mask:
+    """Whether each individual is a product with a constant, or a quotient with one."""
+    names, rows = population.primitives.function_codes, np.arange(len(population))
+    roots = population.codes[rows, population.sizes - 1]
+    products = np.isin(roots, [names[name] for name in ("mul", "div") if name in names]) & (population.sizes > 2)
+    last = population.codes[rows, np.maximum(population.sizes - 2, 0)] == CONSTANT
+    found: Mask = products & last
+    # If the first operand is a constant, the second has all other nodes.
+    maybe = np.flatnonzero(products & ~last & (population.codes[:, 0] == CONSTANT))
+    if len(maybe):
+        found[maybe] = begins(population, maybe, population.sizes[maybe] - 2) == 1
+    return found

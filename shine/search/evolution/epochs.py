@@ -1,0 +1,249 @@
+"""Epochs: what islands do between two migrations, each by itself, in this process or in others.
+
+An epoch is a pure function of what all islands share (`World`) and of the island as it begins (`Epoch`). So it may be
+done anywhere, and again if a worker dies: the results have the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from shine.base.parallel import Pool, Round, Shipment
+from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.generator_state import generator_of
+from shine.search.evolution.islands import Errors, Habitat, Island
+from shine.search.evolution.memory import CAPACITY, Known
+from shine.search.evolution.scoring import Fitter, OutOfTime, Scorer
+from shine.search.evolution.settings import EvolutionSettings
+
+CAPACITY_OF_SEVERAL = 1 << 14
+"""Latest individuals that the memory of each of several islands always recalls: it travels with the island."""
+
+SECONDS_TO_RETURN = 3.0
+"""Time after the deadline, or after an interrupt, in which workers may return what they have found."""
+
+Ended = Literal["", "solved", "seconds", "interrupted"]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What all islands share: it travels to each worker once.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    settings : EvolutionSettings
+    evaluator : PopulationEvaluator
+    fitter : callable, optional
+    errors : callable, optional
+    description : DescriptionLength, optional
+    enough : float
+        Loss that ends the run.
+    parts : Parents, optional
+        Formulas with useful parts, which the seeding has found.
+    """
+
+    primitives: PrimitiveSet
+    settings: EvolutionSettings
+    evaluator: PopulationEvaluator
+    fitter: Fitter | None
+    errors: Errors | None
+    description: DescriptionLength | None
+    enough: float
+    parts: Parents | None = None
+
+    def habitat(self, number: int, scorer: Scorer) -> Habitat:
+        """The habitat of an island, by its number from 0."""
+        return Habitat(self.primitives, self.settings.of_island(number), scorer, self.errors, self.parts)
+
+    def scorer(self, clock: Callable[[], float], deadline: float, archive: Archive, known: Known | None) -> Scorer:
+        """A scorer that knows some individuals."""
+        capacity = CAPACITY if self.settings.islands == 1 else CAPACITY_OF_SEVERAL
+        return Scorer(self.evaluator, archive, clock, deadline, self.fitter, known, capacity=capacity)
+
+
+@dataclass(frozen=True, eq=False)
+class Founding:
+    """An island that is about to begin.
+
+    Parameters
+    ----------
+    given : Population
+        Individuals of its first population.
+    random : mapping
+        State of its bit generator.
+    life : int
+    """
+
+    given: Population
+    random: Mapping[str, Any]
+    life: int
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """An island at the beginning of an epoch.
+
+    Parameters
+    ----------
+    number : int
+        Of the island, from 0.
+    island : Island or Founding
+    known : Known, optional
+        The individuals that it has scored.
+    archive : Archive
+        That of all islands.
+    generations : int
+        Length of the epoch.
+    deadline : float
+        On the clock of the world, `time.time`: processes of one run share no other.
+    """
+
+    number: int
+    island: Island | Founding
+    known: Known | None
+    archive: Archive
+    generations: int
+    deadline: float
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """An island at the end of an epoch.
+
+    Parameters
+    ----------
+    island : Island, optional
+        None if the epoch did not come to its end.
+    known : Known
+    archive : Archive
+        That of the beginning, with what the island has found.
+    evaluations : int
+        Distinct individuals evaluated in the epoch.
+    generations : int
+        Complete generations.
+    ended : {"", "solved", "seconds", "interrupted"}
+        Why the epoch ended early, if it did.
+    """
+
+    island: Island | None
+    known: Known
+    archive: Archive
+    evaluations: int
+    generations: int
+    ended: Ended
+
+
+class Passing(Protocol):
+    """How epochs pass: here or elsewhere."""
+
+    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
+        """The islands after an epoch each, in their order."""
+        ...
+
+
+def pass_epoch(world: World, epoch: Epoch, scorer: Scorer) -> Passed:
+    """Step an island to the end of its epoch, or until it finds what ends the run."""
+    before = scorer.evaluations
+    habitat = world.habitat(epoch.number, scorer)
+    island: Island | None = None
+    ended: Ended = ""
+    done = 0
+    try:
+        start = epoch.island
+        if isinstance(start, Founding):
+            start = habitat.settled(start.given, generator_of(start.random), start.life)
+        island = start
+        while done < epoch.generations and not ended:
+            island, done = habitat.stepped(island), done + 1
+            if scorer.archive.solved(world.enough, world.description):
+                ended = "solved"
+    except OutOfTime:
+        island, ended = None, "seconds"
+    except KeyboardInterrupt:
+        island, ended = None, "interrupted"
+    return Passed(island, scorer.known, scorer.archive, scorer.evaluations - before, done, ended)
+
+
+class Here:
+    """Epochs in this process, one after the other.
+
+    Parameters
+    ----------
+    clock : callable
+    deadline : float
+        On that clock.
+    """
+
+    def __init__(self, clock: Callable[[], float], deadline: float) -> None:
+        self._clock, self._deadline = clock, deadline
+        self._scorers: dict[int, Scorer] = {}
+
+    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
+        """The islands after an epoch each."""
+        for epoch in epochs:
+            # The memory of a former epoch is the same as what the island knows, and need not be built again.
+            scorer = self._scorers.get(epoch.number)
+            if scorer is None:
+                scorer = world.scorer(self._clock, self._deadline, epoch.archive, epoch.known)
+                self._scorers[epoch.number] = scorer
+            scorer.archive = epoch.archive
+            yield pass_epoch(world, epoch, scorer)
+
+
+class Elsewhere:
+    """Epochs on the workers of a pool.
+
+    Parameters
+    ----------
+    pool : Pool
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._shipped: tuple[World, Shipment] | None = None
+
+    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
+        """The islands after an epoch each; those that are there, if the user interrupts or the time is over."""
+        this_round = Round(self._pool, _pass_elsewhere, epochs, self._shipment(world))
+        # Clocks of machines may differ a little, and what workers return takes time to arrive.
+        seconds = min((epoch.deadline for epoch in epochs), default=np.inf) - time.time() + SECONDS_TO_RETURN
+        try:
+            yield from this_round.results(time.monotonic() + seconds)
+        except (KeyboardInterrupt, TimeoutError) as early:
+            self.close()
+            yield from this_round.finished(SECONDS_TO_RETURN)
+            raise (OutOfTime if isinstance(early, TimeoutError) else early) from None
+        finally:
+            this_round.cancel()
+
+    def close(self) -> None:
+        """Let the workers stop."""
+        if self._shipped is not None:
+            self._shipped[1].recall()
+            self._shipped = None
+
+    def _shipment(self, world: World) -> Shipment:
+        if self._shipped is None or self._shipped[0] is not world:
+            self.close()
+            self._shipped = world, Shipment(world)
+        return self._shipped[1]
+
+
+@np.errstate(all="ignore")
+def _pass_elsewhere(world: World, epoch: Epoch, stopped: Callable[[], bool]) -> Passed:
+    """Pass an epoch in a worker."""
+    scorer = world.scorer(
+        lambda: float("inf") if stopped() else time.time(), epoch.deadline, epoch.archive, epoch.known
+    )
+    return pass_epoch(world, epoch, scorer)

@@ -1,0 +1,188 @@
+"""An island: a population that evolves by itself, as a plain value that can be stepped and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.growth import Terminals
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents
+from shine.search.evolution.complexity import complexities
+from shine.search.evolution.generator_state import generator_of
+from shine.search.evolution.operators.creation import created
+from shine.search.evolution.operators.limits import at_width, limit_of, within, within_life
+from shine.search.evolution.operators.offspring import Offspring, breed
+from shine.search.evolution.operators.selection import lexicase, ranking, tournaments
+from shine.search.evolution.operators.slot_breeding import breed_slots, created_with_slots
+from shine.search.evolution.operators.slots import SlottedSet
+from shine.search.evolution.operators.survival import SURVIVAL
+from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.settings import EvolutionSettings
+
+Errors = Callable[[Population, np.random.Generator], Floats]
+"""Population, random generator -> absolute errors on a few rows drawn at random, shape (n_individuals, n_cases)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Island:
+    """A population and the state that its evolution depends on.
+
+    Parameters
+    ----------
+    parents : Parents
+    losses : ndarray of shape (n_individuals,), float64
+    births : ndarray of shape (n_individuals,), int64
+        Generation in which the first ancestor of each individual joined the island.
+    generation : int
+        Generations since the island began.
+    improved : int
+        Generation in which the best loss last fell.
+    life : int
+        How often the island has begun anew.
+    random : mapping
+        State of the bit generator.
+    """
+
+    parents: Parents
+    losses: Floats
+    births: Indices
+    generation: int
+    improved: int
+    life: int
+    random: Mapping[str, Any]
+
+    @property
+    def best_loss(self) -> float:
+        """Loss of the best individual; inf if none has a finite one."""
+        return float(self.losses.min(initial=np.inf))
+
+
+@dataclass(frozen=True)
+class Habitat:
+    """The settings and tools of an island.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    settings : EvolutionSettings
+    scorer : Scorer
+    errors : callable, optional
+        Needed for lexicase selection.
+    parts : Parents, optional
+        Formulas with useful parts, for part mutation.
+    """
+
+    primitives: PrimitiveSet
+    settings: EvolutionSettings
+    scorer: Scorer
+    errors: Errors | None = None
+    parts: Parents | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings.selection == "lexicase" and self.errors is None:
+            raise ValueError("lexicase selection compares errors on rows: pass errors, or select by tournament")
+
+    @property
+    def terminals(self) -> Terminals:
+        """The distribution of new terminals."""
+        return Terminals(self.settings.constants, self.settings.constant_share)
+
+    def settled(self, given: Population, rng: np.random.Generator, life: int = 0) -> Island:
+        """A new island: given individuals, filled up to the size of a population by random ones."""
+        n = self.settings.population - len(given)
+        everyone = Population.concatenate([given, self._random(n, rng, life)])
+        population, losses = self.scorer.scored(everyone)
+        births = np.zeros(len(population), np.int64)
+        return Island(Parents.of(population), losses, births, 0, 0, life, rng.bit_generator.state)
+
+    def stepped(self, island: Island) -> Island:
+        """The island after one more generation."""
+        settings, rng = self.settings, generator_of(island.random)
+        weights = complexities(island.parents.population, settings.complexity)
+        bred = self._bred(island, self._selector(island, weights, rng), rng)
+        births = island.births[bred.ancestors]
+        offspring, losses = self.scorer.scored(bred.population)
+        if settings.survival == "age":
+            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng, island.life))
+            offspring = Population.concatenate([offspring, arrivals])
+            losses = np.concatenate([losses, arrived])
+            births = np.concatenate([births, np.full(len(arrivals), island.generation + 1)])
+        later = replace(island, generation=island.generation + 1, random=rng.bit_generator.state)
+        later = self._survived(later, offspring, losses, births)
+        return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
+
+    def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
+        """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
+        small = within_life(arrivals, island.life, self.settings.max_size)
+        births = np.full(np.count_nonzero(small), island.generation, np.int64)
+        return self._survived(island, arrivals.take(small), losses[small], births)
+
+    def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
+        """The fittest individuals of an island, with their losses."""
+        population = island.parents.population
+        ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
+        return population.take(ranked[:n]), island.losses[ranked[:n]]
+
+    def _survived(self, island: Island, offspring: Population, losses: Floats, births: Indices) -> Island:
+        settings, parents = self.settings, island.parents
+        all_losses, all_births = np.concatenate([island.losses, losses]), np.concatenate([island.births, births])
+        weights = np.concatenate(
+            [complexities(everyone, settings.complexity) for everyone in (parents.population, offspring)]
+        )
+        survive = SURVIVAL[settings.survival]
+        kept = np.sort(survive(all_losses, weights, island.generation - all_births, settings.population))
+        # Most survivors were parents: their subtrees are known.
+        old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
+        everyone = Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))])
+        return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])
+
+    def _selector(self, island: Island, weights: Indices, rng: np.random.Generator) -> Callable[[int], Indices]:
+        """The function that draws n parents."""
+        settings = self.settings
+        match settings.selection:
+            case "tournament":
+                ranked = ranking(island.losses, weights, settings.parsimony)
+                return lambda n: tournaments(ranked, n, settings.tournament, rng)
+            case "lexicase":
+                assert self.errors is not None
+                errors = self.errors(island.parents.population, rng)
+                # Individuals that break a constraint, or fail on other rows, are never selected.
+                errors[~np.isfinite(island.losses)] = np.inf
+                return lambda n: lexicase(errors, n, rng)
+        assert_never(settings.selection)
+
+    def _bred(self, island: Island, select: Callable[[int], Indices], rng: np.random.Generator) -> Offspring:
+        """A generation of offspring within the limits of the island's life."""
+        settings, life = self.settings, island.life
+        if isinstance(self.primitives, SlottedSet):
+            return breed_slots(island.parents, select, settings, self.terminals, rng, life, self.parts)
+        limit = limit_of(life, settings.max_size)
+        parts = None if self.parts is None else within(self.parts, limit)
+        parts = parts if parts is not None and len(parts) else None
+        bred = breed(within(island.parents, limit), select, settings, self.terminals, rng, parts)
+        return replace(bred, population=at_width(bred.population, settings.max_size))
+
+    def _random(self, n: int, rng: np.random.Generator, life: int) -> Population:
+        """Random individuals within the limits of a life; none if n is negative."""
+        n, settings = max(n, 0), self.settings
+        if isinstance(self.primitives, SlottedSet):
+            return created_with_slots(n, self.primitives, settings, self.terminals, rng, life)
+        limit = limit_of(life, settings.max_size)
+        return at_width(created(n, self.primitives, settings, limit, self.terminals, rng), settings.max_size)
+
+
+def migrated(islands: Sequence[Island], habitats: Sequence[Habitat]) -> list[Island]:
+    """The islands after each has received copies of the fittest individuals of the one before, in a ring."""
+    leaving = [
+        habitat.emigrants(island, habitat.settings.migrants) for island, habitat in zip(islands, habitats, strict=True)
+    ]
+    return [
+        habitat.joined(island, *leaving[i - 1])
+        for i, (island, habitat) in enumerate(zip(islands, habitats, strict=True))
+    ]

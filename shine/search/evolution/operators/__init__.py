@@ -1,0 +1,1 @@
+"""Operators of genetic programming: creation, selection, variation, survival."""

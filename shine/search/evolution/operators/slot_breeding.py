@@ -1,0 +1,198 @@
+"""Creation and variation of individuals with slots: the operators of plain formulas, on one slot at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices, Mask
+from shine.lang.forms.primitives import CONSTANT
+from shine.lang.growth import Terminals
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents, Subtrees
+from shine.search.evolution.operators.creation import created
+from shine.search.evolution.operators.limits import limit_of
+from shine.search.evolution.operators.offspring import Offspring, breed
+from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
+from shine.search.evolution.operators.variation import Segments, neutral_elements, splice
+from shine.search.evolution.settings import EvolutionSettings
+
+EXCHANGED = 0.1
+"""Share of offspring that get a whole formula, or all numbers, of another individual."""
+
+WITH_LINE = 0.5
+"""Share of new formulas with a slope and an intercept of their own to fit: there is no linear scaling of slots."""
+
+
+def created_with_slots(
+    n: int,
+    primitives: SlottedSet,
+    settings: EvolutionSettings,
+    terminals: Terminals,
+    rng: np.random.Generator,
+    life: int,
+) -> Population:
+    """Random individuals: the formulas of each slot like plain ones, and the numbers of new individuals."""
+    formulas = []
+    for slot in primitives.slots:
+        limit = limit_of(life, slot.max_size)
+        own = replace(settings, max_depth=slot.max_depth)
+        plain = created(n, slot.primitives, own, limit, terminals, rng)
+        formulas.append(_with_lines(plain, limit, slot.max_depth, rng))
+    return assembled(formulas, primitives)
+
+
+def _with_lines(formulas: Population, limit: int, max_depth: int, rng: np.random.Generator) -> Population:
+    """The formulas, some of them times 1 plus 0, where there is room."""
+    neutral = neutral_elements(formulas.primitives)
+    more = 2 * len(neutral)
+    depths = Subtrees.of(formulas).depths[np.arange(len(formulas)), formulas.sizes - 1]
+    chosen = rng.random(len(formulas)) < WITH_LINE
+    rows = np.flatnonzero(chosen & (formulas.sizes + more <= limit) & (depths + len(neutral) <= max_depth))
+    codes, values, sizes = formulas.codes.copy(), formulas.values.copy(), formulas.sizes.copy()
+    for code, element in neutral:
+        codes[rows, sizes[rows]], values[rows, sizes[rows]] = CONSTANT, element
+        codes[rows, sizes[rows] + 1] = code
+        sizes[rows] += 2
+    return Population(codes, values, sizes, formulas.primitives)
+
+
+def assembled(formulas: Sequence[Population], primitives: SlottedSet, numbers: Floats | None = None) -> Population:
+    """Individuals of one formula for each slot.
+
+    Parameters
+    ----------
+    formulas : sequence of Population
+        For each slot as many formulas as there are individuals.
+    primitives : SlottedSet
+    numbers : ndarray of shape (n_individuals, n_numbers), optional
+        Their numbers; by default those of new individuals.
+    """
+    n, width = len(formulas[0]), primitives.width
+    codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
+    sizes, everyone = np.zeros(n, np.int64), np.arange(n)
+    for own, translated in zip(formulas, primitives.codes_of_slots, strict=True):
+        rows, columns = np.nonzero(np.arange(own.width) < own.sizes[:, None])
+        codes[rows, sizes[rows] + columns] = translated[own.codes[rows, columns]]
+        values[rows, sizes[rows] + columns] = own.values[rows, columns]
+        sizes += own.sizes
+    count = len(primitives.numbers)
+    values[everyone[:, None], sizes[:, None] + np.arange(count)] = primitives.start if numbers is None else numbers
+    codes[everyone, sizes + count] = primitives.root
+    return Population(codes, values, sizes + primitives.frame, primitives)
+
+
+def formulas_in(population: Population, slot: int, width: int) -> Population:
+    """The formulas in one slot, as individuals of the slot's own primitive set."""
+    primitives = population.primitives
+    assert isinstance(primitives, SlottedSet)
+    rows, at, inside, sizes = _cells(population, slot, width)
+    own = np.zeros(len(primitives.arities), np.int16)
+    translated = primitives.codes_of_slots[slot]
+    own[translated] = np.arange(len(translated))
+    codes = np.where(inside, own[population.codes[rows, at]], 0).astype(np.int16)
+    values = np.where(inside, population.values[rows, at], 0.0)
+    return Population(codes, values, sizes, primitives.slots[slot].primitives)
+
+
+def formulas_of_slot(parents: Parents, slot: int, width: int) -> Parents:
+    """The formulas in one slot of each parent, with their subtrees (see `formulas_in`)."""
+    rows, at, inside, _ = _cells(parents.population, slot, width)
+    given = parents.subtrees
+    subtrees = Subtrees(
+        np.where(inside, given.sizes[rows, at], 0),
+        np.where(inside, given.depths[rows, at], 0),
+        # The root of the individual is one level above the root of the formula.
+        np.where(inside, given.levels[rows, at] - 1, 0),
+    )
+    return Parents(formulas_in(parents.population, slot, width), subtrees)
+
+
+def _cells(population: Population, slot: int, width: int) -> tuple[Indices, Indices, Mask, Indices]:
+    """Rows and columns of the cells of a slot's formulas, which of them are in use, and the sizes of the formulas."""
+    begins, ends = _places(population, slot)
+    sizes = ends + 1 - begins
+    inside = np.arange(width) < sizes[:, None]
+    at = np.where(inside, begins[:, None] + np.arange(width), 0)
+    return np.arange(len(sizes))[:, None], at, inside, sizes
+
+
+def _places(population: Population, slot: int) -> tuple[Indices, Indices]:
+    """First and last position of a slot on each tape; one more slot stands for the numbers."""
+    ends = ends_of_slots(population)
+    begins = ends[:, slot - 1] + 1 if slot else np.zeros(len(population), np.int64)
+    return begins, ends[:, slot] if slot < ends.shape[1] else population.sizes - 2
+
+
+def breed_slots(
+    everyone: Parents,
+    select: Callable[[int], Indices],
+    settings: EvolutionSettings,
+    terminals: Terminals,
+    rng: np.random.Generator,
+    life: int,
+    parts: Parents | None = None,
+) -> Offspring:
+    """A generation of offspring, each with one slot that differs from that of its parent.
+
+    Parameters
+    ----------
+    everyone : Parents
+        All possible parents; their primitive set is a `SlottedSet`.
+    select, settings, terminals, rng, parts
+        See `shine.search.evolution.operators.offspring.breed`.
+    life : int
+        Life of the island, which limits the size of formulas.
+    """
+    primitives = everyone.population.primitives
+    assert isinstance(primitives, SlottedSet)
+    slots = len(primitives.slots)
+    segments = slots + bool(primitives.numbers)
+    exchanged = rng.binomial(settings.population, EXCHANGED) if segments > 1 else 0
+    counts = rng.multinomial(settings.population - exchanged, np.full(slots, 1 / slots))
+    found = []
+    for slot, count in enumerate(counts.tolist()):
+        if count:
+            own = replace(settings, population=count, max_depth=primitives.slots[slot].max_depth)
+            limit = limit_of(life, primitives.slots[slot].max_size)
+            useful = None if parts is None else formulas_of_slot(parts, slot, limit)
+            formulas = formulas_of_slot(everyone, slot, limit)
+            bred = breed(formulas, select, own, terminals, rng, useful, scaled=False)
+            receivers = everyone.population.take(bred.ancestors)
+            found.append(Offspring(_with_formulas(receivers, slot, bred.population), bred.ancestors))
+    if exchanged:
+        found.append(_exchanged(everyone.population, select(exchanged), select(exchanged), segments, rng))
+    return Offspring(
+        Population.concatenate([each.population for each in found]), np.concatenate([each.ancestors for each in found])
+    )
+
+
+def _with_formulas(receivers: Population, slot: int, formulas: Population) -> Population:
+    """Individuals with other formulas in one slot."""
+    primitives = receivers.primitives
+    assert isinstance(primitives, SlottedSet)
+    begins, ends = _places(receivers, slot)
+    shape = (len(formulas), receivers.width)
+    codes, values = np.zeros(shape, np.int16), np.zeros(shape)
+    codes[:, : formulas.width] = primitives.codes_of_slots[slot][formulas.codes]
+    values[:, : formulas.width] = formulas.values
+    donors = Population(codes, values, formulas.sizes, primitives)
+    return splice(Segments(receivers, ends, ends + 1 - begins), Segments(donors, formulas.sizes - 1, formulas.sizes))
+
+
+def _exchanged(
+    population: Population, receiving: Indices, giving: Indices, segments: int, rng: np.random.Generator
+) -> Offspring:
+    """Individuals with a whole segment, a formula or all numbers, of others."""
+    chosen = rng.integers(0, segments, len(receiving))
+    receivers, donors = population.take(receiving), population.take(giving)
+    begins, ends = np.empty((2, len(chosen)), np.int64), np.empty((2, len(chosen)), np.int64)
+    for segment in range(segments):
+        here = chosen == segment
+        for side, individuals in enumerate((receivers, donors)):
+            first, last = _places(individuals.take(here), segment)
+            begins[side, here], ends[side, here] = first, last
+    sizes = ends + 1 - begins
+    return Offspring(splice(Segments(receivers, ends[0], sizes[0]), Segments(donors, ends[1], sizes[1])), receiving)

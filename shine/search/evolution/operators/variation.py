@@ -1,0 +1,253 @@
+"""Offspring from parents: subtree crossover and mutation, hoist, point, constant and coefficient mutation.
+
+Every operator is a pure function of whole arrays of parents. The width of the population limits the size. Operators
+draw only replacements that keep the limits: no offspring is repaired or drawn again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.base.typing import Codes, Indices, Mask
+from shine.compiler.arrays import exp
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.growth import Terminals
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents
+from shine.search.evolution.operators.creation import grown
+
+FUNCTION_BIAS = 0.9
+"""Probability that a crossover or mutation point is a function, if there is one to choose (Koza 1992)."""
+
+LARGEST_MUTATION = 8
+"""Most nodes of the random subtree that subtree mutation inserts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """One stretch of tape in each individual of a population.
+
+    Parameters
+    ----------
+    population : Population
+    ends : ndarray of shape (n_individuals,), int64
+        Last position of each stretch.
+    sizes : ndarray of shape (n_individuals,), int64
+        Nodes of each stretch.
+    """
+
+    population: Population
+    ends: Indices
+    sizes: Indices
+
+
+def splice(receivers: Segments, donors: Segments) -> Population:
+    """The receivers' individuals with their segments replaced by the donors' segments.
+
+    Both populations have the same number of individuals and the same width, and every result must fit that width.
+    """
+    n, width = receivers.population.codes.shape
+    positions = np.arange(width)
+    begin = (receivers.ends + 1 - receivers.sizes)[:, None]
+    growth = (donors.sizes - receivers.sizes)[:, None]
+    inserted_end = begin + donors.sizes[:, None]
+    sizes = receivers.population.sizes + growth[:, 0]
+    rows = width * np.arange(n)[:, None]
+    # Indices into the receivers' cells followed by the donors' cells; positions beyond the end are cleared below.
+    source = np.where(positions < inserted_end, positions, positions - growth) + rows
+    inserted = (positions >= begin) & (positions < inserted_end)
+    from_donors = positions + (rows + n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin)
+    np.copyto(source, from_donors, where=inserted)
+    outside = positions >= sizes[:, None]
+    source[outside] = 0
+    codes = np.concatenate([receivers.population.codes.ravel(), donors.population.codes.ravel()])[source]
+    values = np.concatenate([receivers.population.values.ravel(), donors.population.values.ravel()])[source]
+    codes[outside] = 0
+    values[outside] = 0
+    return Population(codes, values, sizes, receivers.population.primitives)
+
+
+def choose(mask: Mask, rng: np.random.Generator) -> Indices:
+    """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
+    n, width = mask.shape
+    counts = np.count_nonzero(mask, axis=1)
+    drawn = (rng.random(n) * counts).astype(np.int64)
+    cells = np.flatnonzero(mask)[np.cumsum(counts) - counts + drawn]
+    chosen: Indices = cells - width * np.arange(n)
+    return chosen
+
+
+def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Indices:
+    """Like `choose`, but a function with probability `FUNCTION_BIAS` if the row has functions and terminals."""
+    function = rng.random(len(mask)) < FUNCTION_BIAS
+    preferred = mask & (is_function == function[:, None])
+    none = ~preferred.any(axis=1)
+    preferred[none] = mask[none]
+    return choose(preferred, rng)
+
+
+def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: np.random.Generator) -> Population:
+    """Receivers with one subtree replaced by a subtree of their donor (Koza 1992).
+
+    Parameters
+    ----------
+    receivers, donors : Parents
+        The same number of individuals; the i-th donor gives to the i-th receiver.
+    max_depth : int
+        Most levels of an offspring.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Population
+        The donor's subtree is drawn from the subtrees that keep the offspring within both limits; every leaf does.
+    """
+    subtrees = receivers.subtrees
+    removed = _points(receivers, rng)
+    room = _room(receivers, removed)
+    headroom = max_depth - _at(subtrees.levels, removed)
+    fits = (donors.subtrees.sizes <= room[:, None]) & (donors.subtrees.depths <= headroom[:, None])
+    fits &= donors.subtrees.sizes > 0
+    given = choose_biased(fits, _functions(donors.population), rng)
+    return splice(
+        Segments(receivers.population, removed, _at(subtrees.sizes, removed)),
+        Segments(donors.population, given, _at(donors.subtrees.sizes, given)),
+    )
+
+
+def subtree_mutation(parents: Parents, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
+    """Parents with one subtree replaced by a random one, grown by PTC2 to at most `LARGEST_MUTATION` nodes."""
+    primitives, width = parents.population.primitives, parents.population.width
+    removed = _points(parents, rng)
+    room = np.minimum(_room(parents, removed), LARGEST_MUTATION)
+    headroom = max_depth - _at(parents.subtrees.levels, removed)
+    targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
+    inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
+    return splice(
+        Segments(parents.population, removed, _at(parents.subtrees.sizes, removed)),
+        Segments(inserted, inserted.sizes - 1, inserted.sizes),
+    )
+
+
+def hoist_mutation(parents: Parents, rng: np.random.Generator) -> Population:
+    """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
+    sizes = parents.subtrees.sizes
+    single = parents.population.sizes == 1
+    removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
+    positions = np.arange(parents.population.width)
+    begin = removed + 1 - _at(sizes, removed)
+    within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
+    kept = choose(within, rng)
+    return splice(
+        Segments(parents.population, removed, _at(sizes, removed)),
+        Segments(parents.population, kept, _at(sizes, kept)),
+    )
+
+
+def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
+    """Parents with one or more nodes (two on average) replaced by others of the same arity.
+
+    A function does not change if no other has its arity.
+    """
+    n, width = parents.codes.shape
+    inside = np.arange(width) < parents.sizes[:, None]
+    replaced = inside & (rng.random((n, width)) < 1 / parents.sizes[:, None])
+    replaced[np.arange(n), choose(inside, rng)] = True
+    rows, positions = np.nonzero(replaced)
+    old = parents.codes[rows, positions]
+    new = _others(old, parents.primitives, rng)
+    new_values = np.zeros(len(new))
+    leaf = old < parents.primitives.first_function
+    new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
+    codes, values = parents.codes.copy(), parents.values.copy()
+    codes[rows, positions], values[rows, positions] = new, new_values
+    return Population(codes, values, parents.sizes.copy(), parents.primitives)
+
+
+def constant_mutation(parents: Population, rng: np.random.Generator) -> Population:
+    """Parents with one constant moved: by a small or a large relative step, or to a whole number nearby.
+
+    A parent without constants does not change.
+    """
+    constant = (parents.codes == CONSTANT) & (np.arange(parents.width) < parents.sizes[:, None])
+    rows = np.flatnonzero(constant.any(axis=1))
+    positions = choose(constant[rows], rng)
+    old = parents.values[rows, positions]
+    # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
+    scale = exp(-3 * math.log(10) * rng.random(len(rows)))
+    moved = old + scale * rng.standard_normal(len(rows)) * np.maximum(np.abs(old), 0.1)
+    moved = np.where(rng.random(len(rows)) < 0.2, np.rint(moved) + 0.0, moved)
+    values = parents.values.copy()
+    values[rows, positions] = moved
+    return Population(parents.codes.copy(), values, parents.sizes.copy(), parents.primitives)
+
+
+def coefficient_mutation(
+    parents: Parents, max_depth: int, rng: np.random.Generator, *, at_root: bool = False
+) -> Population:
+    """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and one more constant to fit.
+
+    With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
+    change; no parent does if the primitives neither multiply nor add.
+    """
+    population, subtrees = parents.population, parents.subtrees
+    width, neutral = population.width, neutral_elements(population.primitives)
+    choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
+    allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
+    rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
+    if not neutral or not len(rows):
+        return population
+    # The constant and the function are inserted after the subtree.
+    drawn = np.array(neutral)[rng.integers(0, len(neutral), len(rows))]
+    codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
+    codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
+    sizes = np.full(len(rows), 2)
+    inserted = Segments(Population(codes, values, sizes, population.primitives), sizes - 1, sizes)
+    nothing = Segments(population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64))
+    changed = splice(nothing, inserted)
+    codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
+    codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes
+    return Population(codes, values, sizes, population.primitives)
+
+
+def neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
+    """Codes of functions that have a neutral second argument, and that argument."""
+    codes = primitives.function_codes
+    return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]
+
+
+def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) -> Codes:
+    """For each code a random other code of the same arity; the code itself if there is no other."""
+    by_arity = np.argsort(primitives.arities, kind="stable")
+    ordered = primitives.arities[by_arity]
+    first = np.searchsorted(ordered, primitives.arities, side="left")[codes]
+    count = np.searchsorted(ordered, primitives.arities, side="right")[codes] - first
+    rank = np.argsort(by_arity)[codes] - first
+    step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
+    others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
+    return others
+
+
+def _points(parents: Parents, rng: np.random.Generator) -> Indices:
+    """The root of the subtree to be removed, for each parent."""
+    return choose_biased(parents.subtrees.sizes > 0, _functions(parents.population), rng)
+
+
+def _functions(population: Population) -> Mask:
+    """Where nodes are functions."""
+    return population.codes >= population.primitives.first_function
+
+
+def _room(parents: Parents, removed: Indices) -> Indices:
+    """Most nodes that may replace the removed subtree of each parent."""
+    room: Indices = parents.population.width - parents.population.sizes + _at(parents.subtrees.sizes, removed)
+    return room
+
+
+def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:
+    """The cell of each row at one position."""
+    return cells[np.arange(len(cells)), positions].astype(np.int64)

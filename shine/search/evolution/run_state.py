@@ -1,0 +1,274 @@
+"""The state of a run between two generations: a plain value that the rest of the run depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from shine.base.typing import AnyArray
+from shine.evaluate.fitness.scores import Scores
+from shine.lang.forms.names import cut, normalized
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tree import Primitive
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents
+from shine.search.description.stagnation import Stagnation
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.generator_state import generator_of, plain, restored_generator
+from shine.search.evolution.islands import Island
+from shine.search.evolution.memory import Known
+from shine.search.evolution.operators.limits import formula_depths, formula_limits, width_of, within_life
+from shine.search.evolution.operators.slots import SlottedSet
+from shine.search.evolution.run_state_checks import (
+    check_archive,
+    check_births,
+    check_formulas,
+    check_keys,
+    check_losses,
+    check_scores,
+    checked_arrays,
+    names_of,
+    seconds_of,
+    stagnation_of,
+    text_of,
+    weights_of,
+    whole_number,
+)
+from shine.search.evolution.settings import EvolutionSettings
+from shine.search.evolution.slot_state import header_of_slots, keep_slots, slotted_set
+
+Arrays = Mapping[str, AnyArray]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A run after a generation; `shine.search.evolution.evolution.evolve` continues it as if it had never stopped.
+
+    Parameters
+    ----------
+    islands : tuple of Island
+    archive : Archive
+    known : tuple of Known
+        The individuals that each island has scored.
+    parts : Population
+        Formulas that the seeding found to have useful parts; may be empty.
+    generation : int
+    stagnation : Stagnation
+    evaluations : int
+        Distinct individuals evaluated so far.
+    seconds : float
+        Since the run began.
+    random : mapping
+        State of the run's generator (see `shine.search.evolution.generator_state.generator_state`).
+    noise : str
+        Model of the noise that the losses are measured with; empty if it is not known.
+    """
+
+    islands: tuple[Island, ...]
+    archive: Archive
+    known: tuple[Known, ...]
+    parts: Population
+    generation: int
+    stagnation: Stagnation
+    evaluations: int
+    seconds: float
+    random: Mapping[str, Any]
+    noise: str = ""
+
+    @property
+    def primitives(self) -> PrimitiveSet:
+        """The primitive set of the individuals."""
+        return self.archive.individuals.primitives
+
+    def header(self) -> dict[str, Any]:
+        """Everything except arrays, as JSON values. Whole numbers may have 128 bits: store them exactly."""
+        return {
+            "functions": [function.name for function in self.primitives.functions],
+            "features": list(self.primitives.features),
+            **header_of_slots(self.primitives),
+            "complexity": dict(self.archive.weights),
+            "generation": self.generation,
+            # As text, because JSON has no infinity.
+            "stagnation": {"length": repr(self.stagnation.length), "fell": self.stagnation.fell},
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+            "random": plain(self.random),
+            "noise": self.noise,
+            "islands": [
+                {
+                    "individuals": len(island.parents),
+                    "generation": island.generation,
+                    "improved": island.improved,
+                    "life": island.life,
+                    "random": plain(island.random),
+                    "known": [len(known.younger_keys), len(known.elder_keys)],
+                }
+                for island, known in zip(self.islands, self.known, strict=True)
+            ],
+        }
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """All arrays by name; the islands are concatenated."""
+        everyone = Population.concatenate([island.parents.population for island in self.islands])
+        scores = self.archive.scores
+        return {
+            **_population_arrays("islands", everyone),
+            "islands.losses": np.concatenate([island.losses for island in self.islands]),
+            "islands.births": np.concatenate([island.births for island in self.islands]),
+            **_population_arrays("archive", self.archive.individuals),
+            "archive.scores": np.column_stack((scores.losses, scores.slopes, scores.intercepts)),
+            **_population_arrays("parts", self.parts),
+            **{
+                f"known.{each.name}": np.concatenate([getattr(known, each.name) for known in self.known])
+                for each in fields(Known)
+            },
+        }
+
+    @classmethod
+    def from_arrays(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
+        """The state of a header and arrays (see `header` and `to_arrays`).
+
+        Parameters
+        ----------
+        header : mapping
+        arrays : mapping of str to ndarray
+        table : mapping of str to Primitive
+            Functions by name.
+
+        Raises
+        ------
+        ValueError
+            If a part is missing, does not fit the others, or is not a formula.
+        """
+        try:
+            return cls._checked(header, checked_arrays(arrays), table)
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+            raise ValueError(f"a part of the run's state is missing or has another form: {cut(error)}") from None
+
+    @classmethod
+    def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
+        primitives = _primitives(header, table)
+        generation = whole_number(header["generation"], "generation")
+        weights, random = weights_of(header["complexity"]), header["random"]
+        archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
+        check_scores("archive.scores", arrays["archive.scores"], len(archive))
+        losses, slopes, intercepts = arrays["archive.scores"].T.copy()
+        restored_generator(random)
+        return cls(
+            tuple(_islands(header["islands"], arrays, primitives, generation)),
+            _archive(archive, Scores(losses, slopes, intercepts), weights),
+            tuple(_known(header["islands"], arrays)),
+            parts,
+            generation,
+            stagnation_of(header.get("stagnation"), generation),
+            whole_number(header["evaluations"], "evaluations"),
+            seconds_of(header["seconds"]),
+            random,
+            # States of older versions lack it.
+            text_of(header.get("noise", ""), "noise"),
+        )
+
+
+def _primitives(header: Mapping[str, Any], table: Mapping[str, Primitive]) -> PrimitiveSet:
+    if "slots" in header:
+        return slotted_set(header["slots"], header["numbers"], table)
+    functions = select(table, names_of(header["functions"], "functions"))
+    return PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
+
+
+def _archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> Archive:
+    """An archive of stored individuals; former versions have one of each complexity, also without its line."""
+    check_archive(individuals, scores, weights)
+    seen = np.flatnonzero(np.isfinite(scores.losses))
+    empty = Archive.empty(individuals.primitives, individuals.width, weights)
+    if len(individuals) == len(empty.individuals):
+        return replace(empty, individuals=individuals, scores=scores)
+    return empty.updated(individuals.take(seen), scores.take(seen))
+
+
+def _islands(
+    headers: Sequence[Mapping[str, Any]], arrays: Arrays, primitives: PrimitiveSet, generations: int
+) -> Iterator[Island]:
+    everyone = _population("islands", arrays, primitives)
+    check_losses("islands.losses", arrays["islands.losses"], len(everyone))
+    check_births(arrays["islands.births"], len(everyone), generations)
+    counts = [whole_number(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
+    if not counts or sum(counts) != len(everyone):
+        raise ValueError(f"the islands have {sum(counts)} individuals, but their arrays hold {len(everyone)}")
+    start = 0
+    for header, count in zip(headers, counts, strict=True):
+        own = np.arange(start, start + count)
+        generation = whole_number(header["generation"], "generation of an island", 0, generations)
+        generator_of(header["random"])
+        yield Island(
+            Parents.of(everyone.take(own)),
+            arrays["islands.losses"][own],
+            arrays["islands.births"][own],
+            generation,
+            whole_number(header["improved"], "generation in which an island improved", 0, generation),
+            # States of older versions lack it.
+            whole_number(header.get("life", 0), "life of an island", 0, generations),
+            header["random"],
+        )
+        start += count
+
+
+def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Known]:
+    """What each island knows; in states of older versions, all of them know the same."""
+    ages = ("younger", "elder")
+    begin = dict.fromkeys(ages, 0)
+    for header in headers:
+        parts = []
+        for age, place in zip(ages, range(2), strict=True):
+            keys, rows, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_rows"], begin[age]
+            count = len(keys)
+            if "known" in header:
+                count = whole_number(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
+                begin[age] = start + count
+            check_keys(f"known.{age}_keys", keys[start : start + count])
+            check_scores(f"known.{age}_rows", rows[start : start + count], count)
+            parts += [keys[start : start + count], rows[start : start + count]]
+        yield Known(*parts)
+    for age in ages:
+        if any("known" in header for header in headers) and begin[age] < len(arrays[f"known.{age}_keys"]):
+            raise ValueError(f"the islands know {begin[age]} individuals, but 'known.{age}_keys' holds more")
+
+
+def _population_arrays(name: str, population: Population) -> dict[str, AnyArray]:
+    return {
+        f"{name}.codes": population.codes,
+        f"{name}.values": population.values,
+        f"{name}.sizes": population.sizes,
+    }
+
+
+def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Population:
+    codes, values, sizes = (arrays[f"{name}.{part}"] for part in ("codes", "values", "sizes"))
+    population = Population(codes, values, sizes, primitives)
+    check_formulas(name, population)
+    if isinstance(primitives, SlottedSet):
+        # Rows of an archive that were never filled hold a lone constant.
+        used = population.sizes > 1 if name == "archive" else np.ones(len(population), np.bool_)
+        if not keep_slots(population.take(used)).all():
+            raise ValueError(f"the individuals of {name!r} do not have the slots of the run")
+    return population
+
+
+def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
+    """Raise a `ValueError` if the state shows that it belongs to a run of other primitives or settings."""
+    if state.primitives != primitives:
+        raise ValueError("the state belongs to a run with another primitive set")
+    empty = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity)
+    found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
+    if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
+        raise ValueError("the state belongs to a run with another max_size, complexity or number of islands")
+    everyone = [*(island.parents.population for island in state.islands), state.parts]
+    _, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
+    if any((formula_depths(population) > levels).any() for population in everyone):
+        raise ValueError("the state has individuals with more levels than max_depth allows")
+    for island in state.islands:
+        if not within_life(island.parents.population, island.life, settings.max_size).all():
+            raise ValueError(f"the state has larger individuals than life {island.life} of their island allows")

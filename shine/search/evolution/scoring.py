@@ -1,0 +1,145 @@
+"""Score populations: evaluate no individual twice, and check the clock between slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from shine.base.typing import Floats, Hashes
+from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.fitness.scores import Scores
+from shine.lang.population import Population
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
+
+FIRST_SLICE = 16
+"""Individuals in the first slice, before the speed of the evaluator is known."""
+
+SECONDS_BETWEEN_CHECKS = 0.2
+"""Time that a slice should take, so that a run ends soon after its deadline."""
+
+Fitter = Callable[[Population, Scores], Population]
+"""Individuals, their scores -> the same individuals, some of them with better constants."""
+
+
+class OutOfTime(Exception):
+    """The deadline has passed; the archive has the individuals evaluated before it."""
+
+
+class Scorer:
+    """An evaluator with a memory, an archive and a deadline.
+
+    Parameters
+    ----------
+    evaluator : PopulationEvaluator
+        The score of an individual must not depend on the others in its population.
+    archive : Archive
+        Sees every evaluated individual. The attribute always holds a complete archive, even after an interrupt.
+    clock : callable
+    deadline : float
+        Time on the clock.
+    fitter : callable, optional
+        Fits the constants of new individuals.
+    known : Known, optional
+        Individuals scored in an earlier part of the run.
+    capacity : int
+        Latest individuals that are always recalled.
+    """
+
+    def __init__(
+        self,
+        evaluator: PopulationEvaluator,
+        archive: Archive,
+        clock: Callable[[], float],
+        deadline: float,
+        fitter: Fitter | None = None,
+        known: Known | None = None,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self.evaluations = 0
+        self.archive = archive
+        self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
+        self._memory = Memory(capacity, known)
+        self._slice = FIRST_SLICE
+
+    @property
+    def known(self) -> Known:
+        """The individuals that have been scored."""
+        return self._memory.known
+
+    def scored(self, population: Population) -> tuple[Population, Floats]:
+        """The individuals, new ones with fitted constants, and the loss of each.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passes before all of them are scored.
+        """
+        keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
+        known, scores = self._memory.recall(keys)
+        unknown = np.flatnonzero(~known)
+        values = population.values[first]
+        archive = self.archive
+        slices: list[tuple[Scores, Scores]] = []
+        left = unknown
+        while len(left):
+            now, left = left[: self._slice], left[self._slice :]
+            individuals, before, after = self._evaluate(population.take(first[now]))
+            values[now], scores.losses[now] = individuals.values, after.losses
+            slices.append((before, after))
+        if self._clock() >= self._deadline:
+            raise OutOfTime
+        # The slices depend on the clock; the order of the memory must not, nor which of equals stays in the archive.
+        before = Scores.concatenate([before for before, _ in slices])
+        after = Scores.concatenate([after for _, after in slices])
+        new = population.take(first[unknown])
+        fitted = replace(new, values=values[unknown])
+        if self._fitter is not None and len(slices) > 1:
+            self.archive = archive.updated(new, before).updated(fitted, after)
+        self._remember(keys[unknown], before, fitted, after)
+        losses: Floats = scores.losses[inverse]
+        return replace(population, values=values[inverse]), losses
+
+    def show(self, population: Population) -> None:
+        """Evaluate individuals for the archive only: they are neither fitted nor remembered."""
+        self.archive = self.archive.updated(population, self._evaluator.score(population))
+        self.evaluations += len(population)
+
+    def _remember(self, keys: Hashes, before: Scores, fitted: Population, after: Scores) -> None:
+        """Remember new individuals, by ascending keys, and then the fitted forms of those that the fit changed."""
+        changed = np.flatnonzero(before.losses != after.losses)
+        found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
+        new = ~self._memory.recall(found)[0] & ~np.isin(found, keys)
+        rows = Scores.concatenate([before, after.take(changed[first[new]])])
+        self._memory.store(np.concatenate([keys, found[new]]), rows)
+
+    def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
+        """Individuals with fitted constants if these are better; the scores before and after the fit."""
+        began = self._clock()
+        if began >= self._deadline:
+            raise OutOfTime
+        before = after = self._evaluator.score(individuals)
+        if self._fitter is not None:
+            # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
+            self.archive = self.archive.updated(individuals, before)
+            individuals, after = self._fitted(self._fitter, individuals, before)
+        self.archive = self.archive.updated(individuals, after)
+        self.evaluations += len(individuals)
+        elapsed = self._clock() - began
+        self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
+        return individuals, before, after
+
+    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
+        """Individuals with fitted constants if these are better, and their scores."""
+        fitted = fitter(individuals, scores)
+        changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
+        if not len(changed):
+            return individuals, scores
+        found = self._evaluator.score(fitted.take(changed))
+        better = found.losses < scores.losses[changed]
+        at = changed[better]
+        values = individuals.values.copy()
+        values[at] = fitted.values[at]
+        return replace(individuals, values=values), scores.replaced(at, found.take(better))

@@ -1,0 +1,200 @@
+"""The user's settings of the evolution; `shine.faces.config` checks the bounds annotated here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Gt, Le
+
+from shine.search.evolution.complexity import normalized_weights
+
+Probability = Annotated[float, Ge(0), Le(1)]
+
+
+@dataclass(frozen=True)
+class IslandSettings:
+    """What may differ between islands: how they choose, vary and keep individuals, not what individuals are.
+
+    The fields mean what those of `EvolutionSettings` with the same names mean; None leaves the setting to them.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "use_attribute_docstrings": True}
+
+    population: Annotated[int, Ge(2), Le(10_000_000)] | None = None
+    """Individuals that survive a generation."""
+    creation: Literal["ptc2", "ramped"] | None = None
+    """How the first individuals are made."""
+    initial_size: Annotated[int, Ge(1)] | None = None
+    """Most nodes of an individual made by PTC2."""
+    selection: Literal["tournament", "lexicase"] | None = None
+    """How parents are chosen."""
+    tournament: Annotated[int, Ge(1)] | None = None
+    """Competitors in a tournament."""
+    lexicase_rows: Annotated[int, Ge(1)] | None = None
+    """Rows that lexicase selection compares individuals on."""
+    survival: Literal["complexity", "nsga2", "age"] | None = None
+    """Who survives."""
+    patience: Annotated[int, Ge(1)] | None = None
+    """Generations without a better loss after which the island begins anew."""
+    crossover: Probability | None = None
+    """Share of offspring with a subtree of another parent."""
+    subtree_mutation: Probability | None = None
+    """Share with a random subtree."""
+    hoist_mutation: Probability | None = None
+    """Share with a subtree replaced by a part of itself."""
+    point_mutation: Probability | None = None
+    """Share with nodes replaced by others."""
+    constant_mutation: Probability | None = None
+    """Share with a constant moved."""
+    coefficient_mutation: Probability | None = None
+    """Share with a new coefficient or offset."""
+    part_mutation: Probability | None = None
+    """Share with a part of a formula that the seeding found useful."""
+    parsimony: Annotated[float, Ge(0)] | None = None
+    """Price of complexity in tournaments."""
+    constants: tuple[float, float] | None = None
+    """Range of new constants."""
+    constant_share: Probability | None = None
+    """Share of constants among new terminals."""
+
+
+@dataclass(frozen=True)
+class EvolutionSettings:
+    """Operators and limits of the evolution.
+
+    Seven shares of offspring, `crossover` to `part_mutation`, say how often each operator is used. Only their ratios
+    count: they need not add up to 1.
+    """
+
+    population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
+    """Individuals that survive a generation, and offspring made in it."""
+    rows: Annotated[int, Ge(1)] = 10_000
+    """Rows the evolution sees: a random sample if the data have more, so that large data do not slow it. The results
+    are fitted and judged on all rows."""
+    renewal: Annotated[int, Ge(0)] | None = None
+    """Generations after which the evolution sees another sample of the rows, so that formulas do not fit one sample; 0
+    for never. When left out, 50 if the data are streamed, and never if they are in memory."""
+    max_size: Annotated[int, Ge(1), Le(10_000)] = 30
+    """Most nodes of an individual. 30 nodes are a formula of about one line."""
+    max_depth: Annotated[int, Ge(1), Le(1_000)] = 10
+    """Most levels of an individual; a single node has one. 10 levels stop long chains of nested functions."""
+    creation: Literal["ptc2", "ramped"] = "ptc2"
+    """How the first individuals are made: PTC2 with even sizes up to `initial_size`, or ramped half-and-half with even
+    depths."""
+    initial_size: Annotated[int, Ge(1)] = 10
+    """Most nodes of an individual made by PTC2, at most `max_size`. The first individuals are small: evolution makes
+    them grow."""
+    selection: Literal["tournament", "lexicase"] = "tournament"
+    """How parents are chosen: by tournaments of loss and complexity, or by epsilon-lexicase selection over a sample of
+    rows."""
+    tournament: Annotated[int, Ge(1)] = 3
+    """Competitors in a tournament. 3 is a mild pressure: survival selects as well."""
+    lexicase_rows: Annotated[int, Ge(1)] = 30
+    """Rows that lexicase selection compares individuals on, drawn anew in each generation."""
+    survival: Literal["complexity", "nsga2", "age"] = "complexity"
+    """Who survives: the best few of each complexity, the first Pareto fronts of loss and complexity, or those of loss
+    and age."""
+    constant_steps: Annotated[int, Ge(0)] = 8
+    """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation. Its
+    offspring are fitted further."""
+    fitting_rows: Annotated[int, Ge(1)] = 250
+    """Rows, of those the evolution sees, that constants are fitted on. A fit costs more than a score, and need not be
+    exact yet."""
+    islands: Annotated[int, Ge(1), Le(10_000)] = 1
+    """Populations that evolve apart, each of the size `population`. A generation takes the time of all of them."""
+    migration_interval: Annotated[int, Ge(1)] = 20
+    """Generations between migrations. Islands that exchange often become alike."""
+    migrants: Annotated[int, Ge(0)] = 10
+    """Individuals that each island copies to the next in a migration."""
+    island_settings: tuple[IslandSettings, ...] = ()
+    """Settings in which islands differ: the first of them for the first island, and so on, and then from the beginning
+    again. Islands that select or vary otherwise stay diverse."""
+    seeding: Probability = 0.5
+    """Share of the seconds of a run that may go into enumerating small formulas before the evolution; 0 turns it
+    off."""
+    seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
+    """Most expressions that the seeding keeps to combine: a bound on its work that does not depend on the clock."""
+    patience: Annotated[int, Ge(1)] = 50
+    """Generations without a better loss after which an island begins anew. Its results stay in the front."""
+    complexity: dict[str, Annotated[float, Gt(0), Le(1000)]] = field(default_factory=dict)
+    """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed. It may
+    be a fraction: the complexity is the sum, rounded."""
+    crossover: Probability = 0.35
+    """Share of offspring with a subtree replaced by one of another parent."""
+    subtree_mutation: Probability = 0.35
+    """Share of offspring with a subtree replaced by a random one."""
+    hoist_mutation: Probability = 0.05
+    """Share of offspring with a subtree replaced by a part of itself. It is low because it only shrinks formulas."""
+    point_mutation: Probability = 0.2
+    """Share of offspring with nodes replaced by others of the same arity."""
+    constant_mutation: Probability = 0.05
+    """Share of offspring with a constant moved. It is low because new individuals have their constants fitted."""
+    coefficient_mutation: Probability = 0.15
+    """Share of offspring in which a subtree gets a coefficient or an offset to be fitted; none without fitting."""
+    part_mutation: Probability = 0.1
+    """Share of offspring that receive a part of a formula that the seeding found useful; none without such parts."""
+    parsimony: Annotated[float, Ge(0)] = 0.02
+    """Price of complexity in tournaments: individuals compete by ``loss * (1 + parsimony * complexity)``. An
+    additional node has to lower the loss by about 2 %."""
+    constants: tuple[float, float] = (-5.0, 5.0)
+    """Range of new constants. It is small because fitting moves them."""
+    constant_share: Probability = 0.1
+    """Share of constants among new terminals. It is low because coefficient mutation adds more."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "complexity", normalized_weights(self.complexity))
+        # Part mutation alone is not enough: there may be no useful parts.
+        if not any(self.shares(with_parts=False).values()):
+            raise ValueError("every share of variation is 0; raise one, for example crossover")
+        if len(self.island_settings) > self.islands:
+            raise ValueError(
+                f"island_settings has {len(self.island_settings)} entries, and islands is {self.islands}; "
+                "give at most one entry for each island"
+            )
+        for number in range(len(self.island_settings)):
+            self.of_island(number)
+        low, high = self.constants
+        if not (isfinite(low) and isfinite(high) and low <= high):
+            raise ValueError(f"constants must be a finite range from low to high, got {low} to {high}")
+
+    def of_island(self, number: int) -> EvolutionSettings:
+        """The settings of an island, by its number from 0."""
+        if not self.island_settings:
+            return self
+        own = self.island_settings[number % len(self.island_settings)]
+        values = {each.name: getattr(own, each.name) for each in fields(own)}
+        return replace(self, island_settings=(), **{name: value for name, value in values.items() if value is not None})
+
+    def shares(self, with_parts: bool) -> dict[str, float]:
+        """Share of each operator that can be used; `with_parts` says whether the seeding found useful parts."""
+        return {
+            "crossover": self.crossover,
+            "subtree_mutation": self.subtree_mutation,
+            "part_mutation": self.part_mutation if with_parts else 0.0,
+            "hoist_mutation": self.hoist_mutation,
+            "point_mutation": self.point_mutation,
+            "constant_mutation": self.constant_mutation,
+            # It only adds constants to fit.
+            "coefficient_mutation": self.coefficient_mutation if self.constant_steps else 0.0,
+        }
+
+
+@dataclass(frozen=True)
+class StopSettings:
+    """Limits that end the evolution; the first one reached does."""
+
+    generations: Annotated[int, Ge(0)] | None = None
+    """Most generations after the first population, for runs that give the same front on any machine; None for no
+    limit."""
+    seconds: Annotated[float, Gt(0)] | None = 60.0
+    """Most seconds, also checked within a generation; None for no limit."""
+    stagnation: Annotated[int, Ge(1)] | None = 300
+    """Generations after which the run ends if the shortest description of the data has not become shorter; None for no
+    limit. It goes on for as long as it took to find that description, and ten times as long while the formula has
+    nearly `max_size` nodes, because the data then hold more than formulas of this size can say. 300 generations take a
+    few seconds on a table of some hundred rows; in nine noisy tables, formulas found later described the data by less
+    than 5 nats better."""
+    loss: Annotated[float, Ge(0)] = 1e-20
+    """Loss that is good enough, as a share of the best constant's loss; a loss of mere rounding always is."""

@@ -1,0 +1,364 @@
+"""Replace constants by the numbers that people write: decimals of few digits, simple fractions, multiples of pi and e.
+
+A constant that the data determine to within sigma costs ``log(|c| / sigma)`` nats and some more to write down; a
+shorter number costs less (`shine.lang.numerals` has the prices). A constant is replaced if this saves more than the fit
+loses, measured as a log-likelihood: the principle of minimum description length (Rissanen 1978), for one constant at a
+time. The others are fitted again after each. What is left is rounded off to the digits that the data determine.
+
+All short numbers of a formula together may cost no more than `MOST_LOST`, beside the same form with all constants free.
+So each lies well inside its own interval, and so do the values of the formula. Only zeros, which remove a term, and
+whole and half exponents change the form; they need only pay for themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shine.base.typing import Floats, Mask
+from shine.compiler.arrays.linear_systems import inverse_diagonal
+from shine.evaluate.fitness.protocols import Fit, Linearizer, NormalEquations
+from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
+from shine.lang.population import Population
+from shine.search.evolution.constants import places
+
+Nats = Callable[[Floats, Floats], Floats]
+"""Log-likelihood by which some sums of errors are worse than others."""
+
+MOST_LOST = 1.0
+"""Log-likelihood that the short numbers of a formula may cost: each is then at most 1.4 standard errors away from the
+most likely one, and so is each value of the formula."""
+
+_SNAPPED_LOST = 0.75 * MOST_LOST
+"""How much of it simple numbers may cost; the rest is for rounding off."""
+
+_STEPS, _MANY_STEPS = 8, 50
+"""Most steps that fit the other constants after a replacement, and all constants of a form that changed."""
+
+_NATS = 1e-3
+"""Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
+
+_ROUNDING = 2.0**-52
+"""Relative error of a product."""
+
+_MOST_CANCELLED = 1e10
+"""Rounding errors of large terms count up to so many times those of the target; a formula with more is chaotic."""
+
+_CAUTION = 2.0
+"""Weight of what the fit loses by a number: people keep a digit that is half certain."""
+
+_ROUNDED_OFF = 2 * LOG_10 + 1.0
+"""Nats that a constant may lose when it is rounded off: a digit that is begun but not complete, another that is due
+because of `_ROUND_CAUTION`, and some of the fit."""
+
+_ROUND_CAUTION = 15.0
+"""The same as `_CAUTION` when a constant is rounded off: a digit more is due if the constant would otherwise move by
+more than 0.55 standard deviations. So 424 +- 42 becomes 420, not 400, as people write it."""
+
+_SHORT = 8
+"""A constant of at most so many digits has been rounded already: a fitted one has more."""
+
+_SAFE = 0.1
+"""Share of a constant's deviation that the last digit of a rounded constant may be worth."""
+
+
+def snapped(
+    population: Population,
+    linearizer: Linearizer,
+    rows: float,
+    least_error: float,
+    *,
+    nats: Nats,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Population:
+    """The individuals, with constants replaced by simple numbers if the fit hardly suffers.
+
+    Parameters
+    ----------
+    population : Population
+        Complete formulas with fitted constants: linear scaling adds nothing to them.
+    linearizer : Linearizer
+    rows : float
+        Number of rows; with weights, their effective number.
+    least_error : float
+        Sum of errors that counts as rounding.
+    nats : callable
+        Log-likelihood by which the first of two arrays of sums of errors are worse than the second.
+    out_of_time : callable
+        Says whether to stop, with the constants replaced so far.
+    """
+    search = _Search(linearizer, rows, least_error, nats, 0.0, _CAUTION, _SNAPPED_LOST)
+    return search.replaced(population, _nothing_fixed(population), out_of_time)
+
+
+def rounded_off(
+    population: Population,
+    linearizer: Linearizer,
+    rows: float,
+    least_error: float,
+    *,
+    nats: Nats,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and the others fitted after each.
+
+    The parameters are those of `snapped`.
+    """
+    fixed = _nothing_fixed(population)
+    for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
+        value = float(population.values[i, column])
+        fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
+    search = _Search(linearizer, rows, least_error, nats, _ROUNDED_OFF, _ROUND_CAUTION, MOST_LOST)
+    return search.replaced(population, fixed, out_of_time)
+
+
+def with_affordable(population: Population, linearizer: Linearizer, rows: float, *, nats: Nats) -> Population:
+    """The individuals; those whose numbers cost more than `MOST_LOST` with all constants fitted instead.
+
+    The parameters are those of `snapped`, for all rows if the numbers were found on a sample.
+    """
+    search = _Search(linearizer, rows, 0.0, nats, 0.0, _CAUTION, MOST_LOST)
+    ones = np.ones(len(population))
+    errors = linearizer.normal_equations(population, ones, 0 * ones, np.full(len(population), np.inf)).errors
+    free = search.freed(population)
+    with np.errstate(all="ignore"):
+        costly = nats(errors, free.errors) > MOST_LOST
+    return replace(population, values=np.where(costly[:, None], free.population.values, population.values))
+
+
+def _nothing_fixed(population: Population) -> Mask:
+    at = places(population)
+    fixed = np.ones((len(population), 1 + int(at[2].max(initial=-1))), np.bool_)
+    fixed[at[0], at[2]] = False
+    return fixed
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for shorter constants, one constant of each individual at a time.
+
+    Parameters
+    ----------
+    linearizer, rows, least_error, nats
+        See `snapped`.
+    allowance : float
+        Nats that a replacement may cost more than the constant with just the digits that the data determine.
+    caution : float
+        Weight of what the fit loses.
+    most_lost : float
+        Nats that all numbers together may cost.
+    """
+
+    linearizer: Linearizer
+    rows: float
+    least_error: float
+    nats: Nats
+    allowance: float
+    caution: float
+    most_lost: float
+
+    def replaced(self, population: Population, fixed: Mask, out_of_time: Callable[[], bool]) -> Population:
+        """The individuals with all replacements that pay."""
+        ones, zeros = np.ones(len(population)), np.zeros(len(population))
+        tried: list[set[tuple[int, float]]] = [set() for _ in range(len(population))]
+        limits = np.full(len(population), np.inf)
+        equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+        free = np.fmin(self.freed(population).errors, equations.errors)
+        while True:
+            least = _rounding_errors(population, equations, self.least_error)
+            proposals = self.proposals(population, equations, fixed, tried, least)
+            if not proposals or out_of_time():
+                return population
+            chosen = np.array(list(proposals), dtype=np.int64)
+            trial, held = population.take(chosen), fixed[chosen]
+            for row, proposal in enumerate(proposals.values()):
+                _set_constant(trial, row, proposal.rank, proposal.number)
+                held[row, proposal.rank] = True
+            tolerance = 2 * _NATS / max(self.rows, 1.0)
+            fit = self.linearizer.fit(
+                trial, ones[chosen], zeros[chosen], _STEPS, tolerance=tolerance, scaled=False, fixed=held
+            )
+            floor = least[chosen]
+            with np.errstate(all="ignore"):
+                worse = self.nats(np.maximum(fit.errors, floor), np.maximum(equations.errors[chosen], floor))
+                lost = self.nats(np.maximum(fit.errors, floor), np.maximum(free[chosen], floor))
+            kept = _structure(trial)[np.arange(len(trial)), [proposal.rank for proposal in proposals.values()]]
+            accepted = worse < np.array([proposal.saving for proposal in proposals.values()])
+            accepted &= kept | (lost <= self.most_lost)
+            values = population.values.copy()
+            values[chosen[accepted]] = fit.population.values[accepted]
+            population = replace(population, values=values)
+            fixed[chosen[accepted]] = held[accepted]
+            for row, (i, proposal) in enumerate(proposals.items()):
+                if not accepted[row]:
+                    tried[i].add((proposal.rank, proposal.number))
+            changed = chosen[accepted & kept]
+            if len(changed):
+                free[changed] = self.freed(population.take(changed)).errors
+            equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+
+    def freed(self, population: Population) -> Fit:
+        """The individuals with all constants fitted that do not belong to their form."""
+        ones, tolerance = np.ones(len(population)), 2 * _NATS / max(self.rows, 1.0)
+        held = _structure(population)
+        return self.linearizer.fit(
+            population, ones, 0 * ones, _MANY_STEPS, tolerance=tolerance, scaled=False, fixed=held
+        )
+
+    def proposals(
+        self,
+        population: Population,
+        equations: NormalEquations,
+        fixed: Mask,
+        tried: Sequence[set[tuple[int, float]]],
+        least: Floats,
+    ) -> dict[int, _Proposal]:
+        """The next proposal for each individual that has one, by index of the individual."""
+        deviations = _deviations(equations, fixed, self.rows, least)
+        found = {}
+        for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+            constants = _constants(population, i)
+            proposals = [
+                proposal
+                for rank in np.flatnonzero(~fixed[i, : len(constants)]).tolist()
+                if (proposal := self.proposal(rank, float(constants[rank]), float(deviations[i, rank]), tried[i]))
+            ]
+            if proposals:
+                # Zeros first: a term that the data do not need must not carry what others lose by rounding.
+                found[i] = max(proposals, key=lambda proposal: (proposal.number == 0, proposal.gain))
+        return found
+
+    def proposal(self, rank: int, value: float, deviation: float, tried: set[tuple[int, float]]) -> _Proposal | None:
+        """The untried number that gains most in place of one constant; None if none is worth trying."""
+        if not math.isfinite(value) or value == 0:
+            return None
+        # A double is never more certain than its rounding.
+        deviation = max(deviation, 4e-16 * abs(value))
+        candidates = numerals(value)
+        savings = cost_as_measured(value, deviation) + self.allowance - candidates.costs
+        with np.errstate(all="ignore"):
+            # Loss of log-likelihood of each number, to lowest order.
+            losses = 0.5 * ((candidates.numbers - value) / deviation) ** 2
+        gains = savings - np.where(candidates.numbers == 0, losses, self.caution * losses)
+        for position in np.argsort(-gains, kind="stable").tolist():
+            number = float(candidates.numbers[position])
+            if gains[position] <= 0:
+                break
+            if (rank, number) not in tried:
+                return _Proposal(rank, number, float(savings[position]), float(gains[position]))
+        return None
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """A simple number in place of a constant.
+
+    Parameters
+    ----------
+    rank : int
+        Which constant of the individual, in the order of the tape.
+    number : float
+    saving : float
+        Nats saved by writing down the number instead of the constant.
+    gain : float
+        What is left of them after what the fit probably loses.
+    """
+
+    rank: int
+    number: float
+    saving: float
+    gain: float
+
+
+def _constants(population: Population, individual: int) -> Floats:
+    tape = population.take(np.array([individual]))
+    _, columns, _ = places(tape)
+    return tape.values[0, columns]
+
+
+def _structure(population: Population) -> Mask:
+    """Which constants belong to the form, shape (n_individuals, n_constants): zeros, and whole and half exponents."""
+    rows, columns, ranks = places(population)
+    found = _nothing_fixed(population)
+    values = population.values[rows, columns]
+    after = np.minimum(columns + 1, population.width - 1)
+    exponent = population.codes[rows, after] == population.primitives.function_codes.get("pow", -1)
+    found[rows, ranks] = (values == 0) | (exponent & (2 * values == np.round(2 * values)))
+    return found
+
+
+def _set_constant(population: Population, individual: int, rank: int, number: float) -> None:
+    _, columns, _ = places(population.take(np.array([individual])))
+    population.values[individual, columns[rank]] = number
+
+
+def _rounding_errors(population: Population, equations: NormalEquations, least_error: float) -> Floats:
+    """Sum of errors of each individual that counts as rounding.
+
+    Terms that are larger than their sum round more than the target does: each constant's share of the values is rounded
+    as well as the values themselves.
+    """
+    least = np.full(len(population), least_error)
+    for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+        constants = _constants(population, i)
+        squares = np.diag(equations.matrices[i])[3 : 3 + len(constants)]
+        with np.errstate(all="ignore"):
+            own = float(np.add.reduce((_ROUNDING * constants) ** 2 * squares))
+        if math.isfinite(own):
+            least[i] = max(least_error, min(own, _MOST_CANCELLED * least_error))
+    return least
+
+
+def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Floats) -> Floats:
+    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf if not determined.
+
+    Rounding errors of the rows need not be independent. So they move a constant by as much as one change of all rows of
+    their size does; noise moves it by less, the more rows there are.
+    """
+    matrices, errors = equations.matrices, equations.errors
+    count = min(matrices.shape[1] - 3, fixed.shape[1])
+    deviations = np.full(fixed.shape, np.inf)
+    for i in np.flatnonzero(np.isfinite(errors)).tolist():
+        squares = np.diag(matrices[i])[3 : 3 + count]
+        # A constant without influence on any row must not hide the others.
+        free = np.flatnonzero(~fixed[i, :count] & np.isfinite(squares) & (squares > 0))
+        own = matrices[i][np.ix_(3 + free, 3 + free)]
+        if not len(free) or not np.isfinite(own).all():
+            continue
+        scale = np.sqrt(squares[free])
+        noise = max(errors[i], least[i]) / max(rows - len(free), 1.0) + least[i]
+        inverse = inverse_diagonal(own / np.outer(scale, scale))
+        with np.errstate(all="ignore"):
+            deviations[i, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
+    return deviations
+
+
+def without_idle_digits(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and one more.
+
+    Parameters
+    ----------
+    population : Population
+        Complete formulas with fitted constants: linear scaling adds nothing to them.
+    linearizer : Linearizer
+    rows : float
+        Number of rows; with weights, their effective number.
+    least_error : float
+        Sum of errors that counts as rounding.
+    """
+    count = len(population)
+    equations = linearizer.normal_equations(population, np.ones(count), np.zeros(count), np.full(count, np.inf))
+    values = population.values.copy()
+    individuals, columns, ranks = places(population)
+    for i, column, rank in zip(individuals.tolist(), columns.tolist(), ranks.tolist(), strict=True):
+        square = float(equations.matrices[i, 3 + rank, 3 + rank])
+        noise = max(float(equations.errors[i]), least_error) / max(rows, 1.0)
+        if not (math.isfinite(noise) and math.isfinite(square) and square > 0 and math.isfinite(values[i, column])):
+            continue
+        step = _SAFE * math.sqrt(noise / square)
+        value = float(values[i, column])
+        values[i, column] = value if is_simple(value) else rounded_to(value, step)
+    return replace(population, values=values)

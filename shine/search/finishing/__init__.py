@@ -1,0 +1,1 @@
+"""The end of a search: from individuals to the front and the choice."""

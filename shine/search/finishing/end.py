@@ -1,0 +1,293 @@
+"""The end of a search: from the outcome of its evolution to the front, and the formula that it recommends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from shine.base.errors import DataError
+from shine.data.datasets.dataset import Dataset, Whole
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.inference.inference import Basis
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Tree
+from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.evolution.evolution import Outcome
+from shine.search.finishing.kept_rows import Split
+from shine.search.finishing.polishing import not_beaten, oddities_of
+from shine.search.finishing.refinement import measured, refined
+from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.finishing.turns import turns
+from shine.search.finishing.validation import chosen_by, counterpart, to_refit
+from shine.search.finishing.whole_rows import AllRows, Further
+from shine.search.models.choice import NATS_A_TURN, Choice, choose, lengths_of
+from shine.search.models.front import Front, Result, pareto_front
+from shine.search.models.given_units import (
+    basis_in_given_units,
+    front_in_given_units,
+    model_in_given_units,
+    noise_in_given_units,
+)
+from shine.search.models.model import Model
+from shine.search.problem.budget import TimeBudget
+from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
+from shine.search.problem.losses import takes_noise
+from shine.search.problem.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
+from shine.search.problem.noise_estimate import estimated_noise
+from shine.search.problem.preparation import Task
+from shine.search.problem.settings import SearchSettings
+from shine.search.problem.yardsticks import Evidence, description_length, good_enough
+
+TOO_SHORT = "the seconds were over before the first generation: allow more"
+"""What the reason adds if compiling and seeding left no time for evolution."""
+
+Finished = tuple[Dataset, tuple[Model, ...]]
+"""Rows, and the front that is fitted to them."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What the end of a search needs besides the outcome of its evolution.
+
+    Parameters
+    ----------
+    task : Task
+        Its data set has the rows that the search sees, with the weights of the noise.
+    split : Split
+        All rows, and which of them were kept back.
+    settings : SearchSettings
+    loss : Loss
+    noise : str
+        The model of the noise.
+    rules : callable or None
+        Compiles the constraints for a primitive set and a kind of scaling.
+    threads : int
+    budget : TimeBudget
+    given : Dataset, optional
+        All given rows if gross outliers took no part in the search (see `shine.search.problem.outliers`): the losses of
+        the result are measured on them.
+    whole : Whole, optional
+        All rows, if the given ones are a sample: the front is fitted to them and judged on them.
+    earlier : tuple of Tree
+        The front of an earlier part of the run, in the units of the given data (see `not_beaten`).
+    """
+
+    task: Task
+    split: Split
+    settings: SearchSettings
+    loss: Loss
+    noise: str
+    rules: Callable[..., CompiledConstraints] | None
+    threads: int
+    budget: TimeBudget
+    given: Dataset | None = None
+    whole: Whole | None = None
+    earlier: tuple[Tree, ...] = ()
+
+    def result(self, outcome: Outcome) -> Result:
+        """The result of the search, with noise that the chosen formula supports.
+
+        Raises
+        ------
+        DataError
+            If no formula has a finite loss.
+        """
+        found, rows = self._result(outcome)
+        if self._follows(rows) and not found.best.tree.used_parameters:
+            # The weights were those of another formula, or of the readings, of which they favour the least ones; the
+            # chosen formula is the same everywhere.
+            even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
+            if found.stopped_by == "interrupted":
+                outcome = replace(outcome, stopped_by="interrupted")
+            found, _ = even._result(outcome)
+        return found
+
+    def _follows(self, rows: Dataset) -> bool:
+        """Whether the weights of the rows are those of a noise that follows the formula."""
+        return self._noise_of(rows) in FOLLOWING_THE_FORMULA
+
+    def _noise_of(self, rows: Dataset) -> str:
+        """The model of the noise; noise that does not differ from row to row is absolute."""
+        return "absolute" if rows.deviations is None else self.noise
+
+    def _result(self, outcome: Outcome) -> tuple[Result, Dataset]:
+        """The result with the noise of the rows as they are weighted, and these rows."""
+        outcome, (rows, front) = self._finished(outcome, self.task.dataset)
+        by_kept_rows = self._validated(front, rows) if self.split.way else None
+        if self.split.way:
+            learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
+            every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
+            outcome, (rows, front) = self._finished(outcome, every_row, learned)
+            best = front[counterpart(front, seen)]
+        front = with_supported_digits(front, rows)
+        front = front_in_given_units(front, self.task, self._enough(rows), self.settings.evolution.max_size)
+        if by_kept_rows is None:
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
+        else:
+            choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
+        base = choice.reason
+        noise = self._noise_of(rows)
+        if outcome.stopped_by == "seconds" and outcome.generations == 0:
+            choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
+        degree = self.loss.degree
+        basis = basis_in_given_units(rows, self.task, self.loss, noise)
+        models = tuple(
+            replace(model_in_given_units(model, self.task, degree), basis=basis, noise=noise) for model in front
+        )
+        if self.given is not None:
+            models, choice = self._with_outliers(models, choice, rows)
+        if self.whole is not None:
+            further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
+            outcome, models, choice = self._on_all_rows(self.whole, outcome, models, choice, base, basis, further)
+        result = Result(
+            Front(models, choice.index, choice.reason),
+            choice.index,
+            outcome.generations,
+            outcome.evaluations,
+            self.budget.spent(),
+            self.settings.seed,
+            outcome.stopped_by,
+            noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None,
+        )
+        return result, rows
+
+    def _with_outliers(
+        self, models: Sequence[Model], choice: Choice, searched: Dataset
+    ) -> tuple[tuple[Model, ...], Choice]:
+        """The models with their losses on all given rows; if that changes their order, some leave the front, but never
+        the chosen one."""
+        assert self.given is not None
+        loss, chosen = self.loss, models[choice.index]
+        rows = with_model(self.given, self._noise_of(searched), loss)
+        if self._follows(rows):
+            rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
+        primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
+        measures = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
+        # Only the figures change: headings and digits stay.
+        found = [replace(each, loss=at.loss, r2=at.r2) for each, at in zip(models, measures, strict=True)]
+        best = found[choice.index]
+        front = pareto_front(found, 0.0)
+        if best not in front:
+            front = tuple(sorted((*front, best), key=lambda model: model.complexity))
+        left_out = self.given.n_rows - searched.n_rows
+        reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
+        return front, Choice(front.index(best), reason)
+
+    def _on_all_rows(
+        self,
+        whole: Whole,
+        outcome: Outcome,
+        models: tuple[Model, ...],
+        choice: Choice,
+        base: str,
+        basis: Basis,
+        further: Further | None,
+    ) -> tuple[Outcome, tuple[Model, ...], Choice]:
+        """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
+        fitness, notes = self.settings.fitness, choice.reason.removeprefix(base)
+        if outcome.stopped_by != "interrupted":
+            all_rows = AllRows(
+                whole, basis, self.loss, self.settings.stop.loss, fitness.dtype, self.threads, self._rules_as_written
+            )
+            try:
+                models, choice = all_rows.judged(models, choice, further)
+                return outcome, models, replace(choice, reason=f"{choice.reason}{notes}; by all {whole.n_rows} rows")
+            except KeyboardInterrupt:
+                outcome = replace(outcome, stopped_by="interrupted")
+        told = f"{choice.reason}; by a sample of {basis.rows.n_rows} rows, as the rest was not read again"
+        return outcome, models, replace(choice, reason=told)
+
+    @property
+    def _rules_as_written(self) -> Callable[[PrimitiveSet], CompiledConstraints] | None:
+        """The constraints on formulas with their lines."""
+        scaling = "written" if self.settings.fitness.linear_scaling else "none"
+        return None if self.rules is None else partial(self.rules, scaling=scaling)
+
+    def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
+        """The choice by the rows that were kept back."""
+        primitives = self.task.primitives
+        kept = with_model(self.split.kept, self._noise_of(rows), self.loss)
+        lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
+        share = self.settings.stop.loss
+        return chosen_by(front, lengths, kept, self.split.way, self.loss, share, primitives, self.threads)
+
+    def _finished(
+        self, outcome: Outcome, rows: Dataset, learned: Sequence[Model] | None = None
+    ) -> tuple[Outcome, Finished]:
+        """The rows and the front; without the slow part of refinement if the user interrupts, now or before.
+
+        A front that was learned from fewer rows takes the place of the outcome's individuals.
+        """
+        found = outcome if learned is None else to_refit(outcome, learned)
+        if outcome.stopped_by != "interrupted":
+            try:
+                return outcome, self._front(found, rows, polish=True)
+            except KeyboardInterrupt:
+                outcome = replace(outcome, stopped_by="interrupted")
+        return outcome, self._front(found, rows, polish=False)
+
+    def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
+        """The rows with the noise that the best formula implies, and the front that is fitted to them."""
+        if self._follows(rows):
+            # "loss" says that only the front is to be refined: it is enough to know what rows to expect.
+            models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
+            if models:
+                best = models[self._chosen(models, rows).index]
+                if not best.tree.used_parameters:
+                    rows = rows.without_deviations
+                else:
+                    rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
+        front = self._with_earlier(self._refined(outcome, rows, polish), rows)
+        self._check_not_empty(front)
+        return rows, front
+
+    def _with_earlier(self, front: tuple[Model, ...], rows: Dataset) -> tuple[Model, ...]:
+        """The front with the formulas of an earlier part of the run that it does not replace."""
+        if not self.earlier:
+            return front
+        trees = [self.task.scaling.entering(replace(tree, parameters=rows.features)) for tree in self.earlier]
+        weights, primitives = self.settings.evolution.complexity, self.task.primitives
+        before = measured(trees, rows, self.loss, weights, primitives, self.threads, self._rules_as_written)
+        evidence = Evidence.of(rows, self.loss)
+        return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), self._enough(rows))
+
+    def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
+        return refined(
+            outcome,
+            rows,
+            self.loss,
+            self.settings.evolution.complexity,
+            self.settings.evolution.max_size,
+            self._enough(rows),
+            self.threads,
+            self._rules_as_written,
+            polish,
+            self.budget.is_closing,
+            self.budget.refinable(),
+        )
+
+    def _enough(self, rows: Dataset) -> float:
+        """Loss below which two formulas are equally right."""
+        fitness = self.settings.fitness
+        return good_enough(rows, self.loss, self.settings.stop.loss, fitness.dtype)
+
+    def _chosen(self, front: Sequence[Model], rows: Dataset, further: Sequence[float] | None = None) -> Choice:
+        """The formula to recommend."""
+        return choose(front, self._enough(rows), description_length(rows, self.loss), further)
+
+    def _check_not_empty(self, front: Sequence[Model]) -> None:
+        if front:
+            return
+        loss = self.loss.name
+        if self.rules is not None:
+            raise DataError(
+                f"found no formula of finite {loss} that the constraints allow; search longer, or relax them"
+            )
+        raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
+
+    def _further_nats(self, front: Sequence[Model], rows: Dataset) -> list[float]:
+        """Nats of each formula's oddity and turns."""
+        trees = [model.tree for model in front]
+        odd = oddities_of(trees, with_functions(self.task.primitives, LINE_FUNCTIONS))
+        return [nats + NATS_A_TURN * turns(tree, rows) for nats, tree in zip(odd, trees, strict=True)]

@@ -1,0 +1,126 @@
+"""Formulas that owe a pole or a needle to a few rows: they fit an outlier, not a law.
+
+A narrow pole next to a row gives that row any value, and hardly changes the others. So a formula that is not steady
+between the rows must be better than each simpler steady one even without the few rows that gain most, when the
+constants of the simpler one are fitted to the rest. A law with a pole, such as 1/(x - a), is: it explains all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.domain import Domain
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Tree
+from shine.lang.meaning.interpret import evaluate
+from shine.search.finishing.polishing import POLISHING_ROWS, converged, population_of
+from shine.search.models.choice import fitted_constants
+from shine.search.models.model import Model
+from shine.search.problem.yardsticks import rounding_error
+
+FrontOf = Callable[[Sequence[Model]], tuple[Model, ...]]
+
+FEW, FEW_SHARE, LARGEST_SHARE = 3, 0.03, 0.25
+"""Rows that prove nothing by themselves: this number, or this share if it is more; never more than the last share."""
+
+WORTH = 10.0
+"""Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
+
+MOST_COMPARED = 6
+"""Most simpler formulas that a formula is compared with: those of the least loss."""
+
+TOLERANCE = 1e-6
+"""Relative change of the loss at which a fit has converged."""
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """Leaves out the formulas that owe a pole or a needle to a few rows.
+
+    Parameters
+    ----------
+    domain : Domain
+    primitives : PrimitiveSet
+        Functions of the formulas.
+    threads : int
+    """
+
+    domain: Domain
+    primitives: PrimitiveSet
+    threads: int
+
+    def front(self, models: Sequence[Model], others: Sequence[Model], front_of: FrontOf) -> tuple[Model, ...]:
+        """The Pareto front of the models that owe no pole and no needle to a few rows.
+
+        Parameters
+        ----------
+        models : sequence of Model
+        others : sequence of Model
+            What they are compared with besides: with finite losses.
+        front_of : callable
+            The Pareto front of some models.
+        """
+        compared = sorted(others, key=lambda each: each.loss)
+        left, cleared = list(models), set[Model]()
+        while True:
+            front = front_of(left)
+            owing = {each for each in front if each not in cleared and self._owes(each, compared)}
+            if not owing:
+                return front
+            cleared.update(each for each in front if each not in owing)
+            left = [each for each in left if each not in owing]
+
+    def _owes(self, model: Model, others: Sequence[Model]) -> bool:
+        """Whether few rows are all that speaks for a model against some simpler steady one."""
+        if self.domain.is_steady(model.tree):
+            return False
+        simpler = (each for each in others if each.complexity <= model.complexity and self.domain.is_steady(each.tree))
+        errors = _errors(model.tree, self._rows)
+        return any(self._is_no_better(errors, each.tree) for each in islice(simpler, MOST_COMPARED))
+
+    def _is_no_better(self, errors: Floats, simpler: Tree) -> bool:
+        """Whether a formula with these squared errors is hardly better than a simpler one on all but a few rows."""
+        gains = _errors(simpler, self._rows) - errors
+        if not float(stable_sum(gains)) > 0:
+            return False
+        few = min(max(FEW, int(FEW_SHARE * len(gains))), int(LARGEST_SHARE * len(gains)))
+        others = np.sort(np.argsort(-gains, kind="stable")[few:])
+        rest = self._rows.take(others)
+        own = float(stable_sum(errors[others]))
+        # If the simpler formula is as good even with constants fitted to all rows, there is nothing to fit.
+        return any(_nats(_errors(tree, rest), own, rest) < WORTH for tree in self._forms(simpler, rest))
+
+    def _forms(self, tree: Tree, rows: Dataset) -> Iterator[Tree]:
+        """A formula as it is, and with its constants fitted to some rows."""
+        yield tree
+        if fitted_constants(tree):
+            yield converged(
+                population_of([tree], self.primitives), MachineLinearizer(rows, "mse", self.threads), TOLERANCE
+            ).tree(0)
+
+    @cached_property
+    def _rows(self) -> Dataset:
+        return self.domain.dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+
+
+def _errors(tree: Tree, rows: Dataset) -> Floats:
+    """Weighted squared errors, shape (n_rows,); infinite where there is no value."""
+    with np.errstate(all="ignore"):
+        squares = (rows.target - evaluate(tree, list(rows.columns), np.float64, COMPILED)) ** 2
+    return rows.row_weights * np.where(np.isnan(squares), np.inf, squares)
+
+
+def _nats(errors: Floats, own: float, rows: Dataset) -> float:
+    """Nats by which a formula with a sum of errors is better than one with these errors."""
+    least = rounding_error(rows, "mse")
+    return rows.effective_rows / 2 * math.log(max(float(stable_sum(errors)), least) / max(own, least))

@@ -1,0 +1,151 @@
+"""Formulas with constants fitted to convergence, and then replaced by simple numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.protocols import Linearizer
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
+from shine.lang.simplify.simplifier import simplify
+from shine.lang.simplify.terms import Range
+from shine.search.description.oddity import oddities
+from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
+from shine.search.models.front import pareto_front
+from shine.search.models.model import Model
+from shine.search.problem.lines import with_functions
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+POLISHING_ROWS = 10_000
+"""Rows that constants are polished and made simple on; on all rows they are fitted once more."""
+
+_STEPS, _LAST_STEPS = 50, 5
+"""Most steps of the first fit of all constants, and of the last fit, on all rows."""
+
+_NO_NATS = 0.1
+"""Log-likelihood that nobody misses."""
+
+_NATS_A_NODE = 0.5
+"""Log-likelihood that simple constants may cost, for each node of the formula."""
+
+
+def polished(
+    population: Population,
+    primitives: PrimitiveSet,
+    dataset: Dataset,
+    linearizer_of: Callable[[Dataset], Linearizer],
+    least_error: Callable[[Dataset], float],
+    *,
+    nats_of: Callable[[Dataset], Nats],
+    tolerance: float,
+    out_of_time: Callable[[], bool],
+) -> Iterator[list[Tree]]:
+    """The formulas with fitted constants, and then with simple ones, both simplified.
+
+    Parameters
+    ----------
+    population : Population
+        Complete formulas: linear scaling adds nothing to them.
+    primitives : PrimitiveSet
+        Functions that simplified formulas may use.
+    dataset : Dataset
+    linearizer_of : callable
+        Makes the linearizer of the loss over some rows.
+    least_error : callable
+        Sum of errors that rounding alone may leave on some rows.
+    nats_of : callable
+        Makes, for some rows, the nats between sums of errors (see `shine.search.evolution.snapping.snapped`).
+    out_of_time : callable
+        Says whether to stop making constants simple.
+    tolerance : float
+        Relative change of the loss at which a fit has converged.
+    """
+    sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+    linearizer = linearizer_of(sample)
+    fitted = converged(population, linearizer, tolerance)
+    rows, least, nats = sample.effective_rows, least_error(sample), nats_of(sample)
+    simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
+    # Simplified in between: the product of two constants needs fewer digits than both of them.
+    simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
+    simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
+    if sample is not dataset:
+        everywhere = linearizer_of(dataset)
+        fitted = converged(fitted, everywhere, tolerance, _LAST_STEPS)
+        simple = with_affordable(simple, everywhere, dataset.effective_rows, nats=nats_of(dataset))
+        rows, least, linearizer = dataset.effective_rows, least_error(dataset), everywhere
+    for individuals in (fitted, simple):
+        yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
+
+
+def _simplified(individuals: Population, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> list[Tree]:
+    complete = [individuals.tree(index) for index in range(len(individuals))]
+    simple = {tree: simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in dict.fromkeys(complete)}
+    return [simple[tree] for tree in complete]
+
+
+def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) -> Model:
+    """The last version of a formula if it is as good as the best within the noise; else the last that is as good.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        Versions of one formula, the simplest last.
+    nats : callable
+        Log-likelihood by which the second of two models is better than the first.
+    """
+    best, last = min(models, key=lambda model: model.loss), models[-1]
+    if math.isfinite(last.loss) and nats(last, best) <= _NATS_A_NODE * last.complexity:
+        return last
+    # Digits that the data do not determine are not worth keeping, even if they make the loss a little smaller.
+    found = (model for model in reversed(models) if math.isfinite(model.loss) and nats(model, best) <= _NO_NATS)
+    return next(found, best)
+
+
+def not_beaten(
+    front: Sequence[AnyModel], before: Sequence[AnyModel], nats: Callable[[Model, Model], float], enough: float
+) -> tuple[AnyModel, ...]:
+    """The front of a run that was resumed, with those formulas of its front before that are better.
+
+    Parameters
+    ----------
+    front, before : sequence of Model
+        With losses on the same rows.
+    nats : callable
+        Log-likelihood by which the second of two models is better than the first.
+    enough : float
+        Loss below which two formulas are equally right.
+    """
+
+    def is_beaten(old: Model) -> bool:
+        """Whether a formula that is no longer is as good, but for what simple constants may cost."""
+        least = [new for new in front if new.complexity <= old.complexity and math.isfinite(new.loss)]
+        return any(new.loss <= enough or nats(new, old) <= _NATS_A_NODE * old.complexity for new in least)
+
+    better = [old for old in before if math.isfinite(old.loss) and not is_beaten(old)]
+    return pareto_front([*front, *better], enough) if better else tuple(front)  # type: ignore[return-value]
+
+
+def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
+    """Trees as a population of the search's primitives, which are compiled already, and of others only if needed."""
+    used = {name for tree in trees for name in functions_of(tree)}
+    return Population.from_trees(trees, with_functions(primitives, sorted(used)))
+
+
+def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
+    """Nats by which each formula looks odd (see `shine.search.description.oddity`)."""
+    return oddities(population_of(trees, primitives)).tolist() if trees else []
+
+
+def converged(population: Population, linearizer: Linearizer, tolerance: float, steps: int = _STEPS) -> Population:
+    """Complete formulas with their constants fitted until the next step promises less than a share of the error."""
+    ones = np.ones(len(population))
+    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, scaled=False).population

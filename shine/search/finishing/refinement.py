@@ -1,0 +1,234 @@
+"""From the individuals of a finished search to its models: complete, polished, short."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain import Domain
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.fitness.scores import Scores, lines_like, simpler_lines
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.tiers.rows import target_of
+from shine.lang.forms.names import value_text
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Tree
+from shine.lang.numerals import rounded, rounded_to
+from shine.lang.population import Population
+from shine.lang.simplify.simplifier import simplify
+from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.evolution.constants import places
+from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.phase_reduction import reduced_phases
+from shine.search.finishing.few_rows import FewRows
+from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
+from shine.search.finishing.polishing import oddities_of, polished, population_of, preferred
+from shine.search.finishing.shorter import shortened
+from shine.search.finishing.tidying import tidied
+from shine.search.models.choice import fitted_constants, written_length
+from shine.search.models.front import pareto_front
+from shine.search.models.model import Model
+from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
+from shine.search.problem.yardsticks import Evidence, best_constant, nats_of_errors, rounding_error
+
+TIED = 3.0
+"""Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
+may change the order."""
+
+TOLERANCE = 1e-13
+"""Relative gain below which constants count as fitted to convergence."""
+
+
+CONSTANT_DIGITS = 6
+"""Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
+
+
+def refined(
+    outcome: Outcome,
+    dataset: Dataset,
+    loss: Loss,
+    weights: Mapping[str, float],
+    max_size: int,
+    enough: float,
+    threads: int,
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
+    polish: bool = True,
+    out_of_time: Callable[[], bool] = lambda: False,
+    most: float = math.inf,
+) -> tuple[Model, ...]:
+    """The Pareto front of a finished search.
+
+    Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit anything.
+    The others are simplified, their constants are fitted to convergence, and simple numbers replace constants where the
+    loss does not suffer. A formula stays as it was if this makes it worse.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    dataset : Dataset
+        All rows.
+    loss : Loss
+    weights : mapping of str to float
+        Complexity of primitives, features and constants, by name (see `shine.search.models.model.Model`).
+    max_size : int
+        Most nodes of a formula, its line included.
+    enough : float
+        Loss below which two formulas are equally right.
+    threads : int
+    rules : callable, optional
+        Compiles the constraints for a primitive set: the front keeps to them, and its losses contain the penalties.
+    polish : bool
+        Whether to fit constants and make them simple: this takes nearly all of the time.
+    out_of_time : callable
+        Says whether to stop making constants simple.
+    most : float
+        Most individuals, if the front has fewer: the front itself is always refined.
+    """
+    primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
+    domain = Domain(dataset)
+    evidence = Evidence.of(dataset, loss)
+    tied = evidence.tied(outcome.scores.losses, TIED)
+    individuals, forms = individuals_to_refine(outcome, domain, tied, most)
+    constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
+    complete = _completed(individuals, forms, dataset, loss, threads)
+    found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
+    trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
+    if polish:
+        versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
+    else:
+        # Skip forms with functions that the search did not use: these would have to be compiled first.
+        known = primitives.table.keys()
+        versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
+    if rules is not None:
+        versions.insert(0, found)  # a simplified formula may break a constraint
+    models = [measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
+
+    def nats(worse: Model, better: Model) -> float:
+        return evidence.nats(worse.loss, better.loss)
+
+    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
+    _check_losses(models, loss)
+    least = min(version[0].loss for version in models)
+    constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
+    versions_of_each = zip(*(version[1:] for version in models), strict=True)
+    chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
+    # With simple constants, many formulas are the same.
+    chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
+    shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, out_of_time)]
+    if shorter:
+        chosen += measured(shorter, dataset, loss, weights, primitives, threads, rules)
+    # Individuals have at most this size; with their lines they may be larger.
+    finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
+    kept = without_poles(finite, enough, domain)
+    odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
+
+    def surprise(model: Model) -> float:
+        """The loss that a plain formula without constants would have, if it were as likely."""
+        if model.tree.size == 1:
+            return model.loss  # of constants, the best stays: all others are compared with it
+        return evidence.worsened(model.loss, odd[model] + written_length(model.tree))
+
+    few_rows = FewRows(domain, primitives, threads)
+    return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
+
+
+def _constant(dataset: Dataset, loss: Loss) -> float:
+    """The best constant, without digits that change the loss by less than `TOLERANCE`."""
+    if not loss.kind.follows_from_moments and loss.name != "mae":
+        return rounded(best_constant(dataset, loss), CONSTANT_DIGITS)
+    deviation = math.sqrt(dataset.target_square / dataset.weight)
+    return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
+
+
+def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: Loss, threads: int) -> Iterator[Tree]:
+    """The individuals with lines of the given forms, fitted to all rows.
+
+    The constants of individuals were fitted together with a slope and an intercept. An individual may be better with a
+    slope alone and other constants: `2*square(x - 1.1)` beside `2*square(x - 3) + 7.8*x - 15.6`. So it comes in this
+    form, too. Lines of absolute errors stay as they are: the fit that follows moves them, and least squares would
+    follow outliers.
+    """
+    if not len(individuals):
+        return
+    slopes, intercepts = forms.slopes, forms.intercepts
+    if (slopes != 1).any() or (intercepts != 0).any():
+        products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
+        target = target_of(dataset, "float64")
+        has_constants = np.zeros(len(individuals), np.bool_)
+        has_constants[places(individuals)[0]] = True
+        again = np.flatnonzero(has_constants & (slopes != 1) & (intercepts != 0))
+        only_slope = slopes
+        if loss.kind.follows_from_moments:
+            with np.errstate(all="ignore"):
+                slopes, intercepts = lines_like(forms, products, target)
+                only_slope = simpler_lines(products, target)[0].slopes
+        everyone = np.append(np.arange(len(individuals)), again)
+        individuals = individuals.take(everyone)
+        slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)
+    for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
+        if math.isfinite(slope) and math.isfinite(intercept):
+            yield with_line(individuals.tree(index), slope, intercept)
+
+
+def _polished(
+    trees: Sequence[Tree],
+    dataset: Dataset,
+    loss: Loss,
+    primitives: PrimitiveSet,
+    threads: int,
+    out_of_time: Callable[[], bool],
+) -> Iterator[list[Tree]]:
+    """The formulas with fitted constants, and then with simple ones (see `polished`)."""
+    yield from polished(
+        reduced_phases(population_of(trees, primitives)),
+        primitives,
+        dataset,
+        partial(MachineLinearizer, loss=loss, threads=threads),
+        partial(rounding_error, loss=loss),
+        nats_of=partial(nats_of_errors, loss=loss),
+        tolerance=TOLERANCE,
+        out_of_time=out_of_time,
+    )
+
+
+def _check_losses(models: Sequence[Sequence[Model]], loss: Loss) -> None:
+    """Raise a `DataError` if a loss of a user's is negative for a formula; its values on the rows did not show it."""
+    worst = min((model for version in models for model in version), key=lambda model: model.loss)
+    if worst.loss < -TOLERANCE:
+        raise DataError(
+            f"the loss {loss.name} is negative, {worst.loss:g} for the formula {value_text(worst.expression)}; errors "
+            "must be at least 0: subtract the error of a perfect prediction"
+        )
+
+
+def measured(
+    trees: Sequence[Tree],
+    dataset: Dataset,
+    loss: Loss,
+    weights: Mapping[str, float],
+    primitives: PrimitiveSet,
+    threads: int,
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
+) -> list[Model]:
+    """The formulas as models (see `refined` for the parameters); one that breaks a constraint has the loss inf."""
+    population = population_of(trees, primitives)
+    losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
+    errors = losses
+    if loss.name != "mse":
+        errors = MachineEvaluator(dataset, "mse", False, "float64", threads).score(population).losses
+    if rules is not None:
+        losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
+    variance = dataset.target_square / dataset.weight
+    with np.errstate(all="ignore"):
+        # As in scikit-learn: a constant target is explained fully or not at all.
+        r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
+    return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]

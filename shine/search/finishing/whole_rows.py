@@ -1,0 +1,261 @@
+"""The front of a search on a sample of the rows, fitted to and judged on all rows, which are read block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shine.base.stages import stage
+from shine.base.typing import Floats, Mask
+from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.streams.moments import Moments
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.inference.all_rows import Sums, with_all_rows
+from shine.evaluate.inference.constants import Form, is_simple, with_values
+from shine.evaluate.inference.inference import Basis
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
+from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution.constants import places
+from shine.search.evolution.snapping import MOST_LOST
+from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.models.choice import Choice, choose
+from shine.search.models.front import pareto_front
+from shine.search.models.model import Model
+from shine.search.problem.lines import LINE_FUNCTIONS
+from shine.search.problem.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
+from shine.search.problem.yardsticks import Evidence, constant_loss, good_enough
+
+STEPS = 5
+"""Most steps of a fit to all rows: it begins at the best constants of a large sample."""
+
+TOLERANCE = 1e-13
+"""Relative gain below which constants count as fitted."""
+
+INFERENCE_ROWS = 1 << 17
+"""Rows that tell the kind of the standard errors, what the rows do not determine, and quantiles of the noise. The sums
+over all rows say the rest."""
+
+FIRST_CONSTANT = 3
+"""Column of the normal equations with the first constant; before it are the residual, 1 and the prediction."""
+
+Further = Callable[[Sequence[Model]], Sequence[float]]
+"""Formulas -> further nats of each (see `shine.search.models.choice.choose`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """All rows of a search on a sample, and what judging on them needs.
+
+    Parameters
+    ----------
+    whole : Whole
+    basis : Basis
+        Rows in memory, with the weights of the noise, and its model.
+    loss : Loss
+    stop_loss : float
+        Share of the constant's loss that is good enough.
+    dtype : str
+    threads : int
+    rules : callable or None
+        Compiles the constraints for a primitive set.
+    """
+
+    whole: Whole
+    basis: Basis
+    loss: Loss
+    stop_loss: float
+    dtype: str
+    threads: int
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None
+
+    @property
+    def sample(self) -> Dataset:
+        """The rows in memory."""
+        return self.basis.rows
+
+    def judged(
+        self, models: Sequence[Model], choice: Choice, further: Further | None
+    ) -> tuple[tuple[Model, ...], Choice]:
+        """The front with constants, losses and standard errors by all rows.
+
+        The choice follows the rule of the search, with the losses on all rows; without `further` it stays. The models
+        that lose their place on the front leave it, but never the chosen one.
+        """
+        whole = self.whole
+        with stage(f"fitting the front to all {whole.n_rows} rows"):
+            features = _used(models, self.sample)
+            rows = self._weighted(features, models[choice.index])
+            found, errors = self._fitted(models, rows, features)
+            found = self._with_r2(found, errors, rows, features)
+            found = self._with_uncertainty(found, rows, features)
+        found = list(with_supported_digits(found, self.sample, rows=whole.effective_rows))
+        best = found[choice.index]
+        front = pareto_front(found, 0.0)
+        if further is None and best not in front:
+            front = tuple(sorted((*front, best), key=lambda model: model.complexity))
+        if further is None:
+            choice = replace(choice, index=front.index(best))
+        else:
+            enough = good_enough(self.sample, self.loss, self.stop_loss, self.dtype)
+            choice = choose(front, enough, self._description(), further(front))
+        return front, choice
+
+    def _weighted(self, features: tuple[str, ...], best: Model) -> Whole:
+        """All rows with the weights of their noise, as a formula lets expect it."""
+        whole, noise, loss = self.whole, self.basis.noise, self.loss
+        if self.sample.deviations is None:
+            return whole
+        read = whole.read
+        if noise in FOLLOWING_THE_FORMULA:
+            least = least_size(self.sample.target)
+            kernel = replace(best, tree=replace(best.tree, parameters=features)).kernel
+            follows = follows_formula(self.sample, noise, best.predict(self.sample.columns.T))
+
+            def read(names: Collection[str]) -> Iterator[Dataset]:
+                for block in whole.read(features):
+                    expected = np.broadcast_to(kernel(*block.columns), (block.n_rows,)) if follows else None
+                    yield block_with_expected_noise(block, noise, expected, least, loss)
+
+        moments = Moments()
+        for block in read(features if noise in FOLLOWING_THE_FORMULA else ()):
+            moments.add(block.target, block.row_weights)
+        # As in memory, the weights keep their sum.
+        factor = whole.weight / moments.weight
+
+        def scaled(names: Collection[str]) -> Iterator[Dataset]:
+            for block in read(names):
+                assert block.deviations is not None
+                yield replace(
+                    block, weights=block.row_weights * factor, deviations=block.deviations / math.sqrt(factor)
+                )
+
+        return replace(whole, read=scaled, target_mean=moments.mean, target_square=moments.square * factor)
+
+    def _fitted(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> tuple[list[Model], Floats]:
+        """The shortest version of each formula that is as likely as the best, with its loss, and the sums of errors.
+
+        As it is; with all constants fitted anew; or with those fitted that do not look like a part of the law.
+        """
+        start = _population([model.tree for model in models], features)
+        # Versions of the same formula whose constants are held differently; none if all are held.
+        held = _simple(start)
+        some = np.flatnonzero(~held.all(axis=1))
+        mixed = some[held[some].any(axis=1)]
+        which = np.concatenate([some, mixed])
+        fixed = np.concatenate([_none_held(start)[some], held[mixed]])
+        linearizer = MachineLinearizer(rows, self.loss, self.threads, features)
+        ones = np.ones(len(which))
+        fit = linearizer.fit(start.take(which), ones, 0 * ones, STEPS, tolerance=TOLERANCE, scaled=False, fixed=fixed)
+        # The last version is the formula as it is: of equals, it stays.
+        versions = Population.concatenate([fit.population, start])
+        errors = np.concatenate([fit.errors, linearizer.errors(start)])
+        losses = self.loss.of_sum(errors, rows.weight, rows.target_square)
+        losses = np.where(np.isfinite(losses), losses, np.inf)
+        if self.rules is not None:
+            losses = self.rules(versions.primitives).charged(versions, losses, np.ones(len(versions)))
+        evidence = replace(Evidence.of(self.sample, self.loss), rows=self.whole.effective_rows)
+        owners = np.concatenate([which, np.arange(len(models))])
+        chosen, left = [], []
+        for at, model in enumerate(models):
+            own = np.flatnonzero(owners == at)
+            trees = [versions.tree(place) for place in own[:-1].tolist()]
+            trees = [replace(tree, parameters=model.tree.parameters, name=model.tree.name) for tree in trees]
+            pairs = zip([*trees, model.tree], losses[own].tolist(), strict=True)
+            each = [replace(model, tree=tree, loss=loss, basis=None) for tree, loss in pairs]
+            least = min(model.loss for model in each)
+            best = next((model for model in reversed(each) if evidence.nats(model.loss, least) <= MOST_LOST), each[-1])
+            chosen.append(best)
+            left.append(errors[own[next(place for place, other in enumerate(each) if other is best)]])
+        return chosen, np.array(left)
+
+    def _with_r2(self, models: Sequence[Model], errors: Floats, rows: Whole, features: tuple[str, ...]) -> list[Model]:
+        """The models with the coefficient of determination on all rows, with the weights of the noise."""
+        if self.loss.kind.follows_from_moments:
+            squares = errors / rows.weight
+        else:
+            population = _population([model.tree for model in models], features)
+            squares = MachineLinearizer(rows, "mse", self.threads, features).errors(population) / rows.weight
+        variance = rows.target_square / rows.weight
+        with np.errstate(all="ignore"):
+            r2 = 1 - squares / variance if variance > 0 else np.where(squares > 0, 0.0, 1.0)
+        return [replace(model, r2=float(each)) for model, each in zip(models, r2, strict=True)]
+
+    def _with_uncertainty(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> list[Model]:
+        """The models with standard errors by all rows; they keep no rows."""
+        few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
+        basis = replace(self.basis, rows=few)
+        on_sample = [replace(model, basis=basis) for model in models]
+        known, forms = [model.uncertainty for model in on_sample], [model.form() for model in on_sample]
+        everywhere = _sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
+        sample = few.without([name for name in few.features if name not in features])
+        here = _sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
+        count, ranges = self.whole.effective_rows, self.whole.ranges
+        found = zip(models, known, here, everywhere, strict=True)
+        return [replace(model, known=with_all_rows(own, at, all_, count, ranges)) for model, own, at, all_ in found]
+
+    def _description(self) -> DescriptionLength:
+        """The length of the description of all rows (see `shine.search.problem.yardsticks.description_length`)."""
+        rows, kind = self.whole.effective_rows, self.loss.kind
+        if kind.log_likelihood is not None:
+            return DescriptionLength.of_likelihood(rows, kind.log_likelihood)
+        worst = constant_loss(self.sample, self.loss)
+        return DescriptionLength.with_unknown_noise(rows, self.loss.log_likelihood, worst if worst > 0 else 1.0)
+
+
+def _used(models: Sequence[Model], sample: Dataset) -> tuple[str, ...]:
+    """The features that formulas use, and one at least: only these are read."""
+    used = {name for model in models for name in model.tree.used_parameters}
+    return tuple(name for name in sample.features if name in used) or sample.features[:1]
+
+
+def _population(trees: Sequence[Tree], features: tuple[str, ...]) -> Population:
+    """The formulas as individuals over some features."""
+    known = {**STANDARD, **{name: each for tree in trees for name, each in tree.functions.items()}}
+    names = sorted({*LINE_FUNCTIONS, *(name for tree in trees for name in functions_of(tree))})
+    primitives = PrimitiveSet(tuple(known[name] for name in names), features)
+    return Population.from_trees([replace(tree, parameters=features) for tree in trees], primitives)
+
+
+def _none_held(population: Population) -> Mask:
+    return np.zeros_like(_simple(population))
+
+
+def _simple(population: Population) -> Mask:
+    """Which constants look like a part of the law, shape (n_individuals, most constants)."""
+    rows, columns, ranks = places(population)
+    simple = np.ones((len(population), int(ranks.max(initial=0)) + 1), np.bool_)
+    values = population.values[rows, columns]
+    simple[rows, ranks] = [is_simple(value) for value in values.tolist()]
+    return simple
+
+
+def _sums(linearizer: MachineLinearizer, forms: Sequence[Form], features: tuple[str, ...]) -> list[Sums]:
+    """Sums of errors and the normal equations of each formula by the constants of its form."""
+    population = _population([with_values(form, form.values) for form in forms], features)
+    ones, limits = np.ones(len(forms)), np.full(len(forms), np.inf)
+    found = linearizer.normal_equations(population, ones, 0 * ones, limits)
+    sums = []
+    for at, form in enumerate(forms):
+        columns = _columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
+        sums.append(Sums.of(float(found.errors[at]), found.matrices[at], columns, FIRST_CONSTANT))
+    return sums
+
+
+def _columns_of(form: Form, features: tuple[str, ...]) -> Floats:
+    """Which constants on the tape are each constant of a form, shape (n_constants, n_on_the_tape): 1, or -1 for its
+    opposite; else 0."""
+    # Numbers that no formula has tell the places: a constant in a shared part has several.
+    marks = np.ldexp(1.0 + np.arange(len(form.names)), -1000)
+    marked = _population([with_values(form, marks)], features)
+    rows, columns, _ = places(marked)
+    values = marked.values[rows, columns]
+    return (marks[:, None] == values).astype(np.float64) - (marks[:, None] == -values)

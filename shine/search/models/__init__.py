@@ -1,0 +1,1 @@
+"""Models and fronts: formulas with their measures, their uncertainty and their displays."""

@@ -1,0 +1,183 @@
+"""How sure the form of a front's formulas is: weights by evidence, and choices on other samples of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats, Indices
+from shine.compiler.threads import processors
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.inference.evidence import nats, shares
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import value_text
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import functions_of
+from shine.lang.numerals import cost_as_written
+from shine.lang.population import Population
+from shine.lang.wrapping import wrapped
+from shine.search.description.lengths import NATS_A_NODE
+from shine.search.models.choice import choose
+from shine.search.models.figures import screen_width
+from shine.search.models.model import Model
+from shine.search.problem.lines import LINE_FUNCTIONS
+from shine.search.problem.yardsticks import description_length, good_enough
+
+Resampling = Literal["bootstrap", "subsample"]
+
+STEPS = 6
+"""Steps that fit the constants to another sample: they begin near the best ones."""
+
+TOLERANCE = 1e-6
+"""Relative gain of a step that ends a fit."""
+
+SAMPLE_ROWS = 5000
+"""Most rows of a sample: more of them say the same about the form."""
+
+EXACT = 1e-20
+"""Share of the best constant's loss below which two formulas are equally right."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How often each formula of a front is chosen on other samples of the rows, its constants fitted anew.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_formulas,)
+    formulas : tuple of str
+        The formulas, for people.
+    best_index : int
+        Position of the recommended formula.
+    resamples : int
+    kind : {"bootstrap", "subsample"}
+    """
+
+    shares: Floats
+    formulas: tuple[str, ...]
+    best_index: int
+    resamples: int
+    kind: str
+
+    @property
+    def best_share(self) -> float:
+        """How often the recommended formula is chosen."""
+        return float(self.shares[self.best_index])
+
+    def __repr__(self) -> str:
+        """The formulas that are chosen at all, the most frequent first."""
+        order = np.argsort(-self.shares, kind="stable")
+        samples = "bootstrap samples" if self.kind == "bootstrap" else "subsamples"
+        lines = [f"chosen on {self.resamples} {samples} of the rows:"]
+        for at in order[self.shares[order] > 0].tolist():
+            mark = ">>>" if at == self.best_index else ""
+            lines += wrapped(
+                f"{mark:3} {self.shares[at]:>6.1%}  {at:>3}  {self.formulas[at]}", screen_width(), " " * 17
+            )
+        if not self.shares[self.best_index]:
+            lines.append(f"    0.0%  {self.best_index:>3}  (recommended) {self.formulas[self.best_index]}")
+        return "\n".join(lines)
+
+
+def evidence(models: Sequence[Model]) -> Floats:
+    """Weights of formulas by their description length, with the Fisher information of their constants.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        Fitted to the same rows.
+
+    Returns
+    -------
+    ndarray of shape (n_formulas,)
+        They add up to 1.
+
+    Raises
+    ------
+    DataError
+        If a model does not know the rows that it was fitted to.
+    """
+    known = [model.uncertainty for model in models]
+    prices = []
+    for model in models:
+        written = model.form().exact
+        prices.append(NATS_A_NODE * model.tree.size + sum(cost_as_written(value) for value in written))
+    return shares(nats(known, prices))
+
+
+def stability(
+    models: Sequence[Model], best_index: int, resamples: int, seed: int, kind: Resampling, threads: int | None = None
+) -> Stability:
+    """Choose the best formula on many samples of the rows (Efron 1979; Meinshausen and Bühlmann 2010).
+
+    Parameters
+    ----------
+    models : sequence of Model
+        A front.
+    best_index : int
+    resamples : int
+    seed : int
+    kind : {"bootstrap", "subsample"}
+        As many rows, drawn with replacement; or half of them.
+    threads : int, optional
+        All processors by default; their number does not change the result.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    DataError
+        If the models do not know the rows that they were fitted to.
+    """
+    if kind not in get_args(Resampling):
+        raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, get_args(Resampling)))}")
+    if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 1:
+        raise ValueError(f"resamples is {value_text(resamples)}; it is a number of samples, such as 200")
+    basis = models[0].basis
+    if basis is None or isinstance(basis.loss, RowLoss):
+        raise DataError(
+            "stability needs the rows that the formulas were fitted to; a front from a pickle or a file does not have "
+            "them: ask for it before, or use evidence()"
+        )
+    rows, rng = basis.rows, np.random.default_rng(seed)
+    population = _population(models, rows)
+    used = processors() if threads is None else threads
+    counts = np.zeros(len(models))
+    for _ in range(resamples):
+        sample = rows.take(_drawn(rows.n_rows, kind, rng))
+        counts[_chosen(models, population, sample, basis.loss, used)] += 1
+    formulas = tuple(model.formula() for model in models)
+    return Stability(counts / resamples, formulas, best_index, int(resamples), kind)
+
+
+def _drawn(rows: int, kind: Resampling, rng: np.random.Generator) -> Indices:
+    """Rows of a sample."""
+    if kind == "bootstrap":
+        return np.sort(rng.integers(0, rows, min(rows, SAMPLE_ROWS)))
+    return np.sort(rng.permutation(rows)[: min(max((rows + 1) // 2, 1), SAMPLE_ROWS)])
+
+
+def _population(models: Sequence[Model], rows: Dataset) -> Population:
+    """The formulas as individuals over the rows."""
+    trees = [replace(model.tree, parameters=rows.features) for model in models]
+    known = {**STANDARD, **{name: each for tree in trees for name, each in tree.functions.items()}}
+    used = sorted({*LINE_FUNCTIONS, *(name for tree in trees for name in functions_of(tree))})
+    return Population.from_trees(trees, PrimitiveSet(tuple(known[name] for name in used), rows.features))
+
+
+def _chosen(models: Sequence[Model], population: Population, sample: Dataset, loss: Any, threads: int) -> int:
+    """The formula that the choice of a search recommends on a sample."""
+    ones, zeros = np.ones(len(models)), np.zeros(len(models))
+    linearizer = MachineLinearizer(sample, loss, threads)
+    fitted = linearizer.fit(population, ones, zeros, STEPS, tolerance=TOLERANCE, scaled=False)
+    evaluator = MachineEvaluator(sample, loss, False, "float64", threads)
+    losses = np.minimum(evaluator.score(fitted.population).losses, evaluator.score(population).losses)
+    there = [Model(model.tree, float(each), 0.0, model.weights) for model, each in zip(models, losses, strict=True)]
+    return choose(there, good_enough(sample, loss, EXACT, "float64"), description_length(sample, loss)).index

@@ -1,0 +1,103 @@
+"""Predictions of a formula from file to file, block by block: memory holds neither all rows nor all predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.applying import new_blocks
+from shine.data.datasets.preparation import plain_preparation
+from shine.data.streams.sources import open_stream
+from shine.data.streams.writers import checked_target, keep_apart, writer_of
+from shine.evaluate.inference.intervals.bands import Kind
+from shine.search.models.model import Model
+
+PREDICTION, ENDS = "prediction", ("low", "high")
+"""Headings of predictions, and of the ends of their intervals."""
+
+
+def predict_file(
+    model: Model,
+    data: Any,
+    out: str | Path,
+    *,
+    interval: float | None = None,
+    kind: Kind = "prediction",
+    where: Any = None,
+) -> int:
+    """Write the predictions for each row of some data.
+
+    Parameters
+    ----------
+    model : Model
+    data : path, or what `shine.data.open_dataset` streams
+        Only columns that the formula uses are read.
+    out : path
+        A file whose name ends in one of `shine.data.streams.writers.WRITERS`. It is complete or not there.
+    interval : float, optional
+        Level of intervals, whose ends are columns beside the predictions.
+    kind : {"prediction", "mean"}
+        Kind of the intervals (see `Model.predict_interval`).
+    where : str or pyarrow.compute.Expression, optional
+        Rows to predict for.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    DataError
+        If the data lack a column or cannot be read, or the file cannot be written.
+
+    Warns
+    -----
+    ExtrapolationWarning
+        As `Model.predict` does, once for all rows.
+    """
+    out = checked_target(out)
+    keep_apart(out, data)
+    stream = open_stream(data, where)
+    headings = (PREDICTION, *(() if interval is None else ENDS))
+    names = model.tree.parameters
+    used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
+    known = model.preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
+    try:
+        with writer_of(out, headings, stream.rows) as write:
+            ends: dict[str, list[float]] = {}
+            for columns in new_blocks(stream, known, used):
+                write(_predicted(model, columns, interval, kind))
+                for name, column in columns.items():
+                    ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
+                                  np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
+    except OSError as error:
+        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
+    corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
+    if np.isfinite(corners).all():
+        model.predict(corners)  # warns
+    return stream.rows
+
+
+def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | None, kind: Kind) -> dict[str, Floats]:
+    """Predictions for some rows, NaN where a value is missing; and the ends of intervals."""
+    count = len(next(iter(columns.values())))
+    gone = np.logical_or.reduce([np.isnan(column) for column in columns.values()])
+    nothing = np.zeros(count)
+    every = [columns.get(name, nothing) for name in model.tree.parameters]
+    if set(model.categories) & columns.keys():
+        model.with_group_numbers(np.column_stack(every)[~gone])  # raises an error for unknown groups
+    with np.errstate(all="ignore"):
+        values = np.array(np.broadcast_to(model.kernel(*every), (count,)))
+    values[gone] = np.nan
+    found = {PREDICTION: values}
+    if interval is not None:
+        ends = np.full((count, 2), np.nan)
+        ends[~gone] = model.predict_interval(np.column_stack(every)[~gone], interval, kind)
+        found |= dict(zip(ENDS, ends.T, strict=True))
+    return found

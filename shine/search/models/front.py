@@ -1,0 +1,432 @@
+"""The result of a search: its Pareto front and the formula that it recommends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.typing import Floats
+from shine.data.columns.matching import columns_for
+from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.rounding import Precision
+from shine.lang.wrapping import wrapped
+from shine.search.models import front_table
+from shine.search.models.figures import screen_width
+from shine.search.models.model import Model
+from shine.search.problem.noise_estimate import NoiseEstimate
+
+if TYPE_CHECKING:
+    from shine.data.datasets.preparation import Preparation
+    from shine.evaluate.inference.summary import Summary
+    from shine.search.models.certainty import Stability
+
+STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
+"""What ended a search that reached no limit, by `Result.stopped_by`."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Front(Sequence[Model]):
+    """The Pareto front of a search: rising complexity, falling loss.
+
+    Parameters
+    ----------
+    models : tuple of Model
+        They share the model of the noise by which losses are weighted.
+    best_index : int
+        Position of the recommended formula.
+    reason : str
+        Why it is recommended; empty if it is not known.
+    """
+
+    models: tuple[Model, ...]
+    best_index: int
+    reason: str = ""
+
+    @overload
+    def __getitem__(self, index: int) -> Model: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Model, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Model | tuple[Model, ...]:
+        return self.models[index]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def best(self) -> Model:
+        """The recommended formula."""
+        return self.models[self.best_index]
+
+    @property
+    def noise(self) -> str:
+        """Model of the noise by which the rows are weighted in losses and R2."""
+        return self.models[0].noise if self.models else "absolute"
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Fall of the logarithm of the loss per unit of complexity, from each formula's predecessor.
+
+        0 for the first formula; inf where the loss falls to 0. PySR uses the same score.
+        """
+        scores = [0.0]
+        for before, after in zip(self.models, self.models[1:], strict=False):
+            if before.loss > 0:
+                fall = math.inf if after.loss <= 0 else math.log(before.loss) - math.log(after.loss)
+                scores.append(fall / max(after.complexity - before.complexity, 1))
+            else:
+                scores.append(0.0)
+        return tuple(scores[: len(self.models)])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, score, r2, expression, best."""
+        for position, (model, score) in enumerate(zip(self.models, self.scores, strict=True)):
+            yield {
+                "complexity": model.complexity,
+                "loss": model.loss,
+                "score": score,
+                "r2": model.r2,
+                "expression": model.expression,
+                "best": position == self.best_index,
+            }
+
+    def to_frame(self, precision: Precision = None) -> Any:
+        """A pandas DataFrame with the columns of `columns`; the index is that of the front.
+
+        Parameters
+        ----------
+        precision : int, "exact" or None
+            Significant digits of constants in `equation` (see `Model.rounded`).
+
+        Raises
+        ------
+        ExportError
+            If pandas is not installed.
+        """
+        return front_table.data_frame(self._rows_for_people(precision))
+
+    def columns(self, precision: Precision = None) -> dict[str, list[Any]]:
+        """The front by columns: complexity, loss, score, expression, which is exact, and equation, for people."""
+        return front_table.columns(self._rows_for_people(precision))
+
+    def plot(
+        self,
+        kind: str = "front",
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        index: int | None = None,
+        features: Sequence[Any] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the front or one of its formulas with Matplotlib.
+
+        Parameters
+        ----------
+        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
+            Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
+            each feature; the prediction along each feature with its 95 % bands; the intervals of the constants. The
+            second to the fourth need data.
+        X : array-like or data frame of shape (n_rows, n_features), optional
+            A data frame has the columns of the search, in any order.
+        y : array-like of shape (n_rows,), optional
+        index : int, optional
+            Position of the formula; the recommended one by default.
+        features : sequence of str or int, optional
+            Features to draw the dependence on; by default all that the formula uses.
+        ax : matplotlib.axes.Axes, or several, optional
+            The axes to draw in, one for each drawing; those of a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, or ndarray of them
+            An array if there are several drawings.
+
+        Raises
+        ------
+        ValueError
+            If there is no such drawing, or it needs data, other axes or other features.
+        ExportError
+            If Matplotlib is not installed.
+        """
+        from shine.search.models.plotting import FIT, Subject, check_kind, plotted
+
+        check_kind(kind, FIT, X, y)
+        names, headings = self.models[0].tree.parameters, self.models[0].headings
+        data = None
+        if X is not None:
+            rows = np.column_stack(columns_for(self.models[0].with_group_numbers(X), names, headings, names))
+            data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
+        return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
+
+    def evidence(self) -> Floats:
+        """How much the rows speak for each formula, as weights that add up to 1, shape (n_formulas,).
+
+        By the length of the description of the rows, with the Fisher information of the constants (see
+        `shine.evaluate.inference.evidence`).
+
+        Raises
+        ------
+        DataError
+            If the models do not know the rows that they were fitted to.
+        """
+        from shine.search.models.certainty import evidence
+
+        return evidence(self.models)
+
+    def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
+        """Predictions averaged over the formulas, with their weights by `evidence`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        return_std : bool, or {"mean", "prediction"}
+            Whether to return standard deviations, too (see `Model.predict`). They contain how far the formulas
+            disagree.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+            A pair of them with `return_std`.
+        """
+        from shine.evaluate.inference.evidence import averaged
+
+        weights = self.evidence()
+        counting = [(model, weight) for model, weight in zip(self.models, weights, strict=True) if weight > 0]
+        kind: Any = "prediction" if return_std is True else return_std or "mean"
+        pairs = [model.predict(X, return_std=kind) for model, _ in counting]
+        values, deviations = (np.array(part) for part in zip(*pairs, strict=True))
+        mean, deviation = averaged(values, deviations, np.array([weight for _, weight in counting]))
+        return mean if return_std is False else (mean, deviation)
+
+    def stability(
+        self,
+        resamples: int = 100,
+        *,
+        seed: int = 0,
+        kind: Literal["bootstrap", "subsample"] = "bootstrap",
+        threads: int | None = None,
+    ) -> Stability:
+        """How sure the form is: how often each formula is chosen on other samples of the rows.
+
+        Parameters
+        ----------
+        resamples : int
+        seed : int
+            The same seed gives the same samples.
+        kind : {"bootstrap", "subsample"}
+            As many rows, drawn with replacement; or half of them.
+        threads : int, optional
+            All processors by default; their number does not change the result.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        DataError
+            If the models do not know the rows that they were fitted to.
+        """
+        from shine.search.models.certainty import stability
+
+        return stability(self.models, self.best_index, resamples, seed, kind, threads)
+
+    def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
+        """The rows with their formulas as people read them."""
+        pairs = zip(self.rows(), self.models, strict=True)
+        return [{**row, "formula": model.formula(precision)} for row, model in pairs]
+
+    def __repr__(self) -> str:
+        """A table, the recommended formula marked, with the reason for it; wrapped on a terminal."""
+        width = screen_width()
+        table = front_table.text_table(self._rows_for_people(), front_table.SUMMARY, width, self.noise)
+        return "\n".join([table, *(wrapped(f">>> {self.reason}", width, "    ") if self.reason else [])])
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks, the formulas typeset, the recommended one marked, with the reason for it."""
+        from shine.search.models.notebook import formula_element, front_element, page_part
+
+        formulas = [[formula_element(tree, model.headings) for tree in model.shown] for model in self.models]
+        return page_part(front_element(list(self.rows()), formulas, self.reason, self.noise))
+
+    def _repr_latex_(self) -> str:
+        """The table for notebooks that typeset LaTeX."""
+        from shine.search.models.notebook import front_latex
+
+        return front_latex(list(self.rows()), [model.latex() for model in self.models], self.noise)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The result of a search.
+
+    Parameters
+    ----------
+    front : Front, or sequence of Model
+        Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
+    best_index : int
+        Position of the recommended formula in the front (see `shine.search.models.choice.choose`).
+    generations, evaluations : int
+        Number of generations after the first population, and of individuals evaluated.
+    seconds : float
+        Duration of the search.
+    seed : int
+    stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
+    noise : NoiseEstimate, optional
+        The loss that noise alone leaves, by replicates or neighbouring rows; None if the rows do not tell.
+    """
+
+    front: Front
+    best_index: int
+    generations: int
+    evaluations: int
+    seconds: float
+    seed: int
+    stopped_by: str
+    noise: NoiseEstimate | None = None
+
+    def __post_init__(self) -> None:
+        # Any sequence of models becomes a front, which has the tables.
+        if not isinstance(self.front, Front):
+            object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
+
+    @property
+    def best(self) -> Model:
+        """The recommended formula."""
+        return self.front[self.best_index]
+
+    def with_preparation(self, preparation: Preparation | None) -> Result:
+        """The result whose formulas know how columns of the user's table became numbers; None if they held numbers."""
+        if preparation is None:
+            return self
+        models = tuple(replace(model, preparation=preparation) for model in self.front)
+        return replace(self, front=replace(self.front, models=models))
+
+    @property
+    def reason(self) -> str:
+        """Why it is recommended; empty if it is not known."""
+        return self.front.reason
+
+    def noting(self, note: str) -> Result:
+        """The result with a further remark on why its formula is recommended."""
+        return replace(self, front=replace(self.front, reason=f"{self.reason}; {note}"))
+
+    def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
+        """Values of the recommended formula (see `Model.predict`)."""
+        return self.best.predict(X, return_std)
+
+    def predict_file(self, data: Any, out: str | Path, *, index: int | None = None, **options: Any) -> int:
+        """Write the predictions for each row of some data to a file, block by block; returns the number of rows.
+
+        Parameters
+        ----------
+        data : path, or what `shine.data.open_dataset` streams
+        out : path
+            Its name ends in .parquet, .feather, .arrow, .npy or .csv. It is complete or not there.
+        index : int, optional
+            Position of the formula in the front; the recommended one by default.
+        **options
+            ``interval=0.95`` adds the ends of intervals, of the `kind` "prediction" or "mean"; `where` chooses rows.
+
+        Raises
+        ------
+        DataError
+            If the data lack a column or cannot be read, or the file cannot be written.
+        """
+        from shine.search.models.file_predictions import predict_file
+
+        model = self.best if index is None else self.front[index]
+        return predict_file(model, data, out, **options)
+
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction", **options: Any
+    ) -> Floats:
+        """Intervals of the values of the recommended formula (see `Model.predict_interval`)."""
+        return self.best.predict_interval(X, level, kind, **options)
+
+    def conf_int(self, level: float = 0.95, method: Any = None, **options: Any) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants of the recommended formula (see `Model.conf_int`)."""
+        return self.best.conf_int(level, method, **options)
+
+    def standard_errors(self, **options: Any) -> dict[str, float]:
+        """Standard errors of the constants of the recommended formula (see `Model.standard_errors`)."""
+        return self.best.standard_errors(**options)
+
+    def correlations(self, **options: Any) -> Floats:
+        """Correlations of the constants of the recommended formula (see `Model.correlations`)."""
+        return self.best.correlations(**options)
+
+    def summary(self, level: float = 0.95, method: Any = None, **options: Any) -> Summary:
+        """The constants of the recommended formula with their intervals (see `Model.summary`)."""
+        return self.best.summary(level, method, **options)
+
+    @property
+    def ending(self) -> str:
+        """How long the search took, and what ended it, as a sentence."""
+        return (
+            f"{self.evaluations} evaluations in {self.generations} generations and {self.seconds:.1f} s; "
+            f"stopped by {STOPS.get(self.stopped_by, f'the limit of {self.stopped_by}')}"
+        )
+
+    @property
+    def constants_text(self) -> str:
+        """The constants of the recommended formula with their 95 % intervals, as lines; empty if there is no noise."""
+        from shine.search.models.constants_text import constants_text  # slow to import
+
+        return constants_text(self.best)
+
+    def __repr__(self) -> str:
+        """The table of the front, the constants, and the end of the search; wrapped on a terminal."""
+        lines = [line for line in (*self.constants_text.splitlines(), self.ending) if line]
+        return "\n".join([repr(self.front), *(part for line in lines for part in wrapped(line, screen_width()))])
+
+    def _repr_html_(self) -> str:
+        """The recommended formula above the table of the front, for notebooks."""
+        return f"{self.best._repr_html_()}{self.front._repr_html_()}"
+
+    def _repr_latex_(self) -> str:
+        """The recommended formula for notebooks that typeset LaTeX."""
+        return self.best._repr_latex_()
+
+    def plot(self, kind: str = "front", X: ArrayLike | None = None, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Draw the front or the recommended formula with Matplotlib (see `Front.plot`)."""
+        return self.front.plot(kind, X, y, **options)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, r2, expression, best."""
+        for row in self.front.rows():
+            yield {name: value for name, value in row.items() if name != "score"}
+
+
+def pareto_front(
+    models: Iterable[Model], enough: float, criterion: Callable[[Model], float] = lambda model: model.loss
+) -> tuple[Model, ...]:
+    """The models that are better than all simpler ones, up to the first whose loss is at most `enough`.
+
+    A feature alone may be as simple as the best constant. The constant stays before it: all others are measured by it.
+
+    Parameters
+    ----------
+    models : iterable of Model
+    enough : float
+        Loss below which two formulas are equally right.
+    criterion : callable
+        Which of several models of one complexity is considered: the one for which it is least.
+    """
+    known = list(models)
+    most = min((model.loss for model in known if model.is_constant), default=math.inf)
+    known = [model for model in known if model.loss <= most]
+    best: dict[tuple[int, bool], Model] = {}
+    for model in sorted(known, key=lambda each: (each.complexity, not each.is_constant, criterion(each), each.loss)):
+        best.setdefault((model.complexity, model.is_constant), model)
+    front: list[Model] = []
+    for model in best.values():
+        if not front or enough < front[-1].loss > model.loss:
+            front.append(model)
+    return tuple(front)

@@ -1,0 +1,124 @@
+"""New groups of a template's formula: their constants fitted to new rows, everything else as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.compiler.threads import processors
+from shine.data.columns.headings import frame_headings
+from shine.data.columns.matching import columns_for
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.lang.forms.names import shown
+from shine.search.problem.template_data import with_template
+from shine.search.templates.fits.grouped_fits import GroupedFits
+from shine.search.templates.fits.separate_fits import SeparateFits, separately_fitted
+from shine.search.templates.fits.unknowns import Unknowns
+from shine.search.templates.grouping import numbered_by_group, with_numbers_for_texts
+from shine.search.templates.law import Groups, Law
+from shine.search.templates.law_composer import LawComposer, spread, started
+
+_STARTS = 8
+"""Most known groups whose constants a new group starts from."""
+
+_STEPS, _TOLERANCE = 50, 1e-13
+"""Most steps of a fit, and the share of the error that its next step must promise to remove."""
+
+_TURNS = 3
+"""Fits of shrunk values: each estimates the noise that the next one weighs them by."""
+
+
+def with_refitted_groups(
+    law: Law,
+    headings: Mapping[str, str],
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    loss: str | Loss,
+    shrinkage: bool,
+) -> Law:
+    """The law with constants of the groups in new rows; groups that have no new rows keep theirs.
+
+    Raises
+    ------
+    DataError
+        If the law has no constants by group, or the data are invalid.
+    """
+    loss_of(loss)
+    if law.groups is None or not any(each.by_group and each.value is None for each in law.template.parameters):
+        raise DataError("the template has no constants by group, so there is nothing to refit")
+    dataset, groups = _numbered(law, law.groups, headings, X, y, sample_weight)
+    composer = LawComposer(law, len(groups.values))
+    found = _fitted(composer, GroupedFits(composer, dataset, loss, processors()), dataset, loss, shrinkage)
+    if not np.isfinite(found).all():
+        at = int(np.argmin(np.isfinite(found).all(axis=0)))
+        label = groups.names_as_texts[at]
+        raise DataError(f"the formula has no finite values for all rows of group {label}; leave them out")
+    names = [each.name for each in composer.parameters]
+    return _merged(law, law.groups, groups, dict(zip(names, found, strict=True)))
+
+
+def _numbered(
+    law: Law, known: Groups, headings: Mapping[str, str], X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Dataset, Groups]:
+    """The new rows with numbers of their own groups, and these groups."""
+    names = [headings.get(name, name) for name in law.features]
+    heading = headings.get(known.column, known.column)
+    given = frame_headings(X)
+    if given is not None and heading not in given and known.column in given:
+        heading = known.column
+    table, texts = with_numbers_for_texts(X, names, heading)
+    if (texts is None) != (known.labels is None):
+        kinds = ("numbers", "texts") if texts is None else ("texts", "numbers")
+        raise DataError(f"column {shown(heading)} has {kinds[0]} for groups, but in the search they were {kinds[1]}")
+    needed = {known.column}.union(*(law.composed(output).used_parameters for output in range(law.n_outputs)))
+    columns = columns_for(table, law.features, headings, needed)
+    dataset = with_template(law.template, np.column_stack(columns), y, sample_weight, law.features, names)
+    return numbered_by_group(dataset, known.column, texts)
+
+
+def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: str | Loss, shrinkage: bool) -> Floats:
+    """Value of each parameter for each group, shape (n_parameters, n_groups)."""
+    known, groups = started(composer.law, composer.parameters, _STARTS), composer.n_groups
+    starts = np.repeat(known[:, None], groups, axis=1)
+    individuals = composer.individuals(np.repeat(known, groups, axis=1))
+    unknowns = Unknowns.of(composer, individuals, range(groups))
+    composed = composer.composed(individuals)
+    integers = np.array([each.integer for each in composer.parameters])
+    values, errors = separately_fitted(SeparateFits(fits, composed, unknowns), starts, integers, _STEPS, _TOLERANCE)
+    centers, variances = spread(composer.law, composer.parameters)
+    for _ in range(_TURNS if shrinkage and (variances > 0).all() else 0):
+        # The noise, in units of the errors; a group without finite values says nothing about it.
+        total = float(stable_sum(np.where(np.isfinite(errors), errors, 0.0)))
+        noise = total / max(2 * loss_of(loss).error_log_likelihood * dataset.effective_rows, 1.0)
+        charged = SeparateFits(fits, composed, unknowns, np.stack([noise / variances, centers]))
+        values, errors = separately_fitted(charged, starts, integers, _STEPS, _TOLERANCE)
+    return np.where(np.isfinite(errors)[:, None], values, np.nan).T
+
+
+def _merged(law: Law, known: Groups, new: Groups, constants: Mapping[str, Floats]) -> Law:
+    """The law with the constants of new groups, and of those that it knew and that have no new ones."""
+    if known.labels is None or new.labels is None:
+        kept = [at for at, value in enumerate(known.values) if value not in new.values]
+        order = np.argsort([*(known.values[at] for at in kept), *new.values], kind="stable")
+        values = tuple(sorted([*(known.values[at] for at in kept), *new.values]))
+        groups = Groups(known.column, values)
+    else:
+        # Texts that were known keep their numbers; further ones follow.
+        kept = [at for at, label in enumerate(known.labels) if label not in new.labels]
+        labels = [*(known.labels[at] for at in kept), *new.labels]
+        places = {label: at for at, label in enumerate(known.labels)}
+        wanted = [*known.labels, *sorted(label for label in new.labels if label not in places)]
+        order = np.array([labels.index(label) for label in wanted])
+        groups = Groups(known.column, tuple(map(float, range(len(wanted)))), tuple(wanted))
+    merged = {
+        name: np.concatenate([np.asarray(law.constants[name])[kept], own])[order] for name, own in constants.items()
+    }
+    return replace(law, constants={**law.constants, **merged}, groups=groups)

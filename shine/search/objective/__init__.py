@@ -1,0 +1,1 @@
+"""A search judged by an objective of the user's."""

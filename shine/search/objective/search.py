@@ -1,0 +1,324 @@
+"""A search that an objective of the user's judges, in place of a sum over the rows.
+
+Lines and constants are fitted by the loss; the objective decides what is kept. At the end, the constants of the front
+are moved a little, one at a time, while the objective becomes smaller.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.parallel import Pool
+from shine.base.typing import Floats
+from shine.compiler.arrays import COMPILED
+from shine.compiler.threads import processors
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain import Domain
+from shine.evaluate.fitness.losses import LOSSES, Loss
+from shine.evaluate.losses import loss_for
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator, sampled_errors
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
+from shine.lang.simplify.simplifier import simplify
+from shine.search.all_rows_time import planned
+from shine.search.constraints.compiled import ConstrainedEvaluator
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution import evolution
+from shine.search.evolution.constants import fitter, places
+from shine.search.evolution.evolution import Outcome, Progress
+from shine.search.finishing.poles import individuals_to_refine
+from shine.search.finishing.polishing import polished, population_of, preferred
+from shine.search.finishing.refinement import TOLERANCE, measured
+from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.models.choice import shortest
+from shine.search.models.front import Front, Result, pareto_front
+from shine.search.models.given_units import model_in_given_units, report_in_given_units
+from shine.search.models.model import Model
+from shine.search.objective.objective import Function, Objective, ObjectiveEvaluator
+from shine.search.problem.budget import TimeBudget
+from shine.search.problem.evaluation import evaluator_for
+from shine.search.problem.given_names import in_formulas
+from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
+from shine.search.problem.losses import read_by, rows_of_seeding
+from shine.search.problem.preparation import Task, constraint_compiler, prepared, seeded
+from shine.search.problem.settings import SearchSettings
+from shine.search.problem.yardsticks import nats_of_errors, rounding_error
+from shine.search.watching.visited import place_of
+from shine.search.watching.visitor import Visitor, watched
+
+POWER = 0.5
+"""An objective counts as a square of errors: its logarithm times half the number of rows is nats."""
+
+FIRST_STEP, LAST_STEP = 0.05, 1e-5
+"""Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller."""
+
+IMPLIED, WRITTEN = ("none", "implied"), ("none", "written")
+"""Kinds of lines for constraints, without and with linear scaling."""
+
+MOST_CALLS = 60
+"""Most steps of a formula at the end, each of them a call of the objective."""
+
+VERSIONS = 4
+"""Versions of an individual that the end judges, about: as found, simplified, with simpler constants."""
+
+NEARLY = math.e
+"""Individuals of up to this many times the objective of the front are looked at again."""
+
+
+@np.errstate(all="ignore")
+def search_objective(
+    dataset: Dataset,
+    settings: SearchSettings,
+    *,
+    function: Function,
+    report: Callable[[Progress], object] | None,
+    visitor: Visitor | None = None,
+    began: float | None = None,
+) -> Result:
+    """Find short formulas for which an objective is small (see `shine.search.run.search`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The objective gets predictions of all its rows, in their order.
+    settings : SearchSettings
+    function : callable
+        See `shine.search.objective.objective.Objective`.
+    report : callable, optional
+    visitor : Visitor, optional
+
+    Raises
+    ------
+    DataError, UnsupportedSyntaxError, ValueError
+        If the data or a setting is invalid, the objective returns something else than losses, or none is finite.
+    """
+    if dataset.whole is not None:
+        raise DataError("an objective needs all rows in memory: read fewer rows or columns, or set stream to false")
+    objective, whole = Objective(function), dataset
+    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
+    fitness, evolving = settings.fitness, settings.evolution
+    if fitness.validation is not None or dataset.groups is not None:
+        raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
+    dataset = read_by(loss, dataset, fitness.noise)
+    clock = time.monotonic if visitor is None else visitor.clock
+    budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
+    scaled, threads = fitness.linear_scaling, fitness.threads or processors()
+    task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
+    budget = planned(budget, task, threads)
+    rows, rng = task.dataset, np.random.default_rng(settings.seed)
+    fitting = rows.sampled(evolving.fitting_rows, rng)
+    linearizer = MachineLinearizer(fitting, loss, threads)
+    judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
+    rules = constraint_compiler(settings.constraints, rows, threads)
+    worst = _of_constant(objective, rows)
+    description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
+    sample = rows.sampled(evolving.rows, rng)
+    stop = replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution())
+    if visitor is not None:
+        choose_now = partial(shortest, description=description)
+        visitor.enter(place_of(whole, task, settings, enough=stop.loss, degree=0, choose=choose_now))
+    own = None if report is None else report_in_given_units(report, task, 0)
+    reported, saved, arrivals = watched(visitor, own, None)
+    outcome = evolution.evolve(
+        judge
+        if rules is None
+        else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
+        task.primitives,
+        evolving,
+        stop,
+        rng,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
+        initial=task.guesses,
+        seeding=partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
+        description=description,
+        clock=clock,
+        report=reported,
+        save=saved,
+        arrivals=arrivals,
+        spent=budget.spent(),
+    )
+    end = _End(task, settings, loss, objective, threads, budget.is_closing)
+    one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
+    most = math.inf if budget.seconds is None else max(budget.seconds - budget.spent(), 0.0) / max(one, 1e-9)
+    trees = end.trees(outcome, [tree for _, tree in judge.kept.values()], most)
+    if outcome.stopped_by == "interrupted":
+        models = end.front(end.models(trees))
+    else:
+        models = end.front(end.polished(trees, settings.stop.loss * worst))
+        models = end.front([*models, *end.models([end.moved(model.tree) for model in models])])
+    if rules is not None:
+        charged = rules(end.primitives, WRITTEN[scaled])
+        population = population_of([model.tree for model in models], end.primitives)
+        broken = ~np.isfinite(charged.charged(population, np.zeros(len(models)), np.ones(len(models))))
+        models = [model for model, wrong in zip(models, broken, strict=True) if not wrong]
+    if not models:
+        raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
+    choice = shortest(models, description)
+    models = list(with_supported_digits(models, rows))
+    given = tuple(model_in_given_units(end.unscaled(model), task, 0) for model in models)
+    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
+    return Result(Front(given, choice.index, choice.reason), choice.index, *found)
+
+
+def searched_with(function: Function, has_template: bool, sharing: bool) -> Callable[..., Result]:
+    """The search for formulas that an objective judges, with the arguments of `shine.search.run.search`.
+
+    Parameters
+    ----------
+    function : callable
+    has_template : bool
+    sharing : bool
+        Whether workers are to share the search.
+
+    Raises
+    ------
+    ValueError
+        If an objective does not go with one of these.
+    """
+    if has_template:
+        raise ValueError("objective does not go with a template; leave one of them out")
+    if sharing:
+        raise ValueError("an objective is called in this process only; leave workers and executor out")
+
+    def searched(dataset: Dataset, settings: SearchSettings, *, pool: Pool | None = None, **shown: Any) -> Result:
+        return search_objective(dataset, settings, function=function, **shown)
+
+    return searched
+
+
+def _of_constant(objective: Objective, rows: Dataset) -> float:
+    """The objective of the target's mean."""
+    constant = Tree(rows.features, ast.Constant(rows.target_mean))
+    found = float(objective(np.full((1, rows.n_rows), rows.target_mean), lambda index: constant)[0, 0])
+    return found if 0 < found < math.inf else 1.0
+
+
+class _End:
+    """From the individuals of a finished search to its models."""
+
+    def __init__(
+        self,
+        task: Task,
+        settings: SearchSettings,
+        loss: Loss,
+        objective: Objective,
+        threads: int,
+        out_of_time: Callable[[], bool],
+    ) -> None:
+        self._task, self._settings, self._loss, self._objective = task, settings, loss, objective
+        self._threads, self._out_of_time = threads, out_of_time
+        self._known: dict[Tree, Floats] = {}
+        self.primitives: PrimitiveSet = with_functions(task.primitives, LINE_FUNCTIONS)
+
+    def trees(self, outcome: Outcome, kept: Sequence[Tree], most: float) -> list[Tree]:
+        """The constant, the individuals on the front, those kept for further objectives, and, up to a number of
+        individuals, those nearly on the front.
+        """
+        rows = self._task.dataset
+        population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY, most)
+        lines = zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)
+        found = [with_line(population.tree(index), *line) for index, line in enumerate(lines)]
+        ranges = rows.ranges
+        simple = [simplify(tree, self.primitives, functions=COMPILED, ranges=ranges) for tree in (*found, *kept)]
+        constant = Tree(rows.features, ast.Constant(rows.target_mean))
+        return list(dict.fromkeys([constant, *simple, *found, *kept]))
+
+    def polished(self, trees: Sequence[Tree], floor: float) -> list[Model]:
+        """The formulas as models, with constants as simple as the objective allows; the loss proposes them.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+        floor : float
+            Objective below which two formulas are equally right.
+        """
+        rows, plain = self._task.dataset, self.models(trees)
+        if self._out_of_time():
+            return plain
+        versions = polished(
+            population_of(trees, self.primitives),
+            self.primitives,
+            rows,
+            partial(MachineLinearizer, loss=self._loss, threads=self._threads),
+            partial(rounding_error, loss=self._loss),
+            nats_of=partial(nats_of_errors, loss=self._loss),
+            tolerance=TOLERANCE,
+            out_of_time=self._out_of_time,
+        )
+
+        def nats(worse: Model, better: Model) -> float:
+            return POWER * rows.effective_rows * math.log(max(worse.loss, floor) / max(better.loss, floor))
+
+        every = [plain]
+        for version in versions:
+            if not self._out_of_time():
+                every.append(self.models(version))
+        return [preferred(models, nats) for models in zip(*every, strict=True)]
+
+    def models(self, trees: Sequence[Tree]) -> list[Model]:
+        """The formulas as models, with what the objective says of them."""
+        weights = self._settings.evolution.complexity
+        new = [tree for tree in dict.fromkeys(trees) if tree not in self._known]
+        if new:
+            self._known.update(zip(new, self._judged(population_of(new, self.primitives)), strict=True))
+        losses = [self._known[tree] for tree in trees]
+        found = measured(trees, self._task.dataset, LOSSES["mse"], weights, self.primitives, self._threads)
+        judged = zip(found, losses, strict=True)
+        return [replace(model, loss=float(own[0]), objectives=tuple(own[1:].tolist())) for model, own in judged]
+
+    def front(self, models: Sequence[Model]) -> list[Model]:
+        """The models that no other beats in complexity, loss and further objectives."""
+        finite = [model for model in models if math.isfinite(model.loss)]
+        finite = [model for model in finite if model.tree.size <= self._settings.evolution.max_size]
+        if not any(model.objectives for model in finite):
+            return list(pareto_front(finite, 0.0))
+        finite.sort(key=lambda model: (model.complexity, model.loss, model.objectives))
+        front: list[Model] = []
+        for model in finite:
+            own = (model.loss, *model.objectives)
+            if not any(all(a <= b for a, b in zip((each.loss, *each.objectives), own, strict=True)) for each in front):
+                front.append(model)
+        return front
+
+    def moved(self, tree: Tree) -> Tree:
+        """A formula with constants moved while its first objective becomes smaller."""
+        population = population_of([tree], self.primitives)
+        columns = places(population)[1]
+        if not len(columns):
+            return tree
+        best, step, calls = float(self._judged(population)[0, 0]), FIRST_STEP, 0
+        while step > LAST_STEP and calls < MOST_CALLS and not self._out_of_time():
+            calls += 1
+            trials = np.repeat(population.values, 2 * len(columns), axis=0)
+            for number, column in enumerate(columns.tolist()):
+                trials[2 * number, column] *= 1 + step
+                trials[2 * number + 1, column] *= 1 - step
+            everyone = replace(population.take(np.zeros(len(trials), np.int64)), values=trials)
+            losses = self._judged(everyone)[:, 0]
+            at = int(np.argmin(losses))
+            if losses[at] < best:
+                best, population, step = float(losses[at]), everyone.take([at]), 1.5 * step
+            else:
+                step /= 2
+        return population.tree(0)
+
+    def unscaled(self, model: Model) -> Model:
+        """A model of the given data."""
+        return replace(model, tree=self._task.scaling.leaving(model.tree, self._task.given))
+
+    def _judged(self, population: Population) -> Floats:
+        evaluator = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads)
+        predictions: Any = evaluator.predict(population)
+        return self._objective(predictions, population.tree)

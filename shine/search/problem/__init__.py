@@ -1,0 +1,1 @@
+"""The problem that a search solves: its settings, rows, noise, loss, primitives and time."""

@@ -1,0 +1,175 @@
+"""Models of the noise: how its standard deviation depends on the row.
+
+Least squares gives every row the weight that its noise deserves only if the noise is the same everywhere. A target that
+spans decades mostly has noise in proportion to its values; then squared errors see the largest rows only. The weights
+1/sigma^2 mend that for every stage of the search (Aitken 1936).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.compiler.arrays import log
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.evaluate.fitness.row_loss import SQUARED
+from shine.lang.forms.names import value_text
+
+Noise = Literal["auto", "absolute", "relative", "log", "counts"]
+
+LEAST_SHARE = 1e-2
+"""Values below this share of the lower quartile have the noise of that share: a few readings near zero, where an
+oscillation happens to vanish, must not outweigh all others. If the target has both signs, the share is that of its root
+mean square."""
+
+LEAST_COUNT = 1.0
+"""Counts below this have its variance: a count of 0 does not say that the expected number is 0."""
+
+
+def check_noise(noise: str) -> None:
+    """Raise a `ValueError` if there is no such model."""
+    if noise not in get_args(Noise):
+        raise ValueError(
+            f"unknown noise {value_text(noise)}; use one of {', '.join(get_args(Noise))}, or sigma for each row"
+        )
+
+
+def resumed_noise(before: str, given: str) -> str:
+    """The model that a resumed search goes on with: that of its state, or the given one if the state has none."""
+    return before if before in ("absolute", *SIZES) else given
+
+
+def with_model(dataset: Dataset, noise: str, loss: str | Loss = "mse") -> Dataset:
+    """Other rows of the same data, with the weights of a model of the noise.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    noise : str
+        The name that `shine.search.problem.noise_choice.with_noise` returned.
+    loss : str or Loss
+    """
+    if noise == "sigma" and dataset.deviations is not None:
+        return _weighted(dataset.without_deviations, dataset.deviations, loss)
+    return dataset if noise not in SIZES else _weighted(dataset, SIZES[noise](dataset.target), loss)
+
+
+def _weighted(dataset: Dataset, deviations: Floats, loss: str | Loss) -> Dataset:
+    """The data set with weights of noise: 1/sigma^2 for squared errors, 1/sigma for absolute ones."""
+    squared = loss_of(loss).kind == SQUARED
+    return dataset.with_deviations(deviations if squared else np.sqrt(deviations))
+
+
+def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss: str | Loss = "mse") -> Dataset:
+    """The data set with the noise that a good formula implies.
+
+    Deviations that follow the readings favour readings that are too small. Those that follow a formula do not. With
+    noise of logarithms, the target becomes the working response of their least squares, which is free of their bias.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    noise : str
+        The name that `shine.search.problem.noise_choice.with_noise` returned.
+    predictions : ndarray of shape (n_rows,)
+        Of a formula that describes the target well.
+    loss : str or Loss
+    """
+    if noise == "counts":
+        counts = _expected_counts(dataset.target, predictions)
+        return _weighted(dataset.without_deviations, count_deviations(counts), loss)
+    if noise not in SIZES or not follows_formula(dataset, noise, predictions):
+        return dataset
+    expected, target = _expected(dataset.target, predictions, noise)
+    return replace(_weighted(dataset.without_deviations, sizes(expected), loss), target=target)
+
+
+def block_with_expected_noise(
+    block: Dataset, noise: str, predictions: Floats | None, least: float, loss: str | Loss
+) -> Dataset:
+    """Some of the rows of `with_expected_noise`, where the others are not at hand.
+
+    Parameters
+    ----------
+    block : Dataset
+        Its sample weights have a factor that all blocks share, and so do its new weights.
+    noise : {"relative", "log", "counts"}
+    predictions : ndarray of shape (n_rows,), optional
+        Without them, the noise follows the readings.
+    least : float
+        Size of values that are much smaller than most (see `least_size`).
+    loss : str or Loss
+    """
+    target = block.target
+    if noise == "counts":
+        expected = target if predictions is None else _expected_counts(target, predictions)
+        deviations = count_deviations(expected)
+    elif predictions is None:
+        deviations = np.maximum(np.abs(target), least)
+    else:
+        expected, target = _expected(target, predictions, noise)
+        deviations = np.maximum(np.abs(expected), least)
+    if loss_of(loss).kind != SQUARED:
+        deviations = np.sqrt(deviations)
+    return replace(block, target=target, weights=block.sample_weights / deviations**2, deviations=deviations)
+
+
+def follows_formula(dataset: Dataset, noise: str, predictions: Floats) -> bool:
+    """Whether `with_expected_noise` changes the noise of some rows."""
+    if noise == "counts":
+        return True
+    with np.errstate(all="ignore"):
+        ratios = dataset.target / predictions
+    return one_sign(dataset.target) and bool((np.isfinite(ratios) & (ratios > 0)).all())
+
+
+def _expected_counts(target: Floats, predictions: Floats) -> Floats:
+    # A formula of counts may be 0 or below where it is wrong.
+    return np.where(np.isfinite(predictions), np.maximum(predictions, LEAST_COUNT), target)
+
+
+def _expected(target: Floats, predictions: Floats, noise: str) -> tuple[Floats, Floats]:
+    """What a formula lets expect of some rows, and the target of their fit."""
+    ratios = target / predictions
+    # A formula that is off by more than this says little about the noise of a row.
+    near = np.where(np.isfinite(ratios) & (ratios > 0), np.clip(ratios, 1 / 3, 3.0), 1.0)
+    expected = target / near
+    return expected, expected * (1 + log(near)) if noise == "log" else target
+
+
+def sizes(target: Floats) -> Floats:
+    """Absolute values of the target, without those that are much smaller than most (see `LEAST_SHARE`)."""
+    return np.maximum(np.abs(target), least_size(target))
+
+
+def least_size(target: Floats) -> float:
+    """The size of values of the target that are much smaller than most."""
+    absolute = np.abs(target)
+    if one_sign(target):
+        return LEAST_SHARE * float(np.sort(absolute)[len(absolute) // 4])
+    scale = float(absolute.max())
+    mean = scale * math.sqrt(float(stable_sum((absolute / scale) ** 2)) / len(target)) if scale > 0 else 1.0
+    return LEAST_SHARE * mean
+
+
+def count_deviations(target: Floats) -> Floats:
+    """Standard deviations of counts, whose variance is their expected number (Poisson 1837), up to a factor."""
+    return np.sqrt(np.maximum(target, LEAST_COUNT))
+
+
+SIZES: dict[str, Callable[[Floats], Floats]] = {"relative": sizes, "log": sizes, "counts": count_deviations}
+"""Standard deviations that the values of the target or of a formula imply, by the model of the noise."""
+
+FOLLOWING_THE_FORMULA = tuple(SIZES)
+"""Models whose deviations follow the best formula at last."""
+
+
+def one_sign(target: Floats) -> bool:
+    """Whether all values are positive, or all are negative."""
+    return bool((target > 0).all() or (target < 0).all())

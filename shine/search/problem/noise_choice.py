@@ -1,0 +1,204 @@
+"""Which model of the noise the data speak for.
+
+A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
+that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
+noise: a reading that is near zero by chance would pass for a precise one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.compiler.arrays import exp, log
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.population import Population
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution.complexity import constant_counts
+from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
+from shine.search.problem.preparation import guesses_on
+from shine.search.problem.yardsticks import rounding_loss
+from shine.search.seeding import SeedingSettings
+
+WIDE = 5.0
+"""Ratio of the largest to the smallest target from which the noise is examined: in narrower targets, relative and
+absolute noise look alike, and users expect squared errors."""
+
+DECADES = 100.0
+"""Ratio from which relative noise need only be the better model. In narrower targets it has to be much better, as users
+expect squared errors: by `MARGIN` nats, or odds of 7 to 1."""
+
+MARGIN = 2.0
+
+LARGEST, LARGEST_OVER_DECADES = 0.3, 0.7
+"""Largest relative noise: readings that are far off give their rows weights that are far off."""
+
+EXACT = 1e-20
+"""Share of the variance below which squared errors are rounding."""
+
+WIDE_COUNTS = 10.0
+"""Ratio of the largest to the smallest count from which their noise is examined (see `WIDE`)."""
+
+LARGEST_OF_COUNTS = 2.0
+"""Whole numbers that scatter more than this many times the root of the expected number are not counts of events, but
+scores or rounded measurements."""
+
+RELATIVE_ROUNDING = 2.0**-50
+"""Relative errors that are rounding."""
+
+PROBED_MEMBERS, PROBED_ROWS = 600, 100
+"""Expressions and rows of the short seeding whose finds decide between the models."""
+
+PROBING = 0.05
+"""Most of the seconds of the search that this seeding may take, as a share."""
+
+PROBING_WORK, HURRIED_WORK = 20_000, 5_000
+"""Most work of this seeding if generations are limited: users then want a short search that does not depend on the
+clock; and if there are none, or no seeding besides. The searches of squares, products and sums of two need so much."""
+
+
+def with_noise(
+    dataset: Dataset,
+    noise: str,
+    primitives: PrimitiveSet,
+    rng: np.random.Generator,
+    threads: int,
+    seconds: float | None = None,
+    loss: str | Loss = "mse",
+    work: float = math.inf,
+) -> tuple[Dataset, str]:
+    """The data set with the weights of a model of the noise, and the name of the model.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        If it has standard deviations already, they stay.
+    noise : {"auto", "absolute", "relative", "log", "counts"}
+        With "auto", the model is chosen by evidence if the target has one sign and is wide (see `WIDE`), or has whole
+        numbers from 0 (see `WIDE_COUNTS`); otherwise the noise is absolute.
+    primitives : PrimitiveSet
+        For formulas that the models are compared with.
+    rng : numpy.random.Generator
+    threads : int
+    seconds : float, optional
+        Time of the whole search; None for no limit.
+    loss : str or Loss
+    work : float
+        Most work of the short seeding (see `shine.search.seeding.effort`).
+
+    Raises
+    ------
+    DataError
+        If the noise is that of logarithms and the target has zeros or both signs, or that of counts and the target has
+        negative values.
+    """
+    if dataset.deviations is not None:
+        return with_model(dataset, "sigma", loss), "sigma"
+    if noise == "log" and not one_sign(dataset.target):
+        raise DataError(
+            "noise='log' needs a target without zeros and of one sign; use noise='relative', or leave such rows out"
+        )
+    if noise == "counts" and (dataset.target < 0).any():
+        raise DataError("noise='counts' needs a target without negative values; use noise='relative' or 'absolute'")
+    if noise == "auto":
+        deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
+        noise = _likeliest(dataset, partial(_guesses, primitives, threads, rng, deadline, work), rng, threads)
+    return with_model(dataset, noise, loss), noise
+
+
+def _spans(dataset: Dataset, ratio: float) -> bool:
+    target = np.abs(dataset.target[dataset.row_weights > 0])
+    return one_sign(dataset.target) and bool(target.max() >= ratio * target.min())
+
+
+def _possible(dataset: Dataset) -> list[str]:
+    """Models that the values of the target suggest, besides absolute noise."""
+    target, found = dataset.target[dataset.row_weights > 0], []
+    if _spans(dataset, WIDE):
+        found.append("relative")
+    whole = bool((target >= 0).all() and (target == np.floor(target)).all())
+    if whole and target.max() >= WIDE_COUNTS * max(float(target.min()), LEAST_COUNT):
+        found.append("counts")
+    return found
+
+
+def _likeliest(
+    dataset: Dataset, guesses_for: Callable[[Dataset], Population], rng: np.random.Generator, threads: int
+) -> str:
+    """The model that explains the target best.
+
+    If squared errors are down to rounding, only relative errors can tell formulas apart.
+    """
+    possible = _possible(dataset)
+    if not possible:
+        return "absolute"
+    rows = dataset.sampled(PROBED_ROWS, rng)
+    guesses = guesses_for(with_model(rows, possible[0]))
+    least, length, _ = _best(guesses, rows, "absolute", threads)
+    if least <= EXACT * rows.target_square / rows.weight:
+        return "relative" if "relative" in possible else "absolute"
+    lengths = {"absolute": length}
+    decades = _spans(dataset, DECADES)
+    largest = {"counts": LARGEST_OF_COUNTS, "relative": LARGEST_OVER_DECADES if decades else LARGEST}
+    for name in possible:
+        _, length, share = _best(guesses, rows, name, threads)
+        if share <= largest[name]:
+            lengths[name] = length + (0.0 if decades else MARGIN)
+    return min(lengths, key=lambda name: lengths[name])
+
+
+def _guesses(
+    primitives: PrimitiveSet, threads: int, rng: np.random.Generator, deadline: float, work: float, rows: Dataset
+) -> Population:
+    settings = SeedingSettings(members=PROBED_MEMBERS)
+    found = guesses_on(rows, primitives, threads, rng, deadline, settings, work=work)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found.candidates
+
+
+def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> tuple[float, float, float]:
+    """How well the guesses explain some rows under a model.
+
+    Returns
+    -------
+    float, float, float
+        The least loss of a guess; the nats of the shortest description by one; and the root of its mean squared error,
+        in units of the deviations that its values imply.
+    """
+    evaluator = MachineEvaluator(with_model(rows, noise), "mse", True, "float64", threads)
+    scores, predictions = evaluator.score(guesses), evaluator.predict(guesses)
+    description = DescriptionLength.with_unknown_noise(
+        rows.effective_rows, loss_of("mse").log_likelihood, rows.target_square / rows.weight
+    )
+    shares, own = rows.row_weights / rows.weight, constant_counts(guesses)
+    lengths, errors = [np.full(1, np.inf)], [np.full(1, np.inf)]
+    with np.errstate(all="ignore"):
+        for form in scores.forms:
+            values = form.slopes[:, None] * predictions + form.intercepts[:, None]
+            deviations = _deviations(values, rows, noise)
+            errors.append(stable_sum(shares * ((rows.target - values) / deviations) ** 2))
+            # The geometric mean of the deviations is the volume that a density of the target has to spread over.
+            volumes = exp(2 * stable_sum(shares * log(deviations)))
+            least = rounding_loss(rows, "mse") if noise == "absolute" else RELATIVE_ROUNDING**2 * volumes
+            line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
+            losses = np.maximum(errors[-1] * volumes, least)
+            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
+    every, best = np.concatenate(errors), int(np.argmin(np.concatenate(lengths)))
+    return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths)[best]), math.sqrt(every[best])
+
+
+def _deviations(values: Floats, rows: Dataset, noise: str) -> Floats:
+    """Standard deviations that the values of formulas imply, up to a factor."""
+    if noise == "absolute":
+        return np.ones(values.shape)
+    return count_deviations(values) if noise == "counts" else np.maximum(np.abs(values), least_size(rows.target))

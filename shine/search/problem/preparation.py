@@ -1,0 +1,248 @@
+"""The preparation of a search: its primitives, its rows and features, its guesses and its constraint rules."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import GraphImportError, ShineError, UnsupportedSyntaxError
+from shine.base.parallel import Pool
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.tiers.monotonic import Monotonicity
+from shine.formats.read.guesses import Guess, guess_tree
+from shine.lang.forms.names import shown
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tape import functions_of, tape_from_tree
+from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.population import Population
+from shine.lang.vocabulary import primitive_table
+from shine.search.bitwise import warn_of_bitwise
+from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.constraints.constraints import Constraints, check_constraints
+from shine.search.evolution.operators.limits import excess
+from shine.search.evolution.settings import EvolutionSettings
+from shine.search.problem.lines import without_line
+from shine.search.problem.scaling import Scaling
+from shine.search.problem.settings import SearchSettings
+from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
+from shine.search.seeding.screen.skeletons import Rows
+
+_GUESS_ERRORS = (UnsupportedSyntaxError, GraphImportError, ShineError, TypeError, ValueError)
+"""The kinds of errors about a guess."""
+
+SEEDING_ROWS = 1000
+"""Most rows that the seeding looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The data, the primitives and the guesses of a search.
+
+    Parameters
+    ----------
+    features : tuple of str
+        All columns, also forbidden ones: the parameters of the models.
+    given : Dataset
+        The given data without the forbidden features.
+    scaling : Scaling
+    dataset : Dataset
+        The given data, scaled.
+    primitives : PrimitiveSet
+    guesses : Population, optional
+        The guesses as individuals over the scaled data; None without guesses.
+    headings : mapping of str to str
+        Original headings of the columns, by feature (see `Dataset`).
+    """
+
+    features: tuple[str, ...]
+    given: Dataset
+    scaling: Scaling
+    dataset: Dataset
+    primitives: PrimitiveSet
+    guesses: Population | None
+    headings: Mapping[str, str]
+
+
+def _guess(
+    position: int,
+    source: Guess,
+    features: Sequence[str],
+    table: Mapping[str, Primitive],
+    names: Sequence[str],
+    scaled: bool,
+) -> Tree:
+    """A guess as a tree; an error says which guess it is."""
+    try:
+        tree = guess_tree(source, features, table, names)
+        if scaled and not functions_of(tree) <= set(names):
+            tree = without_line(tree)  # results have slopes and intercepts even if the search lacks their functions
+        tape_from_tree(tree, PrimitiveSet(select(table, names), tuple(features)))  # reports missing primitives
+        return tree
+    except (ShineError, TypeError, ValueError) as error:
+        kind = next(kind for kind in _GUESS_ERRORS if isinstance(error, kind))
+        raise kind(f"guesses[{position}]: {error}") from None
+
+
+def _warn_of_guesses(
+    guesses: Sequence[tuple[int, Tree]], constraints: Constraints, primitives: PrimitiveSet, scaled: bool
+) -> None:
+    """Warn of guesses, given with their positions, that no search may consider."""
+    for key in ("forbidden", "limits", "nesting", "arguments") if guesses else ():
+        alone = Constraints(**{key: getattr(constraints, key)})
+        rules = CompiledConstraints(alone, primitives, "written" if scaled else "none")
+        allowed = rules.allowed(Population.from_trees([tree for _, tree in guesses], primitives))
+        for (position, tree), kept in zip(guesses, allowed.tolist(), strict=True):
+            if not kept:
+                text = f"guesses[{position}]: {shown(tree)} breaks constraints.{key}, so it takes no part in the search"
+                warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
+    """The task of a search.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    settings : SearchSettings
+    linear_scaling : bool
+        Whether formulas are judged with a slope and an intercept.
+    scale_target : bool
+        Whether the target may be divided by a power of two.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, GraphImportError, ValueError
+        If a primitive, a guess or a constraint is invalid.
+    """
+    table, names = primitive_table(settings.primitives)
+    functions, constraints = select(table, names), settings.constraints
+    warn_of_bitwise(functions, dataset)
+    trees = [
+        _guess(position, source, dataset.features, table, names, linear_scaling)
+        for position, source in enumerate(settings.guesses)
+    ]
+    check_constraints(constraints, functions, dataset.features, linear_scaling)
+    # Formulas of an earlier front are guesses of nobody.
+    own = [(at, tree) for at, tree in enumerate(trees) if not isinstance(settings.guesses[at], Tree)]
+    _warn_of_guesses(own, constraints, PrimitiveSet(functions, dataset.features), linear_scaling)
+    # A forbidden feature is never drawn if the search does not know it.
+    given = dataset.without(constraints.forbidden)
+    scaling = Scaling.of(given, target=scale_target)
+    scaled = scaling.applied(given)
+    primitives = PrimitiveSet(functions, scaled.features)
+    trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
+    trees = list(_entering(trees, scaling, primitives, settings, linear_scaling))
+    guesses = Population.from_trees(trees, primitives) if trees else None
+    return Task(dataset.features, given, scaling, scaled, primitives, guesses, dataset.headings)
+
+
+def _entering(
+    trees: Sequence[Tree], scaling: Scaling, primitives: PrimitiveSet, settings: SearchSettings, linear_scaling: bool
+) -> Iterator[Tree]:
+    """The guesses over the scaled data, without those that only the factors of the scaling keep from fitting in."""
+    for tree in trees:
+        entered = scaling.entering(tree)
+        if entered != tree and linear_scaling:
+            entered = without_line(entered)  # its slope is fitted anew
+        if entered == tree or _fits(entered, primitives, settings):
+            yield entered
+        elif not _fits(tree, primitives, settings):
+            yield tree  # the evolution says which limit it exceeds
+
+
+def _fits(tree: Tree, primitives: PrimitiveSet, settings: SearchSettings) -> bool:
+    """Whether a search can hold a formula."""
+    if not functions_of(tree) <= set(primitives.function_codes):
+        return False
+    evolving = settings.evolution
+    return excess(Population.from_trees([tree], primitives), evolving.max_size, evolving.max_depth) is None
+
+
+def constraint_compiler(
+    constraints: Constraints, sample: Dataset, threads: int
+) -> Callable[..., CompiledConstraints] | None:
+    """Compiler of the constraints for a primitive set and a kind of scaling; None without constraints."""
+    if not constraints:
+        return None
+    wrong_shares = None
+    if constraints.monotonic:
+        # With a generator of its own, it draws the same pairs of rows however long the search has run.
+        wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
+    return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
+
+
+def seeded(
+    sample: Dataset,
+    noise: str,
+    primitives: PrimitiveSet,
+    settings: EvolutionSettings,
+    linear_scaling: bool,
+    threads: int,
+    rng: np.random.Generator,
+    deadline: float,
+    work: float,
+    *,
+    pool: Pool | None = None,
+    found: Callable[[Finding], object] | None = None,
+) -> Guesses:
+    """Guesses that the seeding finds (see `shine.search.seeding`).
+
+    It measures the errors of wide targets in both ways itself, and needs even weights for its derivatives.
+    """
+    rows = sample.sampled(SEEDING_ROWS, rng)
+    rows = rows if noise == "sigma" else rows.without_deviations
+    return guesses_on(
+        rows,
+        primitives,
+        threads,
+        rng,
+        deadline,
+        SeedingSettings(members=settings.seeding_members),
+        work=work,
+        max_size=settings.max_size,
+        max_depth=settings.max_depth,
+        linear_scaling=linear_scaling,
+        pool=pool,
+        found=found,
+    )
+
+
+def guesses_on(
+    rows: Dataset,
+    primitives: PrimitiveSet,
+    threads: int,
+    rng: np.random.Generator,
+    deadline: float,
+    settings: SeedingSettings,
+    **options: Any,
+) -> Guesses:
+    """Guesses for some rows; the options are those of `shine.search.seeding.find_guesses`."""
+    return find_guesses(
+        rows.columns,
+        rows.target,
+        rows.weights,
+        primitives,
+        MachineEvaluator(rows, "mse", False, "float64", threads).predict,
+        rng,
+        linearizer_of=partial(linearizer_of, rows.features, threads),
+        settings=settings,
+        clock=time.monotonic,
+        deadline=deadline,
+        **options,
+    )
+
+
+def linearizer_of(features: tuple[str, ...], threads: int, rows: Rows) -> Linearizer:
+    """What fits the constants of guesses to some rows by their squared errors."""
+    return MachineLinearizer(
+        Dataset(np.ascontiguousarray(rows.columns), rows.target, rows.weights, features), "mse", threads
+    )

@@ -1,0 +1,75 @@
+"""The settings of a search: what they are, and their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+
+from shine.formats.read.guesses import Guess
+from shine.lang.vocabulary import PrimitiveSource
+from shine.search.constraints.constraints import Constraints
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.templates.template import Template
+
+
+@dataclass(frozen=True)
+class FitnessSettings:
+    """The loss of formulas, and how it is computed."""
+
+    loss: str = "mse"
+    """The loss to minimize: `mse`, `rmse`, `mae`, `nmse` (the mse over the target's variance), `r2` (the same number,
+    1 - R^2); one of `shine.losses`, such as `poisson` or `quantile(0.9)`; or the text of a function,
+    `def name(prediction, target): ...`, which may also read `weight` and columns beside the data."""
+    noise: Literal["auto", "absolute", "relative", "log", "counts"] = "auto"
+    """How the noise of the target grows: not at all (`absolute`), with its values (`relative`, `log` if it is that of
+    their logarithms), with their roots (`counts`), or chosen by evidence if the target has one sign and is
+    wide or has whole numbers from 0, and absolute otherwise (`auto`). The standard deviations of the
+    rows, if they are known, are part of the data."""
+    validation: Literal["random", "groups", "time"] | None = None
+    """Rows that the search never sees, and whose errors choose the formula: at random, whole groups, or the last rows
+    (`time`). When left out, whole groups if the data have groups; otherwise none, and the shortest description of all
+    rows decides."""
+    validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.25
+    """Least share of the rows to keep back."""
+    evidence: Annotated[float, Ge(8)] | None = None
+    """Independent rows that the data are worth, if their rows repeat one another: samples of a smooth function, of a
+    network, or of a slow process. It is the number of rows for all statistics: which formula is chosen, how many
+    constants it may have, how sure these are. By default, all rows are independent."""
+    linear_scaling: bool = True
+    """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
+    dtype: Literal["float64", "float32"] = "float64"
+    """Precision of the evaluation."""
+    tier: Literal["auto", "machine", "native", "reference"] = "auto"
+    """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
+    the fastest for the task (`auto`)."""
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
+    """Threads of the tile machine; all processors when left out. Their number does not change the result."""
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Everything that a user may set about a search, with the defaults.
+
+    `shine.evolve` and the estimators spell some of them out in their signatures; the parts are the sections of the YAML
+    file (see `shine.faces.config`).
+    """
+
+    primitives: tuple[PrimitiveSource, ...] = DEFAULT_PRIMITIVES
+    """Functions that formulas are made of."""
+    evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
+    """Operators and limits of the evolution."""
+    fitness: FitnessSettings = field(default_factory=FitnessSettings)
+    """The loss, and how it is computed."""
+    constraints: Constraints = field(default_factory=Constraints)
+    """Constraints on formulas."""
+    stop: StopSettings = field(default_factory=StopSettings)
+    """Limits that end the search."""
+    seed: int = 0
+    """Seed of the random generator: the same seed gives the same front."""
+    guesses: tuple[Guess, ...] = ()
+    """Formulas that join the first population; those that break a constraint die out at once."""
+    template: Template | None = None
+    """The known part of the law; without it, formulas are free."""

@@ -1,0 +1,1 @@
+"""Banks of small expressions, and the formulas that are written with them."""

@@ -1,0 +1,223 @@
+"""The order in which a bank grows: first all expressions by cost, then larger ones of kinds that are common in laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices
+from shine.lang.forms.facts import names_where
+from shine.lang.forms.primitives import CONSTANT
+from shine.search.seeding.bank.expression_bank import (
+    ALGEBRAIC,
+    COMMUTATIVE,
+    NESTING_COST,
+    SEVERAL_LEAVES,
+    ExpressionBank,
+)
+from shine.search.seeding.bank.formula_writer import Nodes
+
+LEFT_OUT = names_where(lambda facts: facts.family in ("comparison", "logic", "remainder"))
+"""Functions that no member has: they take few values, so most would equal another member on the rows."""
+
+CONSTANTS = (1.0, 2.0, np.pi)
+"""Constants that are members."""
+
+FACTORS = (-1.0, 2.0, -2.0, 0.5, np.pi, 2 * np.pi, 1 / (2 * np.pi))
+"""Constants that monomials are multiplied by within a function."""
+
+COMPLETE_COST = 4
+"""Cost up to which all expressions become members before larger ones of certain kinds do."""
+
+HIGHEST_COST = 7
+"""Cost of the last round: banks are full by then."""
+
+HIGHEST_COST_OF_ONE = 10
+"""Highest cost of functions of a single leaf."""
+
+MOST_OF_A_LEVEL = 30_000
+"""Most pairs tried with one function, for each way to divide a cost between its arguments."""
+
+SMALL_MONOMIALS, MOST_SMALL_MONOMIALS = 3, 2000
+"""Most leaves in a monomial of the first round; most pairs tried for each number of leaves and each function."""
+
+LARGE_MONOMIALS, MOST_LARGE_MONOMIALS = 5, 4000
+"""The same in the third round."""
+
+MOST_FUNCTIONS_OF_MONOMIALS = 4000
+"""Most functions of monomials that are tried, counted over all functions; three times as many with a constant
+factor."""
+
+SCALED_SHARE = 6
+"""The first ``MOST_FUNCTIONS_OF_MONOMIALS // SCALED_SHARE`` monomials get constant factors: there are seven factors."""
+
+MOST_PRODUCTS = 8000
+"""Most products of small members with functions of small members that are tried."""
+
+MOST_MONOMIALS_IN_PRODUCTS = 45
+"""Most monomials in a bank of products: five features have as many."""
+
+FUNCTIONS_IN_PRODUCTS, SIMPLE_IN_PRODUCTS = 400, 200
+"""Most functions and most small members in such products."""
+
+
+class BankGrowth:
+    """Grows a bank in rounds.
+
+    Parameters
+    ----------
+    bank : ExpressionBank
+        An empty one.
+    values : ndarray of shape (n, n_rows)
+        Values of the leaves: features, or functions of them that count as one.
+    nodes : sequence of Nodes
+        Their formulas.
+    """
+
+    def __init__(self, bank: ExpressionBank, values: Floats, nodes: Sequence[Nodes]) -> None:
+        self.bank = bank
+        functions = [f for f in bank.primitives.functions if f.name not in LEFT_OUT]
+        self.unary = [f.name for f in functions if f.arity == 1]
+        self.binary = [f.name for f in functions if f.arity == 2]
+        self.leaves = bank.leaves(values, nodes)
+        self.constants = np.concatenate([bank.constant(value) for value in CONSTANTS])
+        self.monomials: list[Indices] = [self.leaves]
+
+    def rounds(self) -> Iterator[None]:
+        """Grow the bank round by round; it is searched whenever this yields."""
+        self._level(2)
+        self._level(3)
+        self._more_monomials(SMALL_MONOMIALS, MOST_SMALL_MONOMIALS)
+        yield
+        self._functions_of(np.concatenate(self.monomials[:SMALL_MONOMIALS]), MOST_FUNCTIONS_OF_MONOMIALS)
+        self._level(COMPLETE_COST)
+        yield
+        self._more_monomials(LARGE_MONOMIALS, MOST_LARGE_MONOMIALS)
+        self._scaled_functions(MOST_FUNCTIONS_OF_MONOMIALS)
+        self._products(MOST_PRODUCTS)
+        yield
+        for cost in range(COMPLETE_COST + 1, HIGHEST_COST + 1):
+            if not self.bank.full:
+                self._level(cost)
+                yield
+
+    def fill_with_functions_of_one(self) -> None:
+        """Fill the bank with nested functions of one leaf each, combined with 1 by +, - and /, as in 1/(1 + x^4).
+
+        Use it instead of `rounds`, for a bank of their own: in a common bank they would displace others.
+        """
+        bank, one = self.bank, self.constants[:1]
+        names = [name for name in ("add", "sub", "div") if name in bank.primitives.function_codes]
+        for cost in range(2, HIGHEST_COST_OF_ONE + 1):
+            if bank.full:
+                return
+            levels = [own[bank.codes[own] != CONSTANT] for own in (self._of_cost(c, c) for c in range(cost))]
+            self._unary_level(levels)
+            for name in names:
+                bank.binary(name, levels[max(cost - 2, 0)], one, MOST_OF_A_LEVEL)
+                if name not in COMMUTATIVE:
+                    bank.binary(name, one, levels[max(cost - 2, 0)], MOST_OF_A_LEVEL)
+
+    def fill_with_products(self) -> None:
+        """Fill the bank with functions of one or two leaves times monomials of one or two, as in a*b*cos(c - d).
+
+        Use it instead of `rounds`, for a bank of their own: such products are too large for all kinds of the same cost.
+        """
+        bank = self.bank
+        self._level(2)
+        self._level(3)
+        pairs = self._of_cost(3, 3)
+        pairs = pairs[(bank.only_leaf[pairs] == SEVERAL_LEAVES) & ~bank.transcendental[pairs]]
+        for name in self.unary:
+            if name not in ALGEBRAIC:
+                bank.unary(name, pairs)
+        functions = np.flatnonzero(bank.transcendental[: bank.count] & (bank.right[: bank.count] < 0))
+        monomials = np.concatenate([self.leaves, self._known_monomials()])[:MOST_MONOMIALS_IN_PRODUCTS]
+        if "mul" in bank.primitives.function_codes:
+            # All pairs, so that none is drawn at random.
+            bank.binary("mul", monomials, functions[: bank.capacity // len(monomials)], bank.capacity)
+
+    def _of_cost(self, least: int, most: int) -> Indices:
+        """Members whose costs are in a range, the cheapest first."""
+        costs = self.bank.costs[: self.bank.count]
+        found = np.flatnonzero((costs >= least) & (costs <= most))
+        return found[np.argsort(costs[found], kind="stable")]
+
+    def _level(self, cost: int) -> None:
+        """Add all functions of members that have this cost."""
+        levels = [self._of_cost(c, c) for c in range(cost)]
+        self._unary_level(levels)
+        for name in self.binary:
+            for left in range(1, cost - 1):
+                right = cost - 1 - left
+                if name in COMMUTATIVE and left > right:
+                    continue
+                self.bank.binary(name, levels[left], levels[right], MOST_OF_A_LEVEL)
+
+    def _unary_level(self, levels: Sequence[Indices]) -> None:
+        """Add functions of one argument, taken from the last level, or from an earlier one if nesting costs more."""
+        for name in self.unary:
+            arguments = levels[-1]
+            if name not in ALGEBRAIC:
+                arguments = arguments[~self.bank.transcendental[arguments]]
+                nested = levels[max(len(levels) - 1 - NESTING_COST, 0)]
+                arguments = np.concatenate([arguments, nested[self.bank.transcendental[nested]]])
+            self.bank.unary(name, arguments)
+
+    def _more_monomials(self, factors: int, most: int) -> None:
+        """Add products and quotients of up to this many leaves."""
+        functions = self.bank.primitives.function_codes
+        while len(self.monomials) < factors:
+            found = [
+                self.bank.binary(name, self.monomials[-1], self.leaves, most)
+                for name in ("mul", "div")
+                if name in functions
+            ]
+            if "div" in functions:
+                found.append(self.bank.binary("div", self.constants[:1], self.monomials[-1], most))
+            known = [self._known_monomials()] if len(self.monomials) == 1 else []
+            self.monomials.append(np.concatenate([*known, *found]) if found else np.zeros(0, np.int64))
+
+    def _known_monomials(self) -> Indices:
+        """Products, quotients, squares and inverses of leaves that the bank already has."""
+        bank, leaves = self.bank, {*self.leaves.tolist(), *self.constants[:1].tolist()}
+        codes = {bank.primitives.function_codes.get(name) for name in ("mul", "div", "square")}
+        return np.array(
+            [
+                i
+                for i in range(bank.count)
+                if bank.codes[i] in codes and bank.left[i] in leaves and (bank.right[i] < 0 or bank.right[i] in leaves)
+            ],
+            np.int64,
+        )
+
+    def _functions_of(self, arguments: Indices, most: int) -> Indices:
+        """Apply every function of one argument, at most `most` times in total; returns the new members."""
+        each = most // max(len(self.unary), 1)
+        found = [self.bank.unary(name, arguments[:each]) for name in self.unary]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _scaled_functions(self, most: int) -> None:
+        """Add functions of monomials and of monomials times constants, also plus and minus 1."""
+        functions = self.bank.primitives.function_codes
+        monomials = np.concatenate(self.monomials[: min(LARGE_MONOMIALS, len(self.leaves) + 1)])
+        found = self._functions_of(monomials, most)
+        if "mul" in functions:
+            factors = np.concatenate([self.bank.constant(value) for value in FACTORS])
+            scaled = self.bank.binary("mul", factors, monomials[: most // SCALED_SHARE], most)
+            found = np.concatenate([found, self._functions_of(scaled, 3 * most)])
+        for name in ("add", "sub"):
+            if name in functions:
+                self.bank.binary(name, found[:most], self.constants[:1], most)
+
+    def _products(self, most: int) -> None:
+        """Add products of functions of small members with small members and monomials."""
+        bank = self.bank
+        if "mul" not in bank.primitives.function_codes:
+            return
+        simple = np.unique(np.concatenate([self._of_cost(1, 3), *self.monomials[1:SMALL_MONOMIALS]]))
+        simple = simple[bank.codes[simple] != CONSTANT]
+        small = self._of_cost(2, COMPLETE_COST)
+        functions = small[bank.primitives.arities[bank.codes[small]] == 1]
+        bank.binary("mul", functions[:FUNCTIONS_IN_PRODUCTS], simple[:SIMPLE_IN_PRODUCTS], most)

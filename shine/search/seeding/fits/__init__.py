@@ -1,0 +1,1 @@
+"""Regressions of the seeding."""

@@ -1,0 +1,140 @@
+"""The constants inside formulas that fit best: of many formulas in one native call, then of those that nearly fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats, Mask
+from shine.compiler.arrays import dot
+from shine.evaluate.fitness.protocols import Linearizer
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.population import Population
+from shine.search.seeding.bank.formula_writer import Nodes, is_whole, tape, unknown, with_constants
+from shine.search.seeding.fits.variable_projection import refitted
+
+STEPS = 50
+"""Most steps of a fit."""
+
+LEAST_GAIN = 1e-2
+"""A fit ends where the next step promises to remove a smaller share of the error: close to an exact fit, steps remove
+nearly all of it; otherwise the evolution fits the constants again."""
+
+MOST_UNKNOWN = 8
+"""Most constants that are fitted: a formula with more is left as it is."""
+
+NEARLY = 1e-3
+"""Share of the variance below which a formula may be exact with other constants. The native fits crawl through narrow
+valleys, so these are fitted once more by variable projection."""
+
+NUDGE = 1e-6
+"""Relative distance by which a constant that is no part of the form is moved away from a whole number."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Which parts of a line formulas are judged with."""
+
+    slope: bool
+    intercept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantFits:
+    """Fits of the constants of formulas to a target.
+
+    Parameters
+    ----------
+    predict : callable
+        Predictions of a population on the rows, shape (n_individuals, n_rows).
+    columns : ndarray of shape (n_features, n_rows)
+    target, weights : ndarray of shape (n_rows,)
+        The weights add up to 1.
+    linearizer : Linearizer
+        Over the same rows and weights.
+    primitives : PrimitiveSet
+    linear_scaling : bool
+        Whether formulas are judged with their best slope and intercept. They are then fitted with both, and also with a
+        slope alone.
+    """
+
+    predict: Callable[[Population], Floats]
+    columns: Floats
+    target: Floats
+    weights: Floats
+    linearizer: Linearizer
+    primitives: PrimitiveSet
+    linear_scaling: bool
+
+    def of(self, formulas: Sequence[Nodes]) -> list[tuple[Nodes, Nodes]]:
+        """Formulas and what they become with the constants that fit best, beginning with those that they have.
+
+        Constants that are small whole numbers stay. A formula without others, or with very many, is left as it is.
+        """
+        kept = [(nodes, nodes) for nodes in formulas if not 0 < len(unknown(nodes)) <= MOST_UNKNOWN]
+        starts = [nodes for nodes in formulas if 0 < len(unknown(nodes)) <= MOST_UNKNOWN]
+        if not starts:
+            return kept
+        if not self.linear_scaling:
+            return kept + self._fitted(starts, np.ones(len(starts)), np.zeros(len(starts)), Line(False, False))
+        with np.errstate(all="ignore"):
+            predictions = np.asarray(self.predict(self._population(starts)), np.float64)
+            slopes, intercepts, through = _lines(predictions, self.target, self.weights)
+        usable = np.flatnonzero(np.isfinite(slopes) & np.isfinite(intercepts) & np.isfinite(through) & (through != 0))
+        starts = [starts[i] for i in usable.tolist()]
+        found = self._fitted(starts, slopes[usable], intercepts[usable], Line(True, True))
+        return kept + found + self._fitted_through_origin(starts, through[usable])
+
+    def _fitted_through_origin(self, starts: list[Nodes], slopes: Floats) -> list[tuple[Nodes, Nodes]]:
+        """Formulas fitted with a slope alone, which becomes a constant of theirs for the time."""
+        if "mul" not in self.primitives.function_codes:
+            return []
+        times = (self.primitives.function_codes["mul"], 0.0)
+        # A slope that is a small whole number would not be fitted.
+        products = [(*n, (CONSTANT, s * (1 + NUDGE)), times) for n, s in zip(starts, slopes.tolist(), strict=True)]
+        return self._fitted(products, np.ones(len(starts)), np.zeros(len(starts)), Line(True, False))
+
+    def _fitted(self, starts: list[Nodes], slopes: Floats, intercepts: Floats, line: Line) -> list[tuple[Nodes, Nodes]]:
+        """Formulas before and after a fit that begins with these lines; a slope alone is their last factor."""
+        if not starts:
+            return []
+        population = self._population(starts)
+        inside = np.arange(population.width) < population.sizes[:, None]
+        constants = (population.codes == CONSTANT) & inside
+        fixed: Mask = np.zeros((len(starts), int(constants.sum(axis=1).max())), bool)
+        for i, nodes in enumerate(starts):
+            own = [is_whole(value) for code, value in nodes if code == CONSTANT]
+            fixed[i, : len(own)] = own
+        scaled = line.slope and line.intercept
+        fit = self.linearizer.fit(
+            population, slopes, intercepts, STEPS, tolerance=LEAST_GAIN, scaled=scaled, fixed=fixed
+        )
+        variance = float(dot((self.target - dot(self.target, self.weights)) ** 2, self.weights))
+        found = []
+        for i, whole in enumerate(starts):
+            nodes = whole[:-2] if line.slope and not line.intercept else whole
+            places = unknown(nodes)
+            values = fit.population.values[i][list(places)]
+            usable = np.isfinite(fit.errors[i]) and np.isfinite(values).all()
+            after = with_constants(nodes, places, values) if usable else nodes
+            if fit.errors[i] < NEARLY * variance:
+                after = self._refitted(after, line)
+            found.append((nodes, after))
+        return found
+
+    def _refitted(self, nodes: Nodes, line: Line) -> Nodes:
+        return refitted(nodes, self.columns, self.target, self.weights, self.primitives, **vars(line))
+
+    def _population(self, formulas: Sequence[Nodes]) -> Population:
+        return Population.from_tapes([tape(nodes) for nodes in formulas], self.primitives)
+
+
+def _lines(predictions: Floats, target: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Slopes and intercepts of the best lines, and slopes of the best lines through the origin."""
+    mean, target_mean = dot(predictions, weights), dot(target, weights)
+    centered = predictions - mean[:, None]
+    slopes = dot(centered, weights * (target - target_mean)) / dot(centered**2, weights)
+    through = dot(predictions, weights * target) / dot(predictions**2, weights)
+    return slopes, target_mean - slopes * mean, through

@@ -1,0 +1,275 @@
+"""Looks: what a search finds on a screen, in this process or on the workers of a pool.
+
+A look is a pure function of the search and the screen. So looks may be done anywhere, in any order, and again if a
+worker dies: taken in in the order of the plan, they give the same guesses.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from shine.base.parallel import Pool, Round, Shipment
+from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
+from shine.search.seeding.effort import LEAST_WORK, Effort
+from shine.search.seeding.screen.estimates import Estimate, most_promising
+from shine.search.seeding.screen.light_screen import LightScreen
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.skeletons import Skeleton
+from shine.search.seeding.search_table import DIVIDING, Search
+
+EXACT = 1e-24
+"""Share of variance unexplained below which an estimate is exact to within rounding."""
+
+MOST_EXACT = 6
+"""Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is needed.
+Completing takes most of the time of a short stage."""
+
+ESTIMATES_BETWEEN_LOOKS = 64
+"""Estimates after which a search looks at the clock."""
+
+ROUNDS_AHEAD = 2
+"""Rounds that workers have in hand: while the last searches of one run, others begin with the next."""
+
+SECONDS_TO_RETURN = 1.0
+"""Time after the deadline in which workers may return what they have found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A search that is about to look at a screen.
+
+    Parameters
+    ----------
+    search : Search
+    screen : Screen
+    members : int
+        Members of the bank now; it grows again for the next round.
+    """
+
+    search: Search
+    screen: Screen
+    members: int
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Building blocks of a round, with the share of a view's variance that each explains."""
+
+    shares: Mapping[Nodes, float]
+
+
+@dataclass(frozen=True)
+class Mishap:
+    """A step that has failed and is skipped."""
+
+    step: str
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The end of a round, with the number of banks so far."""
+
+    banks: int
+
+
+Point = Look | Blocks | Mishap | Turn
+"""A point of the plan. The plan does not depend on what the looks find; that only decides where it is left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a look has found: skeletons of the most promising estimates, the exact ones apart; or why it has failed."""
+
+    exact: Sequence[Skeleton] = ()
+    others: Sequence[Skeleton] = ()
+    error: Exception | None = None
+
+
+def look(search: Search, screen: Screen, out_of_time: Callable[[], bool]) -> Seen:
+    """What a search finds on a screen before the time is up."""
+    if search.divides and screen.best_divisors is None:
+        screen.best_divisors = []
+        with suppress(Exception):  # its own look reports it
+            deque(DIVIDING.estimates(screen), 0)
+    found: list[Estimate] = []
+    try:
+        for estimate in search.estimates(screen):
+            found.append(estimate)
+            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and out_of_time():
+                break
+        found = most_promising(found, len(screen.target))
+        exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
+        return Seen(_skeletons(exact), _skeletons([estimate for estimate in found if estimate not in exact]))
+    except Exception as error:
+        return Seen(error=error)
+
+
+def _skeletons(estimates: list[Estimate]) -> list[Skeleton]:
+    """The skeletons of estimates that can be written."""
+    skeletons: list[Skeleton] = []
+    for estimate in estimates:
+        with suppress(Unwritable):
+            skeletons.append(estimate.skeleton())
+    return skeletons
+
+
+class Looking:
+    """Looks at the points of a plan.
+
+    Parameters
+    ----------
+    pool : Pool, optional
+        Workers for the looks; they change no bit of what is found. They begin after the work of a small bank, because
+        many formulas are found before anything could be sent.
+    effort : Effort
+    rng : numpy.random.Generator
+        What the plan draws from. It ends in the state of the last point that was passed on, however far the plan was
+        read ahead.
+    seconds_left : callable
+        Seconds until the time is over.
+    """
+
+    def __init__(
+        self, pool: Pool | None, effort: Effort, rng: np.random.Generator, seconds_left: Callable[[], float]
+    ) -> None:
+        self._pool, self._effort, self._rng, self._seconds_left = pool, effort, rng, seconds_left
+        self._arrived: Future[Any] | None = None
+
+    def __call__(self, plan: Iterator[Point]) -> Generator[tuple[Point, Callable[[], Seen]]]:
+        """The points of a plan in their order, each with a function that does its look, or waits for it.
+
+        Close it to take back what workers have not begun.
+        """
+        sent: deque[_Sent] = deque()
+        state: Mapping[str, Any] | None = None
+        try:
+            while True:
+                if not sent and not self._workers_are_there():
+                    for point in plan:
+                        yield point, partial(self._here, point)
+                        if isinstance(point, Turn):
+                            break
+                    else:
+                        return
+                    continue
+                assert self._pool is not None
+                # A screen that could not be sent is looked at here, before its bank grows.
+                while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (points := self._round(plan)):
+                    sent.append(_Sent(self._pool, points, self._seconds_left(), self._here))
+                if not sent:
+                    return
+                for point, passed, see in sent[0].points():
+                    state = passed
+                    yield point, see
+                sent.popleft().recall()
+        finally:
+            for each in sent:
+                each.recall()
+            if state is not None:
+                self._rng.bit_generator.state = state
+
+    def _workers_are_there(self) -> bool:
+        """Whether looks are sent; processes take a second to begin, and are asked to when it is likely worth it."""
+        if self._pool is None or self._effort.work < LEAST_WORK:
+            return False
+        self._arrived = self._arrived or self._pool.submit(_arrive)
+        return self._arrived.done()
+
+    def _here(self, point: Point) -> Seen:
+        assert isinstance(point, Look)
+        return look(point.search, point.screen, self._effort.out_of_time)
+
+    def _round(self, plan: Iterator[Point]) -> list[tuple[Point, Mapping[str, Any]]]:
+        """The points of a round, each with the state of the generator there."""
+        points: list[tuple[Point, Mapping[str, Any]]] = []
+        for point in plan:
+            points.append((point, self._rng.bit_generator.state))
+            if isinstance(point, Turn):
+                break
+        return points
+
+
+class _Sent:
+    """The points of a round whose looks workers have got.
+
+    Attributes
+    ----------
+    stays : bool
+        Whether they were not sent, because there is no room for the screen.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        points: list[tuple[Point, Mapping[str, Any]]],
+        seconds: float,
+        here: Callable[[Point], Seen],
+    ) -> None:
+        self._points, self._here, self.stays = points, here, False
+        self._until = time.monotonic() + seconds + SECONDS_TO_RETURN
+        self._shipments: list[Shipment] = []
+        self._rounds: list[Round[tuple[Search, float], Seen]] = []
+        try:
+            self._send(pool, [point for point, _ in points if isinstance(point, Look)], seconds)
+        except OSError as error:
+            warnings.warn(
+                f"there is no room for a bank of the seeding in {tempfile.gettempdir()} ({error}); this process "
+                "searches it itself. The result is the same, but it takes longer: set TMPDIR to a folder with room",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self.recall()
+            self.stays = True
+
+    def _send(self, pool: Pool, looks: list[Look], seconds: float) -> None:
+        """Give the looks to the workers, those of one screen together."""
+        for _, group in groupby(looks, key=lambda each: id(each.screen)):
+            alike = list(group)
+            tasks = [(each.search, time.time() + seconds) for each in alike]
+            self._shipments.append(Shipment(alike[0].screen, LightScreen.of(alike[0].screen)))
+            self._rounds.append(Round(pool, _look_elsewhere, tasks, self._shipments[-1]))
+
+    def points(self) -> Iterator[tuple[Point, Mapping[str, Any], Callable[[], Seen]]]:
+        """The points, each with the state of the generator and a function that waits for its look."""
+        results = (seen for each in self._rounds for seen in each.results(self._until))
+        for point, state in self._points:
+            yield point, state, partial(self._here, point) if self.stays else partial(_received, results)
+
+    def recall(self) -> None:
+        """Let the workers stop."""
+        for shipment in self._shipments:
+            shipment.recall()
+        for each in self._rounds:
+            each.cancel()
+
+
+def _received(results: Iterator[Seen]) -> Seen:
+    """The next result; nothing if it does not come before the deadline."""
+    try:
+        return next(results, Seen())
+    except TimeoutError:
+        return Seen()
+
+
+def _arrive() -> None:
+    """Import this module in a worker."""
+
+
+@np.errstate(all="ignore")
+def _look_elsewhere(screen: Screen, task: tuple[Search, float], stopped: Callable[[], bool]) -> Seen:
+    """Look in a worker."""
+    search, deadline = task
+    return look(search, screen, lambda: stopped() or time.time() >= deadline)

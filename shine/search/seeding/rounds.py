@@ -1,0 +1,264 @@
+"""Rounds: the smallest bank grows and is searched, again and again, with one bank for each system of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices
+from shine.compiler.arrays import dot, inner, log
+from shine.compiler.arrays.regression import Regression
+from shine.search.description.stagnation import Stagnation
+from shine.search.seeding.bank.bank_growth import BankGrowth
+from shine.search.seeding.bank.coordinates import Coordinates
+from shine.search.seeding.bank.expression_bank import SEVERAL_LEAVES, ExpressionBank
+from shine.search.seeding.bank.formula_writer import Nodes
+from shine.search.seeding.bank.one_coordinate import one_coordinate_systems
+from shine.search.seeding.candidate_pool import CandidatePool
+from shine.search.seeding.effort import Effort
+from shine.search.seeding.fits.correlations import Normalized
+from shine.search.seeding.fits.monomial_projection import beyond_monomials
+from shine.search.seeding.looks import Blocks, Look, Looking, Mishap, Point, Seen, Turn
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.target_views import values_of
+from shine.search.seeding.search_table import EARLY_ROUNDS, searches_of
+
+MOST_OF_OWN_BANK = 12_000
+"""Most members of a bank for one search; many of them are compared with each other."""
+
+BLOCKS_A_ROUND = 100
+"""Building blocks of each sort that a round contributes."""
+
+MOST_COORDINATES = 1500
+"""Most members of a small bank that are tried as the only coordinate."""
+
+FIRST_BANK = 40
+"""Members of the first bank for each coordinate, about."""
+
+SYSTEMS_OF_ONE = 2
+"""Most systems of one coordinate: their banks grow first, and the others wait for them."""
+
+ROUNDS_OF_NEARLY = 4
+"""Rounds after which a nearly exact formula ends the stage: over a narrow range, a few terms of a small bank come so
+close to any smooth function, and the law is a member of the next bank."""
+
+SHORT = 8
+"""Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
+
+DEPENDENT = 1e-12
+"""Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """The searches for one target; they put what they find into a pool.
+
+    Parameters
+    ----------
+    pool : CandidatePool
+    screened : ndarray of shape (n_screened,)
+        Rows that members are evaluated on: some of the pool's training rows.
+    chosen : ndarray of shape (n_chosen,)
+        Features, from 0, that may be factors of a product.
+    capacity : int
+        Most members of the bank over the features; banks over merged coordinates have half as many.
+    rng : numpy.random.Generator
+    effort : Effort
+        When to stop.
+    looking : Looking
+        Does the searches, here or on workers.
+    """
+
+    pool: CandidatePool
+    screened: Indices
+    chosen: Indices
+    capacity: int
+    rng: np.random.Generator
+    effort: Effort
+    looking: Looking
+
+    @property
+    def over(self) -> bool:
+        """Whether a formula fits exactly, or the time or the work is over."""
+        return self.pool.exact or self.effort.is_over
+
+    def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
+        """Grow a bank over each system of coordinates, always the smallest one next, and search it.
+
+        Parameters
+        ----------
+        systems : list of Coordinates
+            The features first.
+
+        Returns
+        -------
+        dict
+            Building blocks with the share of a view's variance that each explains.
+        """
+        blocks: dict[Nodes, float] = {}
+        stagnation, count, waited = Stagnation(), 0, 0
+        if self.over:
+            return blocks
+        with closing(self.looking(self._plan(systems))) as points:
+            for point, see in points:
+                if isinstance(point, Look):
+                    if not self._may_look(point):
+                        break
+                    self._take_in(point, see)
+                    if point.search.fill is not None and self.over:
+                        break
+                elif isinstance(point, Mishap):
+                    with self.pool.surviving(point.step):
+                        raise point.error
+                elif isinstance(point, Blocks):
+                    for nodes, share in point.shares.items():
+                        blocks[nodes] = max(share, blocks.get(nodes, 0.0))
+                    if self.over:
+                        break
+                else:
+                    count += 1
+                    stagnation = stagnation.after(self.pool.shortest[0], count)
+                    waited = waited + 1 if self.pool.nearly_exact else 0
+                    if self.over or waited >= ROUNDS_OF_NEARLY:
+                        break
+                    if self._stagnant(stagnation, count, EARLY_ROUNDS * point.banks):
+                        break
+        return blocks
+
+    def _plan(self, systems: list[Coordinates]) -> Iterator[Point]:
+        """What is done if nothing ends the stage: the smallest bank grows, then searches look at it."""
+        # All banks are in memory together, and fewer coordinates need smaller ones.
+        capacity = self.effort.capacity(self.capacity)
+        banks = [self._bank(capacity)]
+        banks += [self._bank(max(capacity // 2, 1)) for _ in systems[1:]]
+        rounds = [self._rounds_of(system, bank) for system, bank in zip(systems, banks, strict=True)]
+        sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
+        sorted_by_members = False
+        while min(sizes) < np.inf:
+            if not sorted_by_members and sizes[0] > 0:
+                sorted_by_members = True
+                try:
+                    for system in self._of_one_coordinate(systems[0], banks[0]):
+                        banks.append(self._bank(max(capacity // 2, 1)))
+                        rounds.append(self._rounds_of(system, banks[-1]))
+                        sizes.append(0.0)
+                except Exception as error:
+                    yield Mishap("one coordinate", error)
+            smallest = int(np.argmin(sizes))
+            try:
+                points = next(rounds[smallest], None)
+                sizes[smallest] = np.inf if points is None else banks[smallest].count
+                yield from points or ()
+            except Exception as error:
+                sizes[smallest] = np.inf
+                yield Mishap("bank", error)
+            yield Turn(len(rounds))
+
+    def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
+        """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
+        if self.pool.split or count < least:
+            return False
+        return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.max_size)
+
+    def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
+        """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
+        members = np.flatnonzero(bank.only_leaf[: bank.count] == SEVERAL_LEAVES)
+        members = members[np.argsort(bank.costs[members], kind="stable")][:MOST_COORDINATES]
+        nodes = [bank.nodes(member) for member in members.tolist()]
+        values = self.pool.values(nodes)
+        return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, SYSTEMS_OF_ONE)
+
+    def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Point]]:
+        """The points of each round of a bank, which grows when the next is asked for."""
+        system = system.on(self.screened)
+        growth = BankGrowth(bank, system.values, system.nodes)
+        screen: Screen | None = None
+        for number, _ in enumerate(growth.rounds()):
+            if not bank.count:
+                return
+            if screen is None:
+                screen = self._screen(bank, system)
+            else:
+                screen.refresh()
+            yield self._points(number, screen)
+
+    def _points(self, number: int, screen: Screen) -> Iterator[Point]:
+        """The searches of a round, and last those on banks of their own, if there are several coordinates."""
+        system = screen.coordinates
+        searches = searches_of(number, len(system.nodes) == 1 or not self.pool.split)
+        for search in searches:
+            if search.fill is None:
+                yield Look(search, screen, screen.bank.count)
+        yield Blocks(_closest_members(screen, BLOCKS_A_ROUND))
+        for search in searches:
+            if search.fill is not None and len(system.values) > 1:
+                bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
+                search.fill(BankGrowth(bank, system.values, system.nodes))
+                yield Look(search, screen.over(bank), bank.count)
+
+    def _may_look(self, point: Look) -> bool:
+        """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
+        if self.pool.exact:
+            if self.pool.exact_size <= SHORT or point.search.fill is not None:
+                return False
+            self.effort.note_exact()
+        return not self.effort.is_over
+
+    def _take_in(self, point: Look, see: Callable[[], Seen]) -> None:
+        """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
+        self.effort.add_search(point.members)
+        seen = see()
+        with self.pool.surviving(point.search.name):
+            if seen.error is not None:
+                raise seen.error
+            self.pool.complete(seen.exact)
+            if not self.pool.exact:
+                self.pool.complete(seen.others)
+
+    def _bank(self, capacity: int) -> ExpressionBank:
+        """An empty bank."""
+        return ExpressionBank(len(self.screened), self.pool.writer.primitives, capacity, self.pool.max_size, self.rng)
+
+    def _screen(self, bank: ExpressionBank, system: Coordinates) -> Screen:
+        """The target and a bank over coordinates on the screened rows."""
+        rows = self.pool.rows
+        weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
+        return Screen(bank, system, self._bases(system), rows.target[self.screened], weights, self.pool.writer)
+
+    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
+        """Factors of monomials: features and coordinates without zeros, none a monomial of the others."""
+        columns = self.pool.rows.columns[:, self.screened]
+        candidates: list[tuple[Nodes, Floats]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
+        candidates += zip(system.nodes, system.values, strict=True)
+        found: list[tuple[Nodes, Floats]] = []
+        logs = [np.ones(len(self.screened))]
+        for nodes, values in candidates:
+            if not np.abs(values).min() > 0:
+                continue
+            own = log(np.abs(values))
+            rest = Regression.of(np.stack(logs)).rest(own)
+            if dot(rest, rest) > DEPENDENT * max(float(dot(own, own)), np.finfo(np.float64).tiny):
+                logs.append(own)
+                found.append((nodes, values))
+        return found
+
+
+def _closest_members(screen: Screen, most: int) -> dict[Nodes, float]:
+    """Building blocks for evolution: formulas with their squared correlations.
+
+    They are the `most` members that correlate best with a view of the target, and the `most` whose logarithms do after
+    monomials are projected out.
+    """
+    values = values_of(screen.simple_views, screen.target)
+    normal = Normalized.of(values, screen.weights)
+    plain = np.abs(inner(normal.units, screen.normalized.units)).max(axis=0, initial=0.0)
+    rest, _ = beyond_monomials(values, screen.monomial_basis, screen.weights)
+    logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0, initial=0.0)
+    found: dict[int, float] = {}
+    for scores, members in ((plain, screen.distinct_in_sums), (logs, screen.distinct_in_products)):
+        for member in members[np.argsort(-scores[members], kind="stable")[:most]].tolist():
+            found[member] = max(found.get(member, 0.0), min(float(scores[member]) ** 2, 1.0))
+    return {screen.bank.nodes(member): share for member, share in found.items()}

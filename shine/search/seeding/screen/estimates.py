@@ -1,0 +1,82 @@
+"""Estimates: the finds of a search, and the choice of those worth a regression on the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.compiler.arrays import log
+from shine.search.seeding.screen.skeletons import Skeleton
+
+MOST_CHOSEN = 20
+"""Most estimates of a search that are completed on the training rows: each costs a regression and a prediction."""
+
+MOST_UNEXPLAINED = 0.999
+"""Estimates that leave this share of variance unexplained, or more, are dropped."""
+
+NODE_INFORMATION = 4.6
+"""Twice the logarithm of the ten or so symbols that a node may be. Divided by the number of rows, it is the fall of the
+logarithm of the error that another node brings by chance."""
+
+FEW_ROWS = 160
+"""Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law is
+rarely the best."""
+
+BEST_OF_SIZE, LARGEST_SMALL = 8, 16
+"""Estimates that are chosen then of each size, and the largest of these sizes."""
+
+ORDERS = ((1e-13, 0.02, 2), (1e-6, 0.1, 1))
+"""Two orders to choose estimates by: share of variance that counts as rounding, price of a node, thirds of the places.
+
+The first order prefers the least error; the second prefers small formulas, for noisy targets.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A formula without its constants, and how well it fits the screened rows.
+
+    Parameters
+    ----------
+    unexplained : float
+        Share of the target's variance that it leaves unexplained.
+    size : int
+        Approximate number of nodes.
+    skeleton : callable
+        Makes its skeleton; raises `Unwritable` if the primitive set has no functions for it.
+    """
+
+    unexplained: float
+    size: int
+    skeleton: Callable[[], Skeleton]
+
+
+def node_price(price: float, rows: int) -> float:
+    """The price of a node: the given one, or more if rows are so few that nodes fit them by chance."""
+    return max(price, NODE_INFORMATION / max(rows, 1))
+
+
+def most_promising(estimates: list[Estimate], rows: int, most: int = MOST_CHOSEN) -> list[Estimate]:
+    """The best estimates by each of the orders, and of each small size.
+
+    Parameters
+    ----------
+    estimates : list of Estimate
+    rows : int
+        Rows that they were estimated on.
+    most : int
+        Most that the orders choose.
+    """
+    useful = [e for e in estimates if e.unexplained < MOST_UNEXPLAINED]
+    unexplained, sizes = np.array([e.unexplained for e in useful]), np.array([e.size for e in useful], np.int64)
+    chosen: dict[Estimate, None] = {}
+    for rounding, price, thirds in ORDERS:
+        order = np.argsort(log(unexplained + rounding) + node_price(price, rows) * sizes, kind="stable")
+        chosen.update(dict.fromkeys(useful[i] for i in order[: thirds * most // 3].tolist()))
+    if rows < FEW_ROWS:
+        order = np.argsort(unexplained, kind="stable")
+        for size in range(1, LARGEST_SMALL + 1):
+            chosen.update(dict.fromkeys(useful[i] for i in order[sizes[order] == size][:BEST_OF_SIZE].tolist()))
+    return list(chosen)

@@ -1,0 +1,89 @@
+"""Views of the target as sums of logarithms: what is left of them once monomials are projected out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats, Singles
+from shine.compiler.arrays import dot, exp
+from shine.search.seeding.fits.monomial_projection import beyond_monomials, monomial_basis
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.target_views import Chain, View, slope, values_of
+
+LEAST_WEIGHT = 1e-6
+"""Least weight of a row, as a share of the mean: rows without weight could have any value."""
+
+PARALLEL = 1e-6
+"""Least squared sine of the angle of two members; a smaller one is replaced by this."""
+
+
+def _any(chain: Chain) -> bool:
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Logarithms:
+    """Views, and the part of their logarithms that no monomial explains.
+
+    Parameters
+    ----------
+    views : list of View
+    values : ndarray of shape (n_views, n_rows)
+    rest : ndarray of shape (n_views, n_rows)
+        That part, scaled to length 1.
+    lengths : ndarray of shape (n_views,)
+        Its length before; 0 if a monomial explains the view.
+    basis : ndarray of shape (n_basis, n_rows)
+        The monomials that are projected out.
+    weights : ndarray of shape (n_rows,)
+    """
+
+    views: list[View]
+    values: Floats
+    rest: Floats
+    lengths: Floats
+    basis: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, screen: Screen, wanted: Callable[[Chain], bool] = _any) -> Logarithms:
+        """The views in which products are looked for, of the wanted ones; all rows with the screen's weights."""
+        return cls.of_views(screen, [View(chain) for chain in screen.product_chains if wanted(chain)])
+
+    @classmethod
+    def of_views(cls, screen: Screen, views: list[View]) -> Logarithms:
+        """Some views; all rows with the screen's weights."""
+        return cls._of(screen, views, screen.monomial_basis, screen.weights)
+
+    @classmethod
+    def weighted(cls, screen: Screen, view: View) -> Logarithms:
+        """One view with such weights that errors of its logarithm count as errors of the target."""
+        seen = view.of(screen.target)
+        weights = screen.weights * (screen.coordinates.factor * seen / slope(view.chain, screen.target)) ** 2
+        weights = np.where(np.isfinite(weights), weights, 0.0)
+        weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT / len(weights))
+        return cls._of(screen, [view], monomial_basis(screen.base_values, weights), weights)
+
+    @classmethod
+    def _of(cls, screen: Screen, views: list[View], basis: Floats, weights: Floats) -> Logarithms:
+        """Views with monomials projected out."""
+        values = values_of(views, screen.target)
+        rest, lengths = beyond_monomials(values, basis, weights)
+        return cls(views, values, rest, lengths, basis, weights)
+
+    def unexplained(self, screen: Screen, k: int, residuals: Floats) -> Floats:
+        """Share of the target's variance, from residuals of a view's logarithm, shape (n, n_rows)."""
+        with np.errstate(all="ignore"):
+            fitted = self.values[k] * exp(-residuals / np.sqrt(self.weights))
+        return screen.unexplained(self.views[k].target(fitted))
+
+
+def residuals_of_pairs(view: Singles, first: Singles, second: Singles) -> Floats:
+    """Residuals of a view in regressions on pairs of rows of length 1, shape (n, n_rows)."""
+    a, b = dot(first, view).astype(np.float64), dot(second, view).astype(np.float64)
+    r = dot(first, second).astype(np.float64)
+    apart = np.maximum(1 - r * r, PARALLEL)
+    return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second

@@ -1,0 +1,121 @@
+"""The searches in the order in which they run, each with its budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from shine.search.seeding.bank.bank_growth import BankGrowth
+from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.searches.affine import affine
+from shine.search.seeding.searches.close_sums import close_sums
+from shine.search.seeding.searches.factor_times_affine import factor_times_affine
+from shine.search.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
+from shine.search.seeding.searches.factor_times_sum import factor_times_sum
+from shine.search.seeding.searches.functions_of_quotients import functions_of_quotients
+from shine.search.seeding.searches.functions_with_constants import functions_with_constants
+from shine.search.seeding.searches.oscillations import oscillations
+from shine.search.seeding.searches.products import products
+from shine.search.seeding.searches.products_with_constants import products_with_constants
+from shine.search.seeding.searches.quadratic_forms import quadratic_forms
+from shine.search.seeding.searches.quotients_of_sums import quotients_of_sums
+from shine.search.seeding.searches.rational_forms import rational_forms
+from shine.search.seeding.searches.separable_sums import separable_sums
+from shine.search.seeding.searches.sums_of_products import sums_of_products
+from shine.search.seeding.searches.sums_of_three import sums_of_three
+from shine.search.seeding.searches.sums_of_two import sums_of_two
+from shine.search.seeding.searches.sums_with_constants import sums_with_constants
+
+EARLY_ROUNDS = 2
+"""Rounds of a bank within which all searches have run, if it is over one coordinate, where fewer members express the
+same, or if there are few rows: from larger banks noise chooses."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search with its budget, and when it runs.
+
+    Parameters
+    ----------
+    find : partial
+        A generator function with its budget; takes a `Screen` and yields estimates.
+    only_round : int, optional
+        The round of a bank, from 0, in which it runs; None for all rounds.
+    fill : callable, optional
+        Fills a bank of its own, over several coordinates; it then gets a screen over that.
+    divides : bool
+        Whether it divides the target by the members that `DIVIDING` has found.
+    """
+
+    find: partial[Iterator[Estimate]]
+    only_round: int | None = None
+    fill: Callable[[BankGrowth], None] | None = None
+    divides: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the generator function."""
+        return self.find.func.__name__
+
+    def estimates(self, screen: Screen) -> Iterator[Estimate]:
+        """Its finds on a screen."""
+        return self.find(screen)
+
+
+DIVIDING = Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40))
+"""The search that finds the members by which division helps most (`Screen.best_divisors`)."""
+
+SEARCHES = (
+    # One regression for each view. It does not look at the bank, so once is enough.
+    Search(partial(quadratic_forms, rows_a_term=3, standard_errors=3.0), only_round=0),
+    # All members with all views: one product of matrices.
+    Search(partial(affine, each=12)),
+    # The same with logarithms, and for each view all pairs: the square of `pairs_of`.
+    Search(partial(products, each=12, pairs_of=3000, pairs=24)),
+    # For each view all pairs: the square of `most`.
+    Search(partial(sums_of_two, most=2500, pairs=24)),
+    # For each of four powers all pairs: `divisors` times `others`.
+    DIVIDING,
+    # All members with some `divisors` times eight views: one product of matrices.
+    Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40), divides=True),
+    # For each term a few passes over `most` members, for some `divisors` times four views.
+    Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4), divides=True),
+    # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.
+    Search(partial(rational_forms, standard_errors=3.0), only_round=0),
+    # For each view all pairs, the square of `above + below`, and all triples of the simplest, the cube of `simplest`.
+    Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
+    # For each view the square of `simplest` times `most`.
+    Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
+    # All members with some hundred views, and once more with their logarithms.
+    Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
+    # For each view the square of `simplest` times `most`, in double precision.
+    Search(partial(close_sums, simplest=32, most=3000, kept=16, divisors=4), divides=True),
+    # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
+    # found without constants, in the first rounds of a merged system of coordinates.
+    # Some thousand functions with all views, and a fit of the constants of each estimate.
+    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2, divides=True),
+    # The same with logarithms, and all pairs: the square of `pairs_of`.
+    Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
+    # Sines and cosines of all frequencies, and of some decays.
+    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
+    # For each view all pairs: the square of `most + members`.
+    Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=2),
+    # For each view the square of `simplest` times `most`.
+    Search(
+        partial(sums_of_products, simplest=32, most=12_000, triples=16),
+        only_round=1,
+        fill=BankGrowth.fill_with_products,
+    ),
+    # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
+    Search(partial(separable_sums, candidates=200), only_round=1, fill=BankGrowth.fill_with_functions_of_one),
+)
+"""All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
+
+
+def searches_of(number: int, early: bool) -> tuple[Search, ...]:
+    """The searches that run in a round of a bank, from 0; if they are early, all have run after `EARLY_ROUNDS`."""
+    last = EARLY_ROUNDS - 1 if early else math.inf
+    return tuple(s for s in SEARCHES if s.only_round is None or min(s.only_round, last) == number)

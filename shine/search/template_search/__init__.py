@@ -1,0 +1,1 @@
+"""A search with a template: its seeding, its end, and what an observer sees."""

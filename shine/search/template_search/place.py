@@ -1,0 +1,109 @@
+"""What a running search with a template shows to somebody who watches it, and how it reads what they put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import nan
+
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.scores import Scores
+from shine.lang.population import Population
+from shine.search.models.front import pareto_front
+from shine.search.models.given_units import DIGITS
+from shine.search.models.template_model import TemplateModel
+from shine.search.problem.settings import SearchSettings
+from shine.search.template_search.guesses import guessed_individual
+from shine.search.templates.composition import Composition
+from shine.search.templates.law import Groups, law_of
+from shine.search.watching.visited import Choose, Explained, within_limits
+from shine.search.watching.visitor import Place, Shown
+
+
+def template_place(
+    dataset: Dataset,
+    composition: Composition,
+    groups: Groups | None,
+    settings: SearchSettings,
+    enough: float,
+    headings: Mapping[str, str],
+    choose: Choose,
+) -> Place:
+    """A search with a template as somebody who watches it sees it (see `shine.search.watching.visited.place_of`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The given rows.
+    composition : Composition
+    groups : Groups, optional
+    settings : SearchSettings
+    enough : float
+        Loss at which the front ends.
+    headings : mapping of str to str
+        Headings of the columns, by feature.
+    choose : callable
+    """
+    single = len(composition.template.outputs) == 1
+    slots = composition.genome.slots
+    first = slots[0] if slots else None
+
+    def read(text: str) -> Population:
+        return within_limits(
+            guessed_individual(given_parts(text, [slot.name for slot in slots]), composition), settings
+        )
+
+    explained = Explained(dataset) if single else None
+
+    def shown(front: Population, scores: Scores) -> Shown:
+        models = []
+        for index, loss in enumerate(scores.losses.tolist()):
+            law = law_of(composition, front, index, groups)
+            output = 0 if single else None
+            weights, tree = settings.evolution.complexity, law.composed()
+            share = nan if explained is None else explained(tree)
+            models.append(TemplateModel(tree, loss, share, weights, headings, DIGITS, law=law, output=output))
+        found = pareto_front(models, enough)
+        if not found:
+            return Shown(())
+        choice = choose(found)
+        return Shown(found, choice.index, choice.reason)
+
+    example = f"{first.name} = {first.primitives.features[0]}" if first else f"{composition.parameters[0].name} = 1.0"
+    names = [f"{slot.name}({', '.join(slot.primitives.features)})" for slot in slots]
+    names += [each.name for each in composition.parameters]
+    hint = (
+        f"One a line, such as {example}: {', '.join(names)}. What is left out is 1, or what its parameter starts from."
+    )
+    return Place(dataset, read, shown, lambda loss: loss, enough, example, hint, settings.seed, single)
+
+
+def given_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:
+    """Formulas of unknown functions and values of parameters, from lines such as ``f = a*b`` and ``k = 0.5``.
+
+    Parameters
+    ----------
+    text : str
+    functions : collection of str
+        Names of the unknown functions.
+
+    Raises
+    ------
+    ValueError
+        If a line has another form, or a name comes twice.
+    """
+    parts: dict[str, str | float] = {}
+    for line in text.replace(";", "\n").splitlines():
+        if not line.strip():
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not (name.isidentifier() and equals and value):
+            raise ValueError(f"{line.strip()[:60]!r} is no line such as f = a*b or k = 0.5")
+        if name in parts:
+            raise ValueError(f"{name} is given twice")
+        try:
+            parts[name] = value if name in functions else float(value)
+        except ValueError:
+            raise ValueError(f"{name} is no unknown function; its value is a number, not {value[:60]!r}") from None
+    if not parts:
+        raise ValueError("nothing is given; write a line such as f = a*b")
+    return parts

@@ -1,0 +1,1 @@
+"""Fits of the numbers in a template's individuals."""

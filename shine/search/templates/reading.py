@@ -1,0 +1,163 @@
+"""Templates from text and from Python functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+from shine.base.errors import UnsupportedSyntaxError
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import value_text
+from shine.lang.python.source import file_of
+from shine.lang.vocabulary import PrimitiveSource, primitive_table
+from shine.search.templates.options import read_parameters, read_unknowns
+from shine.search.templates.source import SourceReader
+from shine.search.templates.template import Template
+
+TemplateSource = str | Callable[..., object] | Template | Mapping[str, Any]
+"""The forms in which a template is given."""
+
+
+@overload
+def template(
+    source: TemplateSource,
+    *,
+    unknown: Mapping[str, Any] | Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | Sequence[str] | None = None,
+    groups: str | None = None,
+    shrinkage: bool = False,
+    functions: Sequence[PrimitiveSource] = (),
+) -> Template: ...
+
+
+@overload
+def template(
+    source: None = None,
+    *,
+    unknown: Mapping[str, Any] | Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | Sequence[str] | None = None,
+    groups: str | None = None,
+    shrinkage: bool = False,
+    functions: Sequence[PrimitiveSource] = (),
+) -> Callable[[Callable[..., object]], Template]: ...
+
+
+def template(
+    source: TemplateSource | None = None,
+    *,
+    unknown: Mapping[str, Any] | Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | Sequence[str] | None = None,
+    groups: str | None = None,
+    shrinkage: bool = False,
+    functions: Sequence[PrimitiveSource] = (),
+) -> Any:
+    """A law of which a part is known: a search finds the unknown functions and fits the parameters.
+
+    Parameters
+    ----------
+    source : str or function
+        An expression, or several with commas between them, one for each output: ``"f(a, b)*exp(-k[group]*t) + g(t)"``;
+        or a function, as text or in Python, whose arguments are columns. Calls of functions that Shine does not know
+        are the unknown functions. Names that are neither columns nor functions are parameters. ``k[group]`` has a value
+        for each group of the column `group`; ``x[0]`` is the column or parameter ``x0``. ``D(f, 0)(a, b)`` is the
+        derivative of f with respect to its first argument. Sums and loops have a fixed length:
+        ``sum(f(x[i]) for i in range(3))``, ``sum(f(x) for x in [a, b])``. Without a source, this is a decorator.
+    unknown : mapping or sequence of str, optional
+        The unknown functions by name: names of their arguments, in a list, or a mapping with ``arguments``,
+        ``primitives``, ``max_size``, ``max_depth`` and ``constraints``. By default they are found in the source.
+    parameters : mapping or sequence of str, optional
+        What is known of parameters, by name: a fixed value; bounds ``(low, high)``, None where there is none; or a
+        mapping with ``bounds``, ``integer``, ``value`` and ``start``.
+    groups : str, optional
+        The column of groups; by default the name that parameters have as subscript.
+    shrinkage : bool
+        Whether the values of a parameter by group are drawn towards their mean, as draws from a normal distribution
+        that is estimated too: the more, the less the rows of a group determine its own value.
+    functions : sequence of function or str, optional
+        Known functions that the source calls, besides Shine's: Python functions, or their text.
+
+    Returns
+    -------
+    Template
+        For ``shine.evolve(X, y, template=...)``; without a source, a decorator that returns it.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the source is not part of the language of templates.
+    TypeError, ValueError
+        If an option is invalid.
+
+    Examples
+    --------
+    >>> law = template("f(a, b)*exp(-k[group]*t) + g(t)", unknown={"f": ["a", "b"], "g": ["t"]})
+    >>> [parameter.name for parameter in law.parameters], law.groups
+    (['k'], 'group')
+    >>> @template(parameters={"k": (0, None)})
+    ... def decay(t):
+    ...     return f(t)*exp(-k*t)
+    >>> decay.unknowns[0].arguments
+    ('t',)
+    """
+    if source is None:
+        return lambda function: template(
+            function,
+            unknown=unknown,
+            parameters=parameters,
+            groups=groups,
+            shrinkage=shrinkage,
+            functions=functions,
+        )
+    options = {
+        "unknown": unknown,
+        "parameters": parameters,
+        "groups": groups,
+        "shrinkage": shrinkage,
+        "functions": functions,
+    }
+    given = [name for name, each in options.items() if each]
+    if isinstance(source, Template):
+        if given:
+            raise TypeError(f"the template is complete; {given[0]} belongs to the call of shine.template that makes it")
+        return source
+    if isinstance(source, Mapping):
+        return _of_mapping(source, given)
+    if not isinstance(source, str) and not inspect.isfunction(source):
+        raise TypeError(f"a template is a text or a Python function, not {type(source).__name__}")
+    try:
+        known = {**STANDARD, **primitive_table(functions)[0]}
+        found = SourceReader(source, read_unknowns(unknown), read_parameters(parameters), groups, known).template
+    except UnsupportedSyntaxError as error:
+        if isinstance(source, str):
+            raise UnsupportedSyntaxError(f"template: {error.message}", error.line, error.column) from None
+        raise UnsupportedSyntaxError(
+            f"template {source.__name__}: {error.message}", error.line, error.column, file_of(source)
+        ) from None
+    except RecursionError:
+        raise UnsupportedSyntaxError("template: it is nested too deeply") from None
+    if not isinstance(shrinkage, bool):
+        raise TypeError(f"template: shrinkage is true or false, not {value_text(shrinkage)}")
+    if shrinkage and not any(each.by_group for each in found.parameters):
+        raise ValueError("template: shrinkage is for parameters by group, such as k[group], and there is none")
+    return replace(found, shrinkage=shrinkage)
+
+
+_KEYS = ("formula", "unknown", "parameters", "groups", "shrinkage", "functions")
+
+
+def _of_mapping(source: Mapping[str, Any], given: Sequence[str]) -> Template:
+    """A template with its options in one mapping, as in YAML."""
+    if given:
+        raise TypeError(f"the template is a mapping; put {given[0]} into it")
+    wrong = [key for key in source if key not in _KEYS]
+    if wrong:
+        raise ValueError(f"template has the key {value_text(wrong[0])}; allowed are {', '.join(_KEYS)}")
+    formula = source.get("formula")
+    if isinstance(formula, list | tuple) and formula and all(isinstance(each, str) for each in formula):
+        formula = ", ".join(f"({each})" for each in formula)
+    if not isinstance(formula, str):
+        raise ValueError("template has no formula; write one such as formula: f(t)*exp(-k*t)")
+    options = {key: source[key] for key in _KEYS[1:] if source.get(key) is not None}
+    return template(formula, **options)

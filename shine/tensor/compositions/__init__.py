@@ -1,0 +1,1 @@
+"""Layers of networks, composed of primitive operations."""

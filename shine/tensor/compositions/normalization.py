@@ -1,0 +1,163 @@
+"""Means, variances, and the layers that divide by them: layer, batch, group, instance and RMS normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shine.base.errors import FormError
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Value
+from shine.tensor.form.types import FLOATS, axes_of, axis_of
+
+
+def mean(b: FunctionBuilder, x: Value, axes: Sequence[int] | None = None, keep: bool = False) -> Value:
+    """The mean of floats over axes, by default over all; NaN over no elements."""
+    if x.type.dtype not in FLOATS:
+        raise FormError(f"means are of floats, and not of {x.type}; cast it first")
+    found, count = axes_of(x.type, axes)
+    total = b.emit("reduce_sum", [x], axes=found, keep=keep)[0]
+    return b.emit("div", [total, b.like(x, count)])[0]
+
+
+def variance(
+    b: FunctionBuilder, x: Value, axes: Sequence[int] | None = None, keep: bool = False, correction: float = 0
+) -> Value:
+    """The mean of squared distances from the mean; the divisor is the number of elements minus a correction."""
+    found, count = axes_of(x.type, axes)
+    return _mean_square(b, _centred(b, x, found), found, keep, max(count - correction, 0))
+
+
+def layer_norm(
+    b: FunctionBuilder,
+    x: Value,
+    axes: Sequence[int] = (-1,),
+    scale: Value | None = None,
+    shift: Value | None = None,
+    epsilon: float = 1e-5,
+) -> Value:
+    """Mean 0 and variance 1 over axes, then scaled and shifted (Ba, Kiros, Hinton 2016).
+
+    Parameters
+    ----------
+    b : FunctionBuilder
+    x : Value
+        Floats.
+    axes : sequence of int
+    scale, shift : Value, optional
+        They are broadcast to `x`.
+    epsilon : float
+        Is added to the variance.
+    """
+    found, count = axes_of(x.type, axes)
+    centred = _centred(b, x, found)
+    return _affine(b, b.mul(centred, _inverse_root(b, centred, found, count, epsilon)), scale, shift)
+
+
+def rms_norm(
+    b: FunctionBuilder, x: Value, axes: Sequence[int] = (-1,), scale: Value | None = None, epsilon: float = 1e-5
+) -> Value:
+    """Root mean square 1 over axes, then scaled (Zhang, Sennrich 2019)."""
+    found, count = axes_of(x.type, axes)
+    return _affine(b, b.mul(x, _inverse_root(b, x, found, count, epsilon)), scale, None)
+
+
+def batch_norm(
+    b: FunctionBuilder,
+    x: Value,
+    average: Value,
+    variance: Value,
+    scale: Value | None = None,
+    shift: Value | None = None,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+) -> Value:
+    """Normalization by known averages and variances of channels (Ioffe, Szegedy 2015): one product and one sum.
+
+    Parameters
+    ----------
+    b : FunctionBuilder
+    x : Value
+    average, variance, scale, shift : Value
+        One number a channel.
+    epsilon : float
+    axis : int
+        That of the channels.
+    """
+    factor = b.div(b.like(x, 1) if scale is None else scale, b.sqrt(b.add(variance, b.like(x, epsilon))))
+    moved = b.mul(average, factor)
+    offset = b.neg(moved) if shift is None else b.sub(shift, moved)
+    return b.add(b.mul(x, _along(b, x, factor, axis)), _along(b, x, offset, axis))
+
+
+def group_norm(
+    b: FunctionBuilder,
+    x: Value,
+    groups: int,
+    scale: Value | None = None,
+    shift: Value | None = None,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+) -> Value:
+    """Mean 0 and variance 1 over groups of channels of each example, axis 0 (Wu, He 2018).
+
+    Parameters
+    ----------
+    b : FunctionBuilder
+    x : Value
+    groups : int
+        Divides the number of channels. As many groups as channels are instance normalization.
+    scale, shift : Value, optional
+        One number a channel.
+    epsilon : float
+    axis : int
+        That of the channels.
+    """
+    at = axis_of(x.type.rank, axis)
+    shape = x.type.shape
+    if at == 0 or groups < 1 or shape[at] % groups:
+        raise FormError(f"{groups} groups of axis {at} of {x.type}: they must divide an axis other than 0")
+    split = (*shape[:at], groups, shape[at] // groups, *shape[at + 1 :])
+    axes = [i for i in range(1, len(split)) if i != at]
+    normal = layer_norm(b, b.reshape(x, shape=split), axes, epsilon=epsilon)
+    aligned = [None if v is None else _along(b, x, v, at) for v in (scale, shift)]
+    return _affine(b, b.reshape(normal, shape=shape), *aligned)
+
+
+def instance_norm(
+    b: FunctionBuilder,
+    x: Value,
+    scale: Value | None = None,
+    shift: Value | None = None,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+) -> Value:
+    """Mean 0 and variance 1 of each channel of each example (Ulyanov, Vedaldi, Lempitsky 2016)."""
+    return group_norm(b, x, x.type.shape[axis_of(x.type.rank, axis)], scale, shift, epsilon, axis)
+
+
+def _centred(b: FunctionBuilder, x: Value, axes: tuple[int, ...]) -> Value:
+    return b.emit("sub", [x, mean(b, x, axes, keep=True)])[0]
+
+
+def _mean_square(b: FunctionBuilder, x: Value, axes: tuple[int, ...], keep: bool, count: float) -> Value:
+    return b.emit("div", [b.reduce_sum(b.mul(x, x), axes=axes, keep=keep), b.like(x, count)])[0]
+
+
+def _inverse_root(b: FunctionBuilder, x: Value, axes: tuple[int, ...], count: int, epsilon: float) -> Value:
+    """1 / sqrt(mean of squares + epsilon): a division a line instead of one an element."""
+    square = _mean_square(b, x, axes, True, count)
+    return b.emit("div", [b.like(x, 1), b.sqrt(b.add(square, b.like(x, epsilon)))])[0]
+
+
+def _affine(b: FunctionBuilder, x: Value, scale: Value | None, shift: Value | None) -> Value:
+    if scale is not None:
+        x = b.mul(x, scale)
+    return x if shift is None else b.emit("add", [x, shift])[0]
+
+
+def _along(b: FunctionBuilder, x: Value, channels: Value, axis: int) -> Value:
+    """One number a channel, for operations with the elements of the channels."""
+    behind = x.type.rank - 1 - axis_of(x.type.rank, axis)
+    if not behind or not channels.type.rank:
+        return channels
+    return b.emit("reshape", [channels], shape=(*channels.type.shape, *[1] * behind))[0]

@@ -1,0 +1,153 @@
+"""Pooling: slices that are compared or added, one axis after the other.
+
+A window of h x w takes h + w - 2 operations on the whole image, which fuse into one loop, instead of h * w - 1. The
+derivative of a maximum goes to the first of equal elements, in the order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.errors import FormError
+from shine.tensor.form.builder import FunctionBuilder
+from shine.tensor.form.module import Value
+from shine.tensor.form.types import FLOATS
+
+MOST_PADDED = 1 << 24
+"""Most elements of an axis with its padding, and of a window: damaged files ask for billions."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows along the axes of an image.
+
+    Parameters
+    ----------
+    axes : tuple of int
+        The axes that are pooled. For channels last they are 1 and 2.
+    sizes, strides : tuple of int
+        One number for each of the axes, as below.
+    low, high : tuple of int
+        Padding before and after the elements; empty for none.
+    dilation : tuple of int
+        Distance between the elements of a window; empty for 1.
+    ceil : bool
+        Whether a last window may reach beyond the padding, if it begins within the elements or the padding before.
+    """
+
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    ceil: bool = False
+
+    def along(self, shape: Sequence[int]) -> list[Line]:
+        """The windows along each axis of a shape.
+
+        Raises
+        ------
+        FormError
+            If numbers are missing, too small, or an axis is shorter than its window.
+        """
+        n = len(self.axes)
+        given = (self.sizes, self.strides, self.low or (0,) * n, self.high or (0,) * n, self.dilation or (1,) * n)
+        words = ("sizes", "strides", "low", "high", "dilation")
+        for word, numbers, least in zip(words, given, (1, 1, 0, 0, 1), strict=True):
+            if len(numbers) != n or min(numbers, default=least) < least:
+                raise FormError(f"{word} = {list(numbers)} of windows: {n} numbers are needed, at least {least}")
+        if not all(0 <= axis < len(shape) for axis in self.axes) or len(set(self.axes)) != n:
+            raise FormError(f"axes = {list(self.axes)} of windows: {list(shape)} has the axes 0 to {len(shape) - 1}")
+        return [self._line(axis, shape[axis], *numbers) for axis, *numbers in zip(self.axes, *given, strict=True)]
+
+    def _line(self, axis: int, length: int, size: int, stride: int, low: int, high: int, dilation: int) -> Line:
+        padded, wide = low + length + high, (size - 1) * dilation + 1
+        if max(padded, wide, stride) > MOST_PADDED:
+            raise FormError(f"axis {axis} has windows of {wide} elements, or {padded} with padding; too many")
+        room = padded - wide
+        count = (-(-room // stride) if self.ceil else room // stride) + 1
+        if self.ceil and (count - 1) * stride >= low + length:
+            count -= 1
+        if count < 1:
+            raise FormError(f"axis {axis} has {padded} elements with padding, and a window needs {wide}")
+        beyond = max((count - 1) * stride + wide - padded, 0)
+        return Line(axis, length, size, stride, low, high, dilation, count, beyond)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Windows along one axis: how many there are, and how far the last reaches beyond the padding."""
+
+    axis: int
+    length: int
+    size: int
+    stride: int
+    low: int
+    high: int
+    dilation: int
+    count: int
+    beyond: int
+
+    def elements(self, padding_too: bool) -> np.ndarray:
+        """How many elements each window contains."""
+        inside = np.full(self.low + self.length + self.high + self.beyond, float(padding_too))
+        inside[self.low : self.low + self.length] = 1.0
+        inside[self.low + self.length + self.high :] = 0.0
+        places = np.arange(self.count)[:, None] * self.stride + np.arange(self.size) * self.dilation
+        return np.asarray(inside[places].sum(axis=1))
+
+
+def max_pool(b: FunctionBuilder, x: Value, windows: Windows) -> Value:
+    """The largest element of each window; padding never is."""
+    lowest = -np.inf if x.type.dtype in FLOATS else np.iinfo(x.type.numpy).min
+    return _reduced(b, "max", x, windows, lowest)
+
+
+def avg_pool(b: FunctionBuilder, x: Value, windows: Windows, count_padding: bool = True) -> Value:
+    """The mean of each window of floats.
+
+    Parameters
+    ----------
+    b : FunctionBuilder
+    x : Value
+    windows : Windows
+    count_padding : bool
+        Whether padding counts as zeros; what `ceil` adds never counts.
+    """
+    total = _reduced(b, "add", x, windows, 0.0)
+    counts = np.ones(())
+    for line in windows.along(x.type.shape):
+        along = [1] * x.type.rank
+        along[line.axis] = line.count
+        counts = counts * line.elements(count_padding).reshape(along)
+    same = counts.size and (counts == counts.flat[0]).all()
+    return b.emit("div", [total, b.constant(counts.flat[0] if same else counts, x.type.dtype)])[0]
+
+
+def _reduced(b: FunctionBuilder, operation: str, x: Value, windows: Windows, filling: float) -> Value:
+    # The last axis first: the derivative of `max` then finds the first of equals in the order of rows.
+    for line in sorted(windows.along(x.type.shape), key=lambda line: -line.axis):
+        x = _reduced_line(b, operation, x, line, filling)
+    return x
+
+
+def _reduced_line(b: FunctionBuilder, operation: str, x: Value, line: Line, filling: float) -> Value:
+    at = line.axis
+    if line.low or line.high or line.beyond:
+        low, high = [0] * x.type.rank, [0] * x.type.rank
+        low[at], high[at] = line.low, line.high + line.beyond
+        x = b.emit("pad", [x, b.like(x, filling)], low=tuple(low), high=tuple(high))[0]
+    start, stop, step = [0] * x.type.rank, list(x.type.shape), [1] * x.type.rank
+    step[at], found = line.stride, None
+    for place in range(line.size):
+        start[at] = place * line.dilation
+        stop[at] = start[at] + (line.count - 1) * line.stride + 1
+        piece = b.emit("slice", [x], start=tuple(start), stop=tuple(stop), step=tuple(step))[0]
+        # Of equal operands, the second one gets the derivative.
+        found = piece if found is None else b.emit(operation, [piece, found])[0]
+    assert found is not None
+    return found

@@ -1,0 +1,64 @@
+"""Dask's clients, clusters and addresses, and the scripts that batch systems get."""
+
+from __future__ import annotations
+
+import pytest
+
+from shine.base.parallel import ParallelSettings, opened
+from shine.base.parallel.clusters import CLASSES, jobs_of
+
+
+@pytest.mark.slow
+def test_no_scheduler_at_an_address(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("shine.base.parallel.clusters.SECONDS_TO_CONNECT", 1)
+    with (
+        pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: "),
+        opened("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_clients_clusters_and_addresses_do_tasks():
+    distributed = pytest.importorskip("distributed")
+    local = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    with local as cluster, distributed.Client(cluster) as client:
+        for source in (client, cluster, cluster.scheduler_address):
+            with opened(source) as pool:
+                assert list(pool.results(abs, [-1, 2])) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["slurm", "pbs", "lsf", "sge", "moab"])
+def test_options_reach_the_batch_system(name):
+    pytest.importorskip("dask_jobqueue")
+    options = {"queue": "long", "cores": 4, "memory": "8GB", "walltime": "02:00", "interface": "lo"}
+    with jobs_of(name, options) as cluster:
+        script = cluster.job_script()
+    assert "long" in script
+    assert "--nthreads 1" in script and "--nworkers 4" in script
+
+
+def test_every_batch_system_is_known_to_dask_jobqueue():
+    dask_jobqueue = pytest.importorskip("dask_jobqueue")
+    assert all(hasattr(dask_jobqueue, name) for name in CLASSES.values())
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_unknown_option_is_rejected():
+    pytest.importorskip("dask_jobqueue")
+    with pytest.raises(ValueError, match=r"cluster: slurm refuses its options: .*colour"):
+        jobs_of("slurm", {"colour": "red"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dask": "tcp://a:1", "workers": 2}, "leave out workers and cluster"),
+        ({"cluster": "slurm"}, "cluster: slurm needs workers"),
+        ({"options": {"cores": 2}}, "say which: cluster: slurm"),
+    ],
+)
+def test_settings_that_contradict_are_rejected(given, message):
+    with pytest.raises(ValueError, match=message):
+        ParallelSettings(**given)

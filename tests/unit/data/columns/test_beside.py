@@ -1,0 +1,36 @@
+"""Columns beside the features: taken out of data frames, or given as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shine.base.errors import DataError
+from shine.data.columns.beside import taken_apart, without_columns
+
+VALUES = {"a": [1.0, 2.0], "upper limit": [3.0, 4.0], "b": [5.0, 6.0]}
+
+
+def frames():
+    pandas, polars, arrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    return [pandas.DataFrame(VALUES), polars.DataFrame(VALUES), arrow.table(VALUES)]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["pandas", "polars", "arrow"])
+def test_columns_of_a_frame_are_taken_out(number):
+    frame = frames()[number]
+    rest, columns = taken_apart(frame, ["upper limit"])
+    assert np.asarray(rest).shape == (2, 2)
+    assert list(columns) == ["upper_limit"] and columns["upper_limit"].tolist() == [3.0, 4.0]
+    assert without_columns(rest, ["upper limit"]) is rest
+
+
+def test_arrays_go_by_their_names():
+    X = np.zeros((2, 1))
+    assert taken_apart(X, {"limit": [1, 2]}) == (X, {"limit": [1, 2]})
+    assert taken_apart(X, None) == (X, {})
+
+
+def test_an_unknown_column_is_refused():
+    with pytest.raises(DataError, match=r"X has no column 'upper', which is given as beside; .*it has a, upper"):
+        taken_apart(frames()[0], ["upper"])

@@ -1,0 +1,26 @@
+"""Numbers as R hands them over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shine.data.columns.of_r import MISSING, check_integers, whole
+
+
+@pytest.mark.parametrize("number", [20.0, np.float64(20), np.float32(20)])
+def test_a_float_without_a_fraction_is_an_int(number):
+    assert whole(number) == 20
+    assert type(whole(number)) is int
+
+
+@pytest.mark.parametrize("value", [20, 20.5, float("inf"), True, None, "20", np.int32(20)])
+def test_anything_else_is_as_it_is(value):
+    assert whole(value) is value
+
+
+def test_only_integers_are_missing_ones():
+    check_integers([float(MISSING)], np.array([float(MISSING)]), "y")
+    check_integers(["a"], np.array(["a"]), "y")
+    with pytest.raises(ValueError, match="y has -2147483648 in row 1, which is NA in whole numbers of R: drop"):
+        check_integers([1, MISSING], np.array([1.0, MISSING]), "y")

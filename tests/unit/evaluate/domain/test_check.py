@@ -1,0 +1,273 @@
+"""The neighbourhood of a data set, and formulas that have poles or are undefined in it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import shine
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain import Domain
+from shine.evaluate.domain.neighbourhood import ROWS, Column, LineSegments, neighbourhood
+from shine.lang.forms.tree import Tree
+
+KINDS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
+    "positive": lambda rng, shape: rng.uniform(1, 5, shape),
+    "binary": lambda rng, shape: (rng.random(shape) < 0.4).astype(float),
+    "ratings": lambda rng, shape: rng.integers(1, 5, shape).astype(float),
+    "counts": lambda rng, shape: rng.poisson(4, shape).astype(float),
+}
+
+
+def domain_of(kind: str, rows: int, columns: int = 3, seed: int = 0) -> Domain:
+    X = KINDS[kind](np.random.default_rng(seed), (rows, columns))
+    return Domain(Dataset.from_arrays(X, X.sum(axis=1), features=("a", "b", "c")[:columns]))
+
+
+def around(*columns: np.ndarray) -> LineSegments:
+    return neighbourhood([Column.of(column) for column in columns])
+
+
+def defines(domain: Domain, text: str) -> bool:
+    return domain.defines(shine.parse(text, domain.dataset.features))
+
+
+@pytest.mark.parametrize("rows", [20, 100, 2000])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        # Between the rows: poles of odd and of even order, tiny poles, needles, and stretches without values.
+        ("normal", "1/(a - 0.3)"),
+        ("normal", "1/square(a - 0.3)"),
+        ("normal", "b + 0.0001/(a - 0.3)"),
+        ("normal", "a/(b + c)"),
+        ("normal", "tan(2*a)"),
+        ("normal", "a + 1e-7/(square(a - 0.3) + 1e-12)"),
+        ("normal", "sqrt(square(a - 0.3) - 1e-9)"),
+        ("normal", "1/(a - b*c)"),
+        ("uniform", "b/(0.2 + a)"),
+        ("lognormal", "1/(a - 2*b)"),
+        ("positive", "1/(a - 3)"),
+        ("counts", "1/(0.5*a - 1.5)"),
+        # Combinations of values that are not in any row.
+        ("binary", "1/(a + b + c - 3)"),
+    ],
+)
+def test_formulas_without_a_value_somewhere_are_found(kind, text, rows):
+    domain = domain_of(kind, rows)
+    if text == "1/(a + b + c - 3)":
+        # The known rows do not show the pole.
+        kept = domain.dataset.columns.sum(axis=0) < 3
+        domain = Domain(domain.dataset.take(np.flatnonzero(kept)))
+    assert not defines(domain, text)
+
+
+@pytest.mark.parametrize("rows", [100, 2000])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("normal", "log(a + 2.5)"),
+        ("normal", "sqrt(3.2 - b)"),
+        ("normal", "a**0.5"),
+        ("lognormal", "sqrt(12 - a)"),
+        ("uniform", "log(a + b + 1.9)"),
+        ("positive", "sqrt(a - 1.01)"),
+        ("normal", "exp(exp(square(a)))"),
+    ],
+)
+def test_formulas_without_a_value_beyond_the_known_rows_are_found(kind, text, rows):
+    assert not defines(domain_of(kind, rows), text)
+
+
+@pytest.mark.parametrize("rows", [20, 100, 2000])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("normal", "a*b - 3*c"),
+        ("normal", "1/(square(a) + 1)"),
+        ("normal", "1/(a*a - 2*a + 1.5)"),
+        ("normal", "exp(a)"),
+        ("normal", "log(abs(a))"),
+        ("normal", "sin(a)/a"),
+        ("normal", "aq(a, b) + hypot(a, c) + log1p(square(b))"),
+        ("normal", "protected_div(a, b)"),
+        ("normal", "protected_log(a) + protected_sqrt(b)"),
+        ("normal", "1/a if abs(a) > 0.5 else 2*a"),
+        ("normal", "2.5"),
+        ("uniform", "sqrt(a + 2)"),
+        ("uniform", "tan(0.7*a)"),
+        # Positive columns stay positive.
+        ("lognormal", "a/b + log(c)"),
+        ("lognormal", "sqrt(a) + b**-0.5 + c**0.3"),
+        ("positive", "a*b/c**2"),
+        ("positive", "log(a)/sqrt(b)"),
+        ("positive", "1/(a + b)"),
+        # Columns of few values have no others in between, and these whole numbers are never negative.
+        ("binary", "1/(a - 0.3) + log(b + 0.5)"),
+        ("binary", "1/(2*a + b - 0.5)"),
+        ("ratings", "1/(a - 2.5) + log(b - 0.5) + sqrt(4.9 - c)"),
+        ("counts", "sqrt(a) + log(b + 0.5)"),
+    ],
+)
+def test_formulas_with_values_everywhere_pass(kind, text, rows):
+    assert defines(domain_of(kind, rows), text)
+
+
+def test_counts_that_are_positive_so_far_may_be_zero_unless_they_end_there():
+    counts = np.array([1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 7, 8, 9.0])
+    grades = np.repeat([1, 2, 3, 4.0], 5)
+    assert around(counts).ends.min() == 0
+    assert around(grades).ends.min() == 1
+    assert around(np.repeat(counts, 3)).ends.min() == 0
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, -1.0])
+@pytest.mark.parametrize(
+    "values",
+    [
+        # Each number of a trial by ten subjects: there is no trial 0.
+        np.tile(np.arange(1, 11), 10),
+        # Days of a test: nobody measures on day 0.
+        np.repeat([1, 3, 7, 14, 28, 56, 90, 100, 180, 365], [2, 90, 85, 50, 300, 60, 30, 40, 20, 10]),
+        np.repeat([2, 4, 8, 16, 32], 7),
+    ],
+)
+def test_numbers_that_end_before_zero_stay_positive(values, unit):
+    assert (around(unit * values).ends * np.sign(unit)).min() > 0
+
+
+def test_correlated_columns_stay_together():
+    a = np.random.default_rng(0).uniform(1, 2, 200)
+    domain = Domain(Dataset.from_arrays(np.column_stack([a, 2 * a]), a, features=("a", "b")))
+    assert defines(domain, "1/(b - a)")
+    assert not defines(domain, "1/(b - a - 1.5)")
+
+
+def test_columns_that_the_formula_does_not_read_do_not_matter():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 2, 50), rng.normal(size=(50, 30))])
+    domain = Domain(Dataset.from_arrays(X, X[:, 0]))
+    assert defines(domain, "1/x0")
+    alone = Domain(Dataset.from_arrays(X[:, :1], X[:, 0]))
+    assert [defines(alone, "1/(x0 - 1.5)"), defines(domain, "1/(x0 - 1.5)")] == [False, False]
+
+
+def test_rows_of_weight_zero_do_not_count():
+    X = np.concatenate([np.full(20, -1.0), np.linspace(1, 2, 30)])[:, None]
+    weights = np.repeat([0.0, 1.0], [20, 30])
+    assert defines(Domain(Dataset.from_arrays(X, X[:, 0], weights)), "1/x0")
+    assert not defines(Domain(Dataset.from_arrays(X, X[:, 0])), "1/x0")
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e9, 1e150])
+def test_units_do_not_matter(scale):
+    plain = domain_of("normal", 50).dataset
+    scaled = Domain(replace(plain, columns=plain.columns * scale, target=plain.target * scale))
+    assert not defines(scaled, f"1/(a/{scale!r} - 0.3)*{scale!r}")
+    assert defines(scaled, f"1/(square(a/{scale!r}) + 1)*{scale!r}")
+
+
+@pytest.mark.parametrize("values", [[1.0], [2.0, 2.0, 2.0], [0.0] * 5, [1.0, 2.0], [-1e308, 1e308], [0.0, 5e-324]])
+def test_a_few_rows_are_enough(values):
+    domain = Domain(Dataset.from_arrays(np.array(values)[:, None], np.arange(float(len(values)))))
+    with np.errstate(all="raise"):
+        assert defines(domain, "0*x0 + 1")
+        assert not defines(domain, "log(-1 - x0*x0)")
+
+
+def test_the_work_does_not_grow_with_the_rows():
+    columns = list(np.random.default_rng(0).normal(size=(4, 50_000)))
+    found = around(*columns)
+    assert found.starts.shape == found.ends.shape == (4, 3 * ROWS)
+    # The extremes are among the points.
+    assert [(row.min(), row.max()) for row in found.starts] == [(c.min(), c.max()) for c in columns]
+
+
+def test_the_same_rows_have_the_same_neighbourhood():
+    columns = list(np.random.default_rng(0).normal(size=(3, 500)))
+    first, second = around(*columns), around(*columns)
+    assert (first.starts == second.starts).all() and (first.ends == second.ends).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [20, 100, 1000])
+def test_the_neighbourhood_reaches_as_far_as_nearly_all_fresh_rows(kind, rows):
+    outside = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        known, fresh = KINDS[kind](rng, rows), KINDS[kind](rng, 10_000)
+        ends = around(known).ends
+        outside.append(np.mean((fresh < ends.min()) | (fresh > ends.max())))
+    # 20 rows do not show the kind of a column with certainty; small counts are coarse.
+    assert np.mean(outside) < (0.05 if rows == 20 else 0.01)
+
+
+@pytest.mark.parametrize("kind", ["lognormal", "positive", "counts", "binary", "ratings"])
+def test_columns_keep_their_kind(kind):
+    known = KINDS[kind](np.random.default_rng(0), 60)
+    found = around(known)
+    assert found.ends.min() >= 0 and (kind == "counts" or known.min() == 0 or found.ends.min() > 0)
+    if kind in ("binary", "ratings"):
+        assert set(found.ends[0]) | set(found.starts[0]) <= set(known)
+    if kind == "counts":
+        assert (found.ends == np.floor(found.ends)).all()
+
+
+def test_a_formula_may_be_deeper_than_the_stack():
+    node: ast.expr = ast.Name("a", ast.Load())
+    for _ in range(5000):
+        node = ast.UnaryOp(ast.USub(), node)
+    assert domain_of("normal", 30).defines(Tree(("a", "b", "c"), node))
+
+
+def test_a_column_that_is_nearly_always_zero_may_have_any_sign():
+    x = np.zeros((40, 1))
+    x[:3, 0] = 1.1, 2.3, 3.7
+    domain = Domain(Dataset.from_arrays(x, np.arange(40.0), features=("x",)))
+    assert not domain.defines(shine.parse("sqrt(x)", ["x"]))
+    x[:20, 0] = np.linspace(1, 3, 20)
+    domain = Domain(Dataset.from_arrays(x, np.arange(40.0), features=("x",)))
+    assert domain.defines(shine.parse("sqrt(x)", ["x"]))
+
+
+def test_heavy_tails_go_far():
+    x = np.random.default_rng(1).standard_cauchy((200, 1))
+    domain = Domain(Dataset.from_arrays(x, x[:, 0], features=("x",)))
+    beyond = 10 * np.abs(x).max()
+    assert not domain.defines(shine.parse(f"sqrt({beyond} - x)", ["x"]))
+    normal = np.random.default_rng(1).standard_normal((200, 1))
+    domain = Domain(Dataset.from_arrays(normal, normal[:, 0], features=("x",)))
+    assert domain.defines(shine.parse(f"sqrt({10 * np.abs(normal).max()} - x)", ["x"]))
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25, 3e-7, 1e100])
+def test_fresh_rows_may_have_unseen_multiples_between_seen_ones(step):
+    x = step * np.array([[-3.0, -2, -1, 1, 2, 4, 5, -4, 3, -5, 6]]).T
+    domain = Domain(Dataset.from_arrays(x, np.cos(x[:, 0] / step), features=("x",)))
+    # Bounded, and undefined only at zero.
+    assert not domain.defines(shine.parse(f"cos({step}/x)", ["x"]))
+    assert domain.defines(shine.parse(f"cos({step}/(x + {step / 2}))", ["x"]))
+
+
+def test_a_column_of_many_steps_is_a_rounded_quantity():
+    x = np.round(np.random.default_rng(0).uniform(0.5, 20, (200, 1)), 2)
+    domain = Domain(Dataset.from_arrays(x, x[:, 0], features=("x",)))
+    assert not domain.defines(shine.parse("x + 0.03/(x - 9.225)", ["x"]))
+    assert domain.defines(shine.parse("x + 0.03/(x + 0.03)", ["x"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("ratings", "1/(a - 2.5)"), ("normal", "a + 1e-12/(b - 0.3)"), ("normal", "a + 60/(1 + (1e5*b)**2)")],
+)
+def test_needles_and_poles_anywhere_between_rows_are_not_steady(kind, text):
+    domain = domain_of(kind, 100)
+    assert defines(domain, text)
+    assert not domain.is_steady(shine.parse(text, domain.dataset.features))
+    assert domain.is_steady(shine.parse("a*b + 1/(c*c + 1)", domain.dataset.features))

@@ -1,0 +1,151 @@
+"""Losses: against NumPy in two passes, weights, scaling, and numbers that are not finite."""
+
+import numpy as np
+import pytest
+from helpers.formulas import random_tree
+from helpers.markers import mostly_slow
+from helpers.oracles.losses import expected_loss
+
+import shine
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.evaluator import TIERS, Evaluator, evaluator_of
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.parse import parse
+from shine.lang.population import Population
+
+RNG = np.random.default_rng(0)
+SIZES = [2, 7, 8, 9, 511, 512, 513, 3001]
+
+
+@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.parametrize("loss", mostly_slow(["mse", "rmse", "mae", "nmse", "r2"], fast=["rmse", "mae", "r2"]))
+def test_the_kernel_computes_the_textbook_loss(rows, loss):
+    X, y, w = RNG.normal(size=(rows, 2)), RNG.normal(size=rows), RNG.uniform(0.1, 2, rows)
+    k = shine.jit("a*b + a")
+    p = X[:, 0] * X[:, 1] + X[:, 0]
+    assert k.fitness(X, y, loss) == pytest.approx(expected_loss(p, y, np.ones(rows), loss), rel=1e-12)
+    assert k.fitness(X, y, loss, w) == pytest.approx(expected_loss(p, y, w, loss), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "r2"])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_linear_scaling_finds_the_best_line_in_spite_of_large_offsets(loss, offset):
+    x, w = RNG.normal(size=1000), RNG.uniform(0.1, 2, 1000)
+    y = 3 * x**2 - 5 + offset + RNG.normal(size=1000) * 0.01
+    p = x**2 + offset
+    slope, intercept = np.polyfit(p - p.mean(), y, 1, w=np.sqrt(w))
+    expected = expected_loss(intercept + slope * (p - p.mean()), y, w, loss)
+    k = shine.jit(f"x*x + {offset}")
+    assert k.fitness(x[:, None], y, loss, w, linear_scaling=True) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_perfect_fit_is_distinguished_from_a_nearly_perfect_one(offset):
+    x = RNG.uniform(1, 1000, 5000)
+    exact = shine.jit("sqrt(2*(x*x))").fitness(x[:, None], x + offset, linear_scaling=True)
+    nearly = shine.jit("x + 1e-7*x*x/1000").fitness(x[:, None], x + offset, linear_scaling=True)
+    assert exact < 1e-18 * max(1, offset**2) < 1e-14 < nearly if offset == 0 else exact < nearly
+
+
+@pytest.mark.parametrize("text", ["1/x", "log(x - 1)", "exp(1000*x)", "x*1e200*1e200"])
+@pytest.mark.parametrize("scaling", [False, True])
+@pytest.mark.parametrize("loss", mostly_slow(["mse", "mae", "r2"], fast=["mae"]))
+def test_a_prediction_that_is_not_finite_makes_the_loss_infinite(text, scaling, loss):
+    x = np.concatenate([[0.0], np.linspace(1, 2, 30)])
+    assert shine.jit(text).fitness(x[:, None], x, loss, linear_scaling=scaling) == np.inf
+
+
+def test_a_row_of_weight_zero_does_not_count_unless_it_is_not_finite():
+    x, w = np.array([1.0, 2.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    assert shine.jit("x").fitness(x[:, None], [1.0, 2.0, 99.0], sample_weight=w) == 0
+    assert shine.jit("1/x").fitness(x[:, None], [1.0, 0.5, 99.0], sample_weight=w) == np.inf
+
+
+def test_fitness_of_integers_is_that_of_their_values():
+    assert shine.jit("a//2", dtype="int32").fitness([[3.0], [8.0]], [1.0, 2.0]) == 2.0
+
+
+def _population(rng: np.random.Generator, count: int) -> Population:
+    names = ("add", "sub", "mul", "div", "abs", "max")
+    primitives = PrimitiveSet(select(STANDARD, names), ("a", "b", "c"))
+    return Population.from_trees([random_tree(rng, names, int(rng.integers(1, 30))) for _ in range(count)], primitives)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dtype", "scaling"),
+    mostly_slow(
+        [("float64", False), ("float64", True), ("float32", False), ("float32", True)],
+        fast=[("float64", True), ("float32", False)],
+    ),
+)
+def test_the_tiers_score_a_population_alike(dtype, scaling):
+    rng = np.random.default_rng(3)
+    population = _population(rng, 70)
+    dataset = Dataset.from_arrays(rng.normal(size=(1003, 3)), rng.normal(size=1003), rng.random(1003), ("a", "b", "c"))
+    scores = {tier: evaluator_of(dataset, "mse", scaling, dtype, tier).score(population) for tier in TIERS}
+    reference = scores["reference"].losses
+    assert np.isfinite(reference).sum() > 20
+    for tier in TIERS:
+        assert (np.isfinite(scores[tier].losses) == np.isfinite(reference)).all()
+        assert scores[tier].losses == pytest.approx(reference, rel=1e-7)
+
+
+def test_a_constant_prediction_is_scaled_to_the_mean():
+    population = Population.from_trees(
+        [parse("0.1 + a - a", ("a",))], PrimitiveSet(select(STANDARD, ["add", "sub"]), ("a",))
+    )
+    X, y = RNG.normal(size=(3000, 1)), RNG.normal(size=3000)
+    for tier in TIERS:
+        scores = Evaluator(X, y, linear_scaling=True, tier=tier).score(
+            Population(
+                population.codes,
+                population.values,
+                population.sizes,
+                PrimitiveSet(population.primitives.functions, ("x0",)),
+            )
+        )
+        assert scores.slopes[0] == 0
+        assert scores.losses[0] == pytest.approx(np.var(y), rel=1e-12)
+
+
+@pytest.mark.parametrize("keywords", [{"loss": "x"}, {"dtype": "int32"}, {"tier": "x"}])
+def test_unknown_options_are_named(keywords):
+    with pytest.raises(ValueError, match="use one of"):
+        Evaluator([[1.0]], [1.0], **keywords)
+
+
+def test_a_constant_target_is_refused_if_the_loss_divides_by_its_variance():
+    with pytest.raises(shine.DataError, match="the target is constant"):
+        Evaluator([[1.0], [2.0]], [3.0, 3.0], loss="r2")
+
+
+@pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
+def test_simpler_lines_are_fitted_by_themselves(loss, scale):
+    rng = np.random.default_rng(5)
+    X, w = rng.uniform(1, 3, (50, 2)), rng.uniform(0.1, 2, 50)
+    y = scale * (2 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=50))
+    primitives = PrimitiveSet(select(STANDARD, ("mul", "add")), ("a", "b"))
+    population = Population.from_trees(
+        [parse("a*b", ("a", "b")), parse(f"{2 * scale}*a*b + a", ("a", "b"))], primitives
+    )
+    scores = evaluator_of(Dataset.from_arrays(X, y, w, ("a", "b")), loss, True, "float64", "machine").score(population)
+    for row, p in enumerate([X[:, 0] * X[:, 1], 2 * scale * X[:, 0] * X[:, 1] + X[:, 0]]):
+        slope, shift = np.sum(w * p * y) / np.sum(w * p * p), np.average(y - p, weights=w)
+        worst = expected_loss(np.full(50, np.average(y, weights=w)), y, w, loss)
+        for form, (a, b) in zip(scores.simpler, [(slope, 0.0), (1.0, shift), (1.0, 0.0)], strict=True):
+            expected = expected_loss(a * p + b, y, w, loss)
+            if form.losses[row] < np.inf or expected < 0.9 * worst:
+                assert form.losses[row] == pytest.approx(expected, rel=1e-6)
+                assert (form.slopes[row], form.intercepts[row]) == pytest.approx((a, b), rel=1e-9)
+
+
+def test_the_error_of_an_exact_slope_is_mere_rounding():
+    x = np.random.default_rng(0).uniform(1e6, 2e6, 300)
+    primitives = PrimitiveSet(select(STANDARD, ("mul",)), ("x",))
+    population = Population.from_trees([parse("x", ("x",))], primitives)
+    dataset = Dataset.from_arrays(x[:, None], 3.7 * x, None, ("x",))
+    slope_only = evaluator_of(dataset, "mse", True, "float64", "machine").score(population).simpler[0]
+    assert slope_only.losses[0] < 1e-30 * np.mean(x**2) * 1e4

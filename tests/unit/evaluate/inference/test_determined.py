@@ -1,0 +1,46 @@
+"""Classes that a formula separates: what the rows say then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.markers import mostly_slow
+from unit.evaluate.inference.cases import inference
+
+
+@pytest.mark.parametrize("loss", ["binomial", "hinge"])
+def test_rows_that_separate_the_classes_bound_the_odds_on_one_side(loss):
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    found = inference("2.5*x - 12.5", {"x": x}, np.where(x > 5, 1.0, 0.0 if loss == "binomial" else -1.0), loss)
+    known = found.uncertainty
+    assert np.isinf(known.errors).all()
+    assert np.isinf(known.wald(0.95)).all()
+    assert "do not determine" in known.notes[0] and "levels off" in known.notes[0]
+    low, high = found.profile(0.95).T
+    assert (low > 0).all() and np.isinf(high).all()
+
+
+@pytest.mark.parametrize("loss", ["binomial", "hinge"])
+@pytest.mark.parametrize("steepness", [3.1, 157.3])
+def test_rows_that_separate_the_classes_still_determine_where(loss, steepness):
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    y = np.where(x > 5, 1.0, 0.0 if loss == "binomial" else -1.0)
+    found = inference(f"{steepness}*(x - 5.01)", {"x": x}, y, loss)
+    known, (low, high) = found.uncertainty, found.profile(0.95)[1]
+    assert known.undetermined.tolist() == [True, False]
+    # The likelihood is highest anywhere between the classes, and falls beyond them.
+    assert low < x[x < 5].max() and x[x > 5].min() < high
+    assert low > 4.5 and high < 5.5
+
+
+@pytest.mark.parametrize("seed", mostly_slow(range(60), fast=[2, 10]))
+def test_the_odds_are_determined_if_and_only_if_no_threshold_separates_the_classes(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 4, int(rng.integers(8, 30)))
+    chances = 1 / (1 + np.exp(rng.choice([-0.3, -1.5, -6.0]) * (x - rng.uniform(1, 3))))
+    y = (rng.uniform(size=len(x)) < chances) * 1.0
+    hits, misses = x[y == 1], x[y == 0]
+    alike = not (len(hits) and len(misses))
+    separated = alike or hits.min() > misses.max() or hits.max() < misses.min()
+    for formula in ("3.11*x - 6.31", "3.11*(x - 2.02)"):
+        assert inference(formula, {"x": x}, y, "binomial").uncertainty.undetermined[0] == separated

@@ -1,0 +1,192 @@
+"""The comparison of evaluators: its measurements, wrong losses, and missing packages."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from shine.evaluate.tiers.costs import Costs
+from shine.faces.bench import TIERS, Contender, Settings, benchmark, report_text
+from shine.faces.bench import run as bench_run
+from shine.faces.bench.checks import Expected, compare, difference, expected_losses
+from shine.faces.bench.contenders import Prepared, Timed, prepare_reference
+from shine.faces.bench.peers import PEERS
+from shine.faces.bench.plain import PLAIN, SCALARS, composed
+from shine.faces.bench.run import random_dataset, random_population
+from shine.faces.cli.commands import shine as main
+from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.population import Population
+
+SMALL = Settings(rows=(7, 20), population=12, max_size=9, repeats=1)
+REFERENCE_TIER = TIERS[0]
+
+
+@pytest.fixture(autouse=True)
+def quick_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_run, "measured_costs", lambda dtype: Costs(1.0, 2.0, 1.0, 10.0))
+
+
+def shine(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def skewed(factor: float) -> Contender:
+    """The reference tier with losses multiplied by a factor."""
+
+    def prepare(population: Population, dtype: str) -> Prepared:
+        right = prepare_reference(population, dtype)
+
+        def over(dataset: object, which: object) -> Timed:
+            timed = right.over(dataset, which)  # type: ignore[arg-type]
+            return Timed(timed.run, lambda losses: losses * factor)
+
+        return Prepared(over)
+
+    return Contender("skewed", "float64", prepare)
+
+
+@pytest.mark.slow
+def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    result = shine("bench", "--rows", "5", "130", "--population", "8", "--json", file)
+    assert result.exit_code == 0, result.output
+    record = json.loads(file.read_text())
+    assert set(record) == {
+        "machine", "settings", "nodes", "finite", "measurements", "absent", "break_even_rows",
+    }  # fmt: skip
+    assert record["settings"]["rows"] == [5, 130]
+    assert {"cpu", "cores", "load", "versions"} <= set(record["machine"])
+    assert "node-rows/s" in result.stdout
+    for measured in record["measurements"]:
+        assert set(measured) == {
+            "evaluator", "precision", "rows", "compile", "finite", "all", "agreement", "ratio_to_reference",
+        }  # fmt: skip
+        assert measured["finite"]["node_rows_per_second"] > 0
+        assert measured["agreement"]["wrong"] == 0
+    measured = {(m["evaluator"], m["precision"]) for m in record["measurements"]}
+    assert {("plain Python", "float64"), *((tier.name, tier.dtype) for tier in TIERS)} <= measured
+
+
+def test_an_unknown_primitive_is_a_usage_error() -> None:
+    result = shine("bench", "--primitives", "add,nothing")
+    assert result.exit_code == 2
+    assert "nothing" in result.stderr
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(1 + 1e-12, False), (1 + 1e-6, True), (math.nan, True)])
+def test_wrong_losses_are_noticed(factor: float, wrong: bool) -> None:
+    report = benchmark(SMALL, [skewed(factor)])
+    assert bool(report.wrong) == wrong
+    assert ("WRONG" in report_text(report)) == wrong
+
+
+def test_wrong_losses_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_run.benchmark, "__defaults__", ((skewed(1.01),), lambda what: None))
+    result = shine("bench", "--rows", "5", "--population", "8")
+    assert result.exit_code == 1
+    assert "skewed" in result.stderr
+
+
+def test_an_infinite_loss_must_be_infinite_in_both() -> None:
+    expected = Expected(np.array([np.inf, 1.0, np.inf]), np.ones(3, dtype=bool), 1e-9)
+    assert compare(expected, np.array([np.inf, np.inf, 1.0]), np.arange(3)).wrong == 2
+
+
+def test_a_known_departure_is_excused_if_it_is_rare() -> None:
+    expected = Expected(np.ones(300), np.ones(300, dtype=bool), 1e-9)
+    losses = np.ones(300)
+    losses[:3] = 2
+    assert compare(expected, losses, np.arange(300), "because").holds
+    assert not compare(expected, losses, np.arange(300)).holds
+    losses[3] = 2
+    assert not compare(expected, losses, np.arange(300), "because").holds
+
+
+@pytest.mark.parametrize(
+    ("formula", "is_comparable"),
+    [
+        ("sin(exp(30*x0))", False), ("floor(cos(0*x0))", False), ("1 if exp(0*x0) <= 1 else 0", False),
+        ("(cos(1e-9*x0) - 1)*1e16", False), ("x0 + 1", True), ("cos(x0)*exp(x1)", True), ("floor(0*x0 + 1.5)", True),
+    ],
+)  # fmt: skip
+def test_individuals_whose_loss_depends_on_rounding_are_not_compared(formula: str, is_comparable: bool) -> None:
+    population = Population.from_sources([formula], ("x0", "x1"))
+    expected = expected_losses(population, random_dataset(SMALL, 20), "float64")
+    assert expected.comparable.tolist() == [is_comparable]
+
+
+def test_the_difference_is_relative() -> None:
+    assert difference(np.array([100.0, np.inf]), np.array([101.0, np.inf])).tolist() == [0.01, 0.0]
+
+
+def test_an_absent_package_is_reported() -> None:
+    absent = replace(REFERENCE_TIER, name="other", package="no-such-package")
+    report = benchmark(SMALL, [REFERENCE_TIER, absent])
+    assert "other: not installed (pip install no-such-package)" in report_text(report)
+    assert {m.evaluator for m in report.measurements} == {"reference"}
+
+
+def test_an_evaluator_without_a_primitive_is_left_out() -> None:
+    report = benchmark(replace(SMALL, primitives=("add", "tanh")), [PLAIN, REFERENCE_TIER])
+    assert report.absent[0].reason == "has no tanh"
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+def test_peers_compute_the_same_losses(peer: Contender) -> None:
+    pytest.importorskip(peer.package or "")
+    settings = replace(SMALL, population=60, primitives=("add", "sub", "mul", "div", "sin", "exp"))
+    report = benchmark(settings, [peer])
+    assert [m.rows for m in report.measurements] == [7, 20]
+    assert not report.wrong
+
+
+def test_the_fair_rate_is_of_finite_individuals_only() -> None:
+    settings = replace(SMALL, population=40, primitives=("log", "sub"))
+    (measured, _) = benchmark(settings, [REFERENCE_TIER]).measurements
+    assert 0 < measured.finite.individuals < measured.all.individuals
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_plain_python_computes_the_same_as_numpy(name: str) -> None:
+    values = [0.0, -0.0, 1.5, -2.5, 1e300, -800.0, math.inf, -math.inf, math.nan]
+    pairs = [(a, b) for a in values for b in values]
+    function, reference = SCALARS[name], REFERENCE[name]
+    columns = [np.array(column) for column in zip(*pairs, strict=True)]
+    arity = reference.nin if isinstance(reference, np.ufunc) else 2
+    with np.errstate(all="ignore"):
+        wanted = reference(*columns[:arity])
+    got = np.array([function(*pair[:arity]) for pair in pairs])
+    np.testing.assert_allclose(got, wanted, rtol=1e-15)
+    zero = wanted == 0
+    assert (np.signbit(got[zero]) == np.signbit(wanted[zero])).all()
+
+
+def test_composed_functions_take_a_row() -> None:
+    population = Population.from_sources(["x0 - x1/2"], ("x0", "x1"))
+    assert composed(population.tape(0), population.primitives)([3.0, 4.0]) == 1.0
+
+
+def test_the_same_seed_gives_the_same_population() -> None:
+    one, other = random_population(SMALL), random_population(SMALL)
+    assert (one.codes == other.codes).all() and (one.values == other.values).all()
+
+
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shine.faces.cli.actions.bench.find_spec", lambda name: None)
+    result = shine("bench", "--plot", "plot.png")
+    assert result.exit_code == 2
+    assert "pip install matplotlib" in result.stderr
+
+
+def test_a_plot_is_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    from shine.faces.bench.plot import plot
+
+    drawn = plot(benchmark(SMALL, [REFERENCE_TIER]), ".png")
+    assert drawn.startswith(b"\x89PNG")

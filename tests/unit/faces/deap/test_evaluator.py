@@ -1,0 +1,353 @@
+"""The fitness of whole populations is that of DEAP, and `map` replaces the builtin one where it may."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+import operator
+import pickle
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from deap import algorithms, gp, tools
+from unit.faces.deap.sets import (
+    Individual,
+    Several,
+    any_share,
+    arithmetic,
+    compiled,
+    evolving,
+    if_then_else,
+    mean_square,
+    population,
+    script,
+    typed,
+)
+
+import shine
+import shine.deap
+from shine.evaluate.fitness.losses import LOSSES
+
+X = np.linspace(-2, 2, 41)[:, None]
+Y = X[:, 0] ** 2 - X[:, 0]
+PAIRS = np.random.default_rng(3).normal(size=(30, 2))
+TRIPLES = np.column_stack([PAIRS, np.arange(30) % 3 == 0]).astype(float)
+
+
+def assert_same_fitness(ours, theirs, least):
+    """Equal where DEAP computes a fitness; individuals that would end DEAP's script are not compared."""
+    known = [(a, b) for (a,), b in zip(ours, theirs, strict=True) if b is not None]
+    assert len(known) >= least * len(theirs)
+    assert [a for a, _ in known] == [pytest.approx(b, rel=1e-11, abs=1e-25) for _, b in known]
+
+
+@pytest.mark.parametrize(
+    ("pset", "rows"),
+    [
+        (arithmetic(1), X),
+        (arithmetic(2, [(max, 2), (abs, 1), (if_then_else, 3), (operator.lt, 2)]), PAIRS),
+        (arithmetic(2, [(math.hypot, 2), (math.exp, 1), (math.log, 1), (math.sqrt, 1), (operator.truediv, 2)]), PAIRS),
+        (typed(), TRIPLES),
+    ],
+    ids=["symbolic regression", "conditions", "errors", "typed"],
+)
+def test_the_fitness_of_random_individuals_is_that_of_deap(pset, rows):
+    individuals = population(pset, 300, seed=len(pset.mapping))
+    y = rows[:, 0] * 0.5 + 1
+    theirs = [mean_square(gp.compile(individual, pset), rows, y) for individual in individuals]
+    assert_same_fitness(compiled(pset, rows, y)(individuals), theirs, 0.3)
+
+
+def test_automatically_defined_functions_are_written_out():
+    psets = evolving()
+    trees = [population(pset, 80, seed, high=3) for seed, pset in enumerate(psets)]
+    individuals = [Several(parts) for parts in zip(*trees, strict=True)]
+    theirs = [mean_square(gp.compileADF(individual, psets), X, Y) for individual in individuals]
+    evaluator = compiled(psets, X, Y)
+    ours = evaluator(individuals)
+    assert_same_fitness(ours, theirs, 0.9)
+    assert list(evaluator.map(evaluator.evaluate, individuals)) == ours
+    call = shine.deap.compile(individuals[3], psets)
+    assert call(0.5) == pytest.approx(gp.compileADF(individuals[3], psets)(0.5), rel=1e-14)
+
+
+def test_an_automatically_defined_function_needs_its_set():
+    with pytest.raises(shine.UnsupportedSyntaxError, match=r"'ADF0' .* it evolves with the individuals; give its"):
+        compiled(evolving()[0], X, Y)
+
+
+def test_an_individual_needs_a_tree_for_each_set():
+    with pytest.raises(ValueError, match="an individual needs 3 trees, one for each set; this one has 1"):
+        compiled(evolving(), X, Y)([Several(population(evolving()[0], 1, 0))])
+
+
+def test_names_and_constants_of_every_kind():
+    pset = gp.PrimitiveSet("MAIN", 2)
+    pset.addPrimitive(operator.sub, 2)
+    pset.addEphemeralConstant("any_share_here", any_share)
+    pset.addTerminal(math.pi, name="pi")
+    pset.addTerminal(np.float64(0.1), name="tenth")
+    pset.addTerminal(3)
+    pset.addTerminal(True)
+    pset.renameArguments(ARG0="b", ARG1="a")
+    ephemeral = pset.mapping["any_share_here"]()
+    nodes = [ephemeral, *(pset.mapping[name] for name in ("pi", "tenth", "3", "True", "a", "b"))]
+    individuals = [gp.PrimitiveTree([pset.mapping["sub"], node, pset.mapping["b"]]) for node in nodes]
+    individuals.append(gp.PrimitiveTree.from_string("sub(a, sub(2.75, b))", pset))
+    predicted = compiled(pset, PAIRS, PAIRS[:, 0], tier="reference").predictions(individuals)
+    expected = [[gp.compile(individual, pset)(*row) for row in PAIRS.tolist()] for individual in individuals]
+    assert predicted.tolist() == expected
+
+
+def test_copies_and_pickles_are_the_same_individuals():
+    pset = arithmetic(1)
+    individuals, evaluator = population(pset, 20, 1), compiled(pset, X, Y)
+    # The class of an ephemeral constant is found by its address, so that such constants cannot be pickled.
+    plain = [each for each in individuals if all(node.name != "any_sign" for node in each)]
+    assert evaluator(copy.deepcopy(individuals)) == evaluator(individuals)
+    assert plain and evaluator(pickle.loads(pickle.dumps(plain))) == evaluator(plain)
+
+
+def plain_division(left, right):
+    return 1 if right == 0 else left / right
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("linear_scaling", [False, True])
+def test_losses_are_those_of_the_evaluator_of_formulas(loss, linear_scaling):
+    pset = arithmetic(1)
+    individuals = population(pset, 30, 2)
+    formulas = [str(shine.deap.tree(individual, pset)) for individual in individuals]
+    formulas = [formula.replace("protected_division", "plain_division") for formula in formulas]
+    formulas = shine.Population.from_sources(formulas, ("ARG0",), [plain_division])
+    weights = np.arange(1.0, len(X) + 1)
+    options = {"loss": loss, "linear_scaling": linear_scaling, "sample_weight": weights}
+    expected = shine.Evaluator(X, Y, **options)(formulas)
+    assert [fitness for (fitness,) in compiled(pset, X, Y, **options)(individuals)] == pytest.approx(expected.tolist())
+
+
+def test_threads_and_tiers_change_no_fitness():
+    pset = arithmetic(1)
+    individuals = population(pset, 40, 3)
+    expected = [fitness for (fitness,) in compiled(pset, X, Y)(individuals)]
+    for options in ({"threads": 2}, {"tier": "reference"}, {"tier": "native"}):
+        others = [fitness for (fitness,) in compiled(pset, X, Y, **options)(individuals)]
+        assert others == pytest.approx(expected, rel=1e-12)
+
+
+def test_fitness_that_is_not_finite_is_infinite():
+    pset = gp.PrimitiveSet("MAIN", 1)
+    for function in (math.log, math.exp, math.sqrt):
+        pset.addPrimitive(function, 1)
+    individuals = [
+        gp.PrimitiveTree.from_string(text, pset) for text in ("log(ARG0)", "exp(exp(exp(ARG0)))", "sqrt(-1)")
+    ]
+    with pytest.raises(ValueError, match="math domain error"):
+        gp.compile(individuals[0], pset)(0.0)
+    with pytest.raises(OverflowError):
+        gp.compile(individuals[1], pset)(2.0)
+    assert compiled(pset, X, Y)(individuals) == [(math.inf,)] * 3
+
+
+def test_one_individual_much_longer_than_the_others_does_not_need_memory_for_all():
+    pset = arithmetic(1)
+    long = gp.PrimitiveTree([*[pset.mapping["neg"]] * 60_001, pset.mapping["ARG0"]])
+    short = gp.PrimitiveTree([pset.mapping["ARG0"]])
+    fitnesses = compiled(pset, [1.0, 3.0], [0.0, 0.0], "mae")([short] * 200 + [long] + [short] * 10)
+    assert fitnesses == [(2.0,)] * 211
+
+
+def test_an_empty_population_has_no_fitness():
+    evaluator = compiled(arithmetic(), X, Y)
+    assert evaluator([]) == []
+    assert list(evaluator.map(evaluator.evaluate, [])) == []
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [lambda nodes: nodes[:-1], lambda nodes: [*nodes, nodes[-1]], lambda nodes: []])
+def test_a_tree_that_is_not_complete_is_rejected(cut):
+    pset = arithmetic()
+    whole = gp.PrimitiveTree.from_string("add(ARG0, mul(ARG0, ARG0))", pset)
+    with pytest.raises(ValueError, match="individual 1 is not one complete tree in prefix order"):
+        compiled(pset, X, Y)([whole, gp.PrimitiveTree(cut(list(whole))), whole])
+
+
+def test_a_node_of_another_set_is_rejected():
+    other = gp.PrimitiveSet("OTHER", 1)
+    other.addPrimitive(math.tan, 1)
+    other.addTerminal("text", name=None)
+    evaluator = compiled(arithmetic(), X, Y)
+    with pytest.raises(ValueError, match="primitive 'tan' is not in the primitive set the evaluator was made of"):
+        evaluator([gp.PrimitiveTree.from_string("tan(ARG0)", other)])
+    with pytest.raises(ValueError, match="terminal 'text' is 'text' of type str: no number"):
+        evaluator([gp.PrimitiveTree([other.mapping["text"]])])
+
+
+def test_data_that_do_not_fit_are_rejected():
+    with pytest.raises(shine.DataError, match=r"X has 2 columns, but the primitive set takes \(ARG0\)"):
+        compiled(arithmetic(1), PAIRS, PAIRS[:, 0])
+    with pytest.raises(ValueError, match="unknown loss 'best'"):
+        compiled(arithmetic(1), X, Y, "best")
+    with pytest.raises(TypeError, match="pset is a primitive set of DEAP, or a sequence of them, not int"):
+        compiled(3, X, Y)
+
+
+def test_without_deap_one_line_says_what_to_install():
+    code = "import sys; sys.modules['deap'] = None; import shine.deap"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = run.stderr.strip().splitlines()[-1]
+    assert last == "ImportError: shine.deap needs DEAP, which is not installed: pip install 'shine[deap]'"
+
+
+# map ------------------------------------------------------------------------------------------------------------------
+
+
+def refusing(*_):
+    raise AssertionError("it was called")
+
+
+def test_map_evaluates_trees_without_calling_the_toolboxs_evaluate():
+    pset = arithmetic()
+    toolbox = script(pset, X, Y, refusing)
+    evaluator, individuals = compiled(pset, X, Y, check=False), population(pset, 10, 4)
+    assert list(evaluator.map(toolbox.evaluate, iter(individuals))) == evaluator(individuals)
+
+
+def test_map_is_the_builtin_one_for_everything_else():
+    pset = arithmetic()
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
+    assert list(evaluator.map(len, individuals)) == [len(each) for each in individuals]
+    assert list(evaluator.map(toolbox.clone, individuals)) == individuals
+    assert list(evaluator.map(operator.add, [1, 2], [3, 4])) == [4, 6]
+    toolbox.register("evaluate", abs)
+    assert list(evaluator.map(toolbox.evaluate, iter([-1, 2]))) == [1, 2]
+
+
+def test_map_leaves_a_decorated_evaluate_alone():
+    def doubled(function):
+        @functools.wraps(function)
+        def wrapper(individual, **data):
+            return (2 * function(individual, **data)[0],)
+
+        return wrapper
+
+    pset = arithmetic()
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
+    toolbox.decorate("evaluate", doubled)
+    assert list(evaluator.map(toolbox.evaluate, individuals)) == [toolbox.evaluate(each) for each in individuals]
+
+
+def test_map_replaces_the_function_it_is_made_for():
+    pset = arithmetic()
+    individuals, calls = population(pset, 5, 7), []
+
+    def scored(individual):
+        calls.append(individual)
+        return (mean_square(gp.compile(individual, pset), X, Y),)
+
+    evaluator = compiled(pset, X, Y, evaluate=scored)
+    assert evaluator.map(scored, individuals) == evaluator(individuals)
+    count = len(calls)
+    assert evaluator.map(scored, individuals) == evaluator(individuals)
+    assert 0 < len(calls) == count
+
+
+@pytest.mark.parametrize(
+    "other", [lambda loss: (loss * len(X),), lambda loss: (loss, 1.0), lambda loss: (loss + 0.01,)]
+)
+def test_a_function_that_computes_another_fitness_is_noticed(other):
+    pset = arithmetic()
+
+    def different(individual):
+        return other(mean_square(gp.compile(individual, pset), X, Y))
+
+    toolbox = script(pset, X, Y, different)
+    with pytest.raises(ValueError, match=r"toolbox.evaluate returns \(.*, but the compiled mse is .* check=False"):
+        compiled(pset, X, Y).map(toolbox.evaluate, population(pset, 5, 8))
+
+
+@pytest.mark.slow
+def test_a_run_makes_the_same_decisions_with_the_same_seed():
+    # Sums, differences and products of small whole numbers are exact, so that fitness is the same to the last bit.
+    pset = gp.PrimitiveSet("MAIN", 1)
+    for function, arity in ((operator.add, 2), (operator.sub, 2), (operator.mul, 2), (operator.neg, 1), (max, 2)):
+        pset.addPrimitive(function, arity)
+    rows = np.arange(-3.0, 5.0)[:, None]
+    y = (rows**3 - 2 * rows + 1)[:, 0]
+
+    def run(map_):
+        toolbox = script(pset, rows, y)
+        toolbox.register("map", map_)
+        statistics = tools.Statistics(operator.attrgetter("fitness.values"))
+        for name, function in (("mean", np.mean), ("least", np.min), ("most", np.max)):
+            statistics.register(name, function)
+        random.seed(11)
+        start = toolbox.population(n=60)
+        return algorithms.eaSimple(start, toolbox, 0.6, 0.3, 12, stats=statistics, verbose=False)
+
+    (interpreted, log), (ours, our_log) = run(map), run(compiled(pset, rows, y).map)
+    assert [dict(record) for record in our_log] == [dict(record) for record in log]
+    assert list(map(str, ours)) == list(map(str, interpreted))
+    assert log[-1]["least"] < log[0]["least"]
+
+
+def test_with_exact_sums_symbolic_regression_makes_the_same_decisions():
+    # Sines and cosines are within 2 ulp of C's, which the sum over 20 rows hardly ever shows.
+    pset = arithmetic(1)
+    rows = np.linspace(-1, 1, 20)[:, None]
+    y = (rows**4 + rows**3 + rows**2 + rows)[:, 0]
+
+    def run(map_):
+        toolbox = script(pset, rows, y)
+        toolbox.register("map", map_)
+        random.seed(3)
+        population, _ = algorithms.eaSimple(toolbox.population(n=100), toolbox, 0.5, 0.2, 10, verbose=False)
+        return [(str(each), each.fitness.values) for each in population]
+
+    assert run(compiled(pset, rows, y, exact_sums=True).map) == run(map)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_exact_sums_give_the_same_losses(loss):
+    pset = arithmetic(1)
+    individuals = population(pset, 30, 9)
+    exact = compiled(pset, X, Y, loss, exact_sums=True)(individuals)
+    assert exact == [(pytest.approx(fitness, rel=1e-13),) for (fitness,) in compiled(pset, X, Y, loss)(individuals)]
+
+
+# compile --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_compiled_individual_takes_numbers_and_arrays_by_position_and_by_name():
+    pset = arithmetic(2)
+    pset.renameArguments(ARG0="x", ARG1="y")
+    individual = Individual.from_string("add(protected_division(x, y), mul(x, sin(y)))", pset)
+    function, own = shine.deap.compile(individual, pset), gp.compile(individual, pset)
+    for a, b in [(1.5, 2.0), (1.5, 0.0), (-3, 4)]:
+        assert function(a, b) == pytest.approx(own(a, b), rel=1e-15)
+        assert function(y=b, x=a) == function(a, b)
+    assert isinstance(function(1.0, 2.0), float)
+    expected = [[own(a, b) for b in PAIRS[:3, 1].tolist()] for a in PAIRS[:, 0].tolist()]
+    np.testing.assert_allclose(function(PAIRS[:, :1], PAIRS[:3, 1]), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("arguments", [(), (1.0,), (1.0, 2.0, 3.0), (1.0, "2"), (1.0, None)])
+def test_a_compiled_individual_rejects_wrong_arguments(arguments):
+    pset = arithmetic(2)
+    function = shine.deap.compile(Individual.from_string("add(ARG0, ARG1)", pset), pset)
+    with pytest.raises(TypeError):
+        function(*arguments)
+
+
+def test_a_set_without_arguments_compiles_to_its_value():
+    pset = gp.PrimitiveSet("MAIN", 0)
+    pset.addPrimitive(operator.add, 2)
+    pset.addTerminal(2)
+    individual = gp.PrimitiveTree.from_string("add(2, 3)", pset)
+    assert shine.deap.compile(individual, pset) == gp.compile(individual, pset) == 5

@@ -1,0 +1,258 @@
+"""CompiledObjective evaluates DEAP's vectors as their Python functions do, alone, in populations and in whole runs."""
+
+from __future__ import annotations
+
+import array
+import math
+import multiprocessing
+import pickle
+import random
+import threading
+
+import numpy as np
+import pytest
+from deap import algorithms, base, benchmarks, tools
+from helpers.objectives import call_all
+
+import shine.deap
+from shine.base.errors import UnsupportedSyntaxError
+from shine.faces.deap.lists import fill
+from shine.faces.deap.vectors import CompiledObjective
+
+TEXT = "w" if "w" in array.typecodes else "u"
+"""Type code of characters; Python 3.13 has a new one."""
+
+SPHERE = "sum(v*v for v in x)"
+
+
+class Smallest(base.Fitness):
+    weights = (-1.0,)
+
+
+class Largest(base.Fitness):
+    weights = (1.0,)
+
+
+class Two(base.Fitness):
+    weights = (-1.0, 1.0)
+
+
+class Genes(list):
+    def __init__(self, genes, fitness=Smallest):
+        super().__init__(genes)
+        self.fitness = fitness()
+
+
+def genes(rows, length, seed=0):
+    rng = random.Random(seed)
+    return [[rng.uniform(-5, 5) for _ in range(length)] for _ in range(rows)]
+
+
+def run(evaluate, mapped, generations=6, kind=Genes):
+    toolbox = base.Toolbox()
+    toolbox.register("mate", tools.cxOnePoint)
+    toolbox.register("mutate", tools.mutGaussian, mu=0, sigma=0.5, indpb=0.2)
+    toolbox.register("select", tools.selTournament, tournsize=3)
+    toolbox.register("evaluate", evaluate)
+    toolbox.register("map", mapped)
+    random.seed(4)
+    last, _ = algorithms.eaSimple([kind(each) for each in genes(20, 6)], toolbox, 0.5, 0.3, generations, verbose=False)
+    return [(list(each), each.fitness.values) for each in last]
+
+
+def test_a_run_of_deap_takes_two_lines_and_keeps_its_trajectory():
+    objective = CompiledObjective(benchmarks.sphere)
+    compiled = run(objective, objective.map)
+
+    def in_order(individual):
+        total = 0.0  # sum() of Python 3.12 and later carries the rounding errors along
+        for gene in individual:
+            total += gene * gene
+        return (total,)
+
+    assert compiled == run(in_order, map)
+    assert compiled == run(objective, map)
+    interpreted = CompiledObjective(benchmarks.sphere, tier="reference")
+    assert compiled == run(interpreted, interpreted.map)
+    # The function that stands in the script already may stay: the objective takes its place in `map`.
+    assert compiled == run(benchmarks.sphere, CompiledObjective(SPHERE).map)
+
+
+def test_all_kinds_of_individuals_have_the_same_fitness():
+    objective, raw = CompiledObjective(benchmarks.rastrigin), genes(13, 7)
+    want = objective.evaluate_all(raw)
+    assert want == [objective(each) for each in raw]
+    assert np.allclose(want, [benchmarks.rastrigin(each) for each in raw], rtol=1e-13)
+    kinds = [Genes, tuple, np.array, lambda each: array.array("d", each), lambda each: list(np.array(each))]
+    for kind in kinds:
+        assert objective.evaluate_all(map(kind, raw)) == want
+    assert objective.evaluate_all([raw[0], tuple(raw[1]), np.array(raw[2])]) == want[:3]
+    assert objective.evaluate_all([np.repeat(raw[0], 2)[::2]]) == want[:1]
+    floats = [array.array("f", each) for each in raw]
+    assert objective.evaluate_all(floats) == objective.evaluate_all([each.tolist() for each in floats])
+    assert objective.evaluate_all([[True, 2, 3.5]]) == objective.evaluate_all([[1.0, 2.0, 3.5]])
+
+
+def test_individuals_of_unequal_lengths_are_evaluated_in_groups():
+    individuals = [[1.0], [2.0, 3.0], [4.0], [], [1.0, 1.0]]
+    assert CompiledObjective(SPHERE).evaluate_all(individuals) == [(1.0,), (13.0,), (16.0,), (0.0,), (2.0,)]
+    assert CompiledObjective(SPHERE).evaluate_all([]) == []
+    with pytest.raises(IndexError, match=r"x\[1\] is element 1, but x has 1 elements"):
+        CompiledObjective("x[0] + x[1]").evaluate_all(individuals)
+
+
+@pytest.mark.parametrize(
+    ("individuals", "message"),
+    [
+        ([[1.0], ["2.0"]], "element 0 of individual 1 is '2.0'"),
+        ([[1.0, None]], "element 1 of individual 0 is None"),
+        ([[1.0], [1j]], "element 0 of individual 1 is 1j"),
+        ([[[1.0]]], r"element 0 of individual 0 is \[1.0\]"),
+        ([1.0], "individual 0 is 1.0; individuals are sequences"),
+        (["ab"], "individual 0 is 'ab'"),
+        ([np.ones((2, 2))], r"individual 0 is an array of shape \(2, 2\)"),
+        ([np.array(["a"])], "individual 0 is an array of shape .* and dtype <U1"),
+        ([[10**400]], "an individual has a number that is no float64"),
+        ([array.array(TEXT, "ab")], "element 0 of individual 0 is 'a'"),
+    ],
+)
+def test_what_is_no_vector_of_numbers_is_named(individuals, message):
+    with pytest.raises(TypeError, match=message):
+        CompiledObjective(SPHERE).evaluate_all(individuals)
+
+
+def test_lists_that_are_not_as_expected_are_not_read():
+    class Other(list):
+        def __iter__(self):
+            return iter([1.0, 2.0])
+
+    matrix = np.zeros((3, 2))
+
+    def read(*individuals):
+        return fill(matrix.ctypes.data, list(individuals), 2)
+
+    assert read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
+    assert matrix.tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    assert read() and read(Genes([7.0, 8.0])) and matrix[0].tolist() == [7.0, 8.0]
+    for other in ([1.0], [1.0, 2.0, 3.0], (1.0, 2.0), [1.0, 2], [1.0, None], object(), None, [], Other([1.0, 2.0])):
+        assert not read([1.0, 2.0], other) and not read(other, [1.0, 2.0]), other
+    # What the subclass yields counts.
+    assert CompiledObjective(SPHERE)(Other([5.0, 5.0])) == (5.0,)
+
+
+def test_values_that_are_not_finite_are_the_worst():
+    text, points = "1/x[0] + sum(x)", [[0.0], [math.nan], [1e308, 1e308], [1.0]]
+    for fitness, worst in ((Smallest, math.inf), (Largest, -math.inf)):
+        individuals = [Genes(each, fitness) for each in points]
+        objective = CompiledObjective(text)
+        assert objective.map(objective, individuals) == [(worst,)] * 3 + [(2.0,)]
+    assert CompiledObjective(text, failed=1e6).evaluate_all(points)[0] == (1e6,)
+    several = CompiledObjective("(1/x[0], x[0])")
+    assert several.evaluate_all([Genes([0.0], Two), Genes([2.0], Two)]) == [(math.inf, -math.inf), (0.5, 2.0)]
+
+
+@pytest.mark.slow
+def test_several_values_are_one_fitness():
+    objective = CompiledObjective(benchmarks.kursawe)
+    individuals = [Genes(each, Two) for each in genes(9, 3)]
+    assert np.allclose(objective.map(objective, individuals), [benchmarks.kursawe(each) for each in individuals])
+    with pytest.raises(ValueError, match="the fitness has 1 weights, and the objective 2 values"):
+        objective.map(objective, [Genes([1.0, 2.0])])
+
+
+@pytest.mark.slow
+def test_constants_are_numbers_and_vectors_of_all_individuals():
+    text = "a*sum((v - c)**2 for v, c in zip(x, center))"
+    objective = CompiledObjective(text, constants={"center": [1.0, 2.0], "a": 10})
+    assert objective.individual == "x" and objective.evaluate_all([[1.0, 4.0], [2.0, 2.0]]) == [(40.0,), (10.0,)]
+    single = CompiledObjective(text, constants={"center": [1.0, 2.0], "a": 10}, dtype="float32", tier="reference")
+    assert single([1.0, 4.0]) == (40.0,)
+    with pytest.raises(ValueError, match=r"takes \(center, x, a\): give constants=\{...\} for a"):
+        CompiledObjective(text, constants={"center": [1.0]})
+    with pytest.raises(ValueError, match="one vector is the individual, not center, x"):
+        CompiledObjective(text, constants={"a": 1.0})
+    with pytest.raises(ValueError, match="'b' is no parameter"):
+        CompiledObjective(text, constants={"b": 1.0})
+    with pytest.raises(TypeError, match="center is a sequence of numbers, not 3"):
+        CompiledObjective(text, constants={"a": 1.0, "center": 3})
+
+
+@pytest.mark.slow
+def test_float32_is_computed_in_float32():
+    x = [0.1, 0.2, 0.3]
+    want = np.float32(0)
+    for value in np.array(x, np.float32):
+        want = want + value * value
+    assert CompiledObjective(SPHERE, dtype=np.float32)(x) == (float(want),)
+
+
+def test_map_is_the_builtin_for_all_else():
+    objective = CompiledObjective(SPHERE)
+    assert list(objective.map(len, [[1.0], [2.0, 3.0]])) == [1, 2]
+    assert list(objective.map(lambda a, b: a + b, [1], [2])) == [3]
+    assert list(objective.map(objective, [])) == []
+    toolbox = base.Toolbox()
+    toolbox.register("evaluate", objective)
+    toolbox.decorate("evaluate", tools.DeltaPenalty(lambda individual: individual[0] > 0, 100.0))
+    assert list(objective.map(toolbox.evaluate, [Genes([2.0]), Genes([-2.0])])) == [(4.0,), (100.0,)]
+
+
+@pytest.mark.slow
+def test_another_function_than_the_registered_one_is_refused():
+    toolbox = base.Toolbox()
+    toolbox.register("evaluate", benchmarks.sphere)
+    individuals = [Genes(each) for each in genes(5, 3)]
+    with pytest.raises(ValueError, match=r"computes .* for an individual, and the objective"):
+        CompiledObjective("sum(v for v in x)").map(toolbox.evaluate, individuals)
+    assert len(CompiledObjective("sum(v for v in x)", check=False).map(toolbox.evaluate, individuals)) == 5
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ("a + b", {}, UnsupportedSyntaxError, "the objective has no vector"),
+        ("sum(x[i*i] for i in range(n))", {}, UnsupportedSyntaxError, "line 1, column 7"),
+        (3, {}, TypeError, "an objective is a text or a Python function, not 3"),
+        (SPHERE, {"tier": "machine"}, ValueError, "unknown tier 'machine'; use one of native, reference"),
+        (SPHERE, {"dtype": "int64"}, ValueError, "unknown dtype"),
+        (SPHERE, {"failed": (1.0, 2.0)}, ValueError, "failed has 2 values, but the fitness has 1"),
+        (SPHERE, {"constant": 1}, TypeError, "constants"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(source, options, error, message):
+    with pytest.raises(error, match=message):
+        CompiledObjective(source, **options)
+
+
+@pytest.mark.slow
+def test_objectives_are_pickled_and_shared_by_threads():
+    objective, raw = CompiledObjective(benchmarks.rastrigin), genes(200, 10)
+    want = objective.evaluate_all(raw)
+    assert pickle.loads(pickle.dumps(objective)).evaluate_all(raw) == want
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.extend(objective.evaluate_all(raw) == want for _ in range(20)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", [each for each in ("fork", "spawn") if each in multiprocessing.get_all_start_methods()]
+)
+def test_pools_compute_what_one_process_computes(method):
+    objective, raw = CompiledObjective(benchmarks.rastrigin), genes(40, 5)
+    want = objective.evaluate_all(raw)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(objective, raw) == want
+        assert pool.apply(call_all, (objective, raw)) == want
+
+
+def test_the_class_is_public_and_shows_its_formula():
+    assert shine.deap.CompiledObjective is CompiledObjective
+    assert repr(CompiledObjective(SPHERE)) == "<CompiledObjective 'sum(x[i]*x[i] for i in range(len(x)))' of x>"

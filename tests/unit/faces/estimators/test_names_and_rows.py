@@ -1,0 +1,87 @@
+"""Names of columns in formulas, merged rows, guesses of a warm start, and checked parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shine.base.errors import DataError
+from shine.data.columns.headings import check_features
+from shine.faces.estimators import rows
+from shine.faces.estimators.guesses import guesses_within
+from shine.faces.estimators.names import formula_names
+from shine.faces.estimators.parameters import checked_seed, checked_threads
+from shine.faces.estimators.rows import merged
+from shine.lang.forms.library import STANDARD
+from shine.lang.parse import parse
+
+
+@pytest.mark.parametrize(
+    ("headings", "names"),
+    [
+        (["mass", "x_1"], ("mass", "x_1")),
+        (["my col", "my_col", "my-col"], ("my_col_2", "my_col", "my_col_3")),
+        (["a", "a", "a"], ("a", "a_2", "a_3")),
+        (["a", "a", "a_2"], ("a", "a_3", "a_2")),
+        (["lambda", "sin", "constant", "1st", "", "_"], ("lambda_", "sin_", "constant_", "x_1st", "x", "x_2")),
+        (["größe", "密度"], ("größe", "密度")),
+        (None, ("x0", "x1")),
+    ],
+)
+def test_headings_become_names_that_formulas_can_have(headings, names):
+    assert formula_names(headings, len(names)) == names
+
+
+@given(st.lists(st.one_of(st.text(max_size=4), st.sampled_from(["a", "a_2", "a 2", "if", "exp", "None", "__x"]))))
+def test_every_heading_gets_a_name_of_its_own(headings):
+    names = formula_names(headings, len(headings))
+    try:
+        assert check_features(names) == names
+    except DataError as error:  # pragma: no cover - the message says which
+        pytest.fail(str(error))
+    assert not set(names) & (set(STANDARD) | {"constant"})
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
+def test_weights_and_repetitions_are_the_same_rows(seed, count):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.integers(-1, 2, (count, 2)) / 2, rng.integers(0, 2, (count, 1)) * 1.0
+    weights = rng.integers(0, 4, count)
+    weights[0] += 1
+    repeated = rng.permutation(np.repeat(np.arange(count), weights))
+    one, other = merged(X, Y, weights * 1.0)[:3], merged(X[repeated], Y[repeated], None)[:3]
+    assert [np.array_equal(a, b) for a, b in zip(one, other, strict=True)] == [True] * 3
+    table = np.column_stack(one[:2])
+    assert len(np.unique(table, axis=0)) == len(table)
+    if one[2] is not None:
+        assert one[2].sum() == weights.sum()
+        first = weights @ ((one[0][0] == X).all(axis=1) & (one[1][0] == Y).all(axis=1))
+        assert one[2][0] == first
+
+
+def test_many_rows_stay_where_they_are(monkeypatch):
+    monkeypatch.setattr(rows, "MOST_MERGED", 2)
+    X, Y = np.array([[2.0], [1.0], [2.0], [3.0]]), np.zeros((4, 1))
+    assert merged(X, Y, None)[0] is X
+    assert merged(X, Y, np.array([1.0, 0.0, 2.0, 1.0]))[0].tolist() == [[2.0], [2.0], [3.0]]
+
+
+def test_guesses_are_those_that_a_search_can_have():
+    trees = [parse(text, ("a", "b")) for text in ("3.0*a + 1.0", "a*b*a", "sin(a)", "a*b + 2.0")]
+    kept = [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul"], 3, 9, True)]
+    assert kept == ["a", "a*b"]
+    assert list(guesses_within(trees, ("a", "c"), ["mul"], 9, 9, True)) == []
+    assert [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul", "add"], 5, 2, False)] == []
+
+
+def test_threads_and_seeds_are_counted_as_scikit_learn_does():
+    assert checked_threads(None) == 1
+    assert checked_threads(3) == 3
+    assert checked_threads(-1) >= checked_threads(-2) >= 1
+    assert checked_seed(5) == 5
+    assert checked_seed(np.random.RandomState(1)) == checked_seed(np.random.RandomState(1))
+    for wrong in (0, 1.5, True):
+        with pytest.raises(ValueError, match="n_jobs must be a whole number other than 0"):
+            checked_threads(wrong)

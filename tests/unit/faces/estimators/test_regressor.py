@@ -1,0 +1,305 @@
+"""`SymbolicRegressor`: its results, its displays, and its limits."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.metrics import r2_score
+
+import shine
+from shine.base.errors import InterruptedFitWarning
+from shine.estimators import SymbolicRegressor
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 5, (100, 2))
+A, B = X.T
+HARD = np.sin(3 * A) * B + np.log(B)
+QUICK = {
+    "population_size": 60,
+    "generations": 4,
+    "max_time": None,
+    "primitives": ("add", "sub", "mul"),
+    "random_state": 0,
+    "n_jobs": 1,
+    "settings": {"seeding": 0.0},
+    "noise": "absolute",
+}
+
+
+def quick(**parameters):
+    return SymbolicRegressor(**QUICK | parameters)
+
+
+@pytest.mark.slow
+def test_a_formula_is_found_and_told():
+    model = quick(population_size=300, generations=20).fit(X, A * B)
+    assert model.best_.expression in {"x0*x1", "x1*x0"}
+    assert model.get_best() is model.best_ is model.front_.best
+    assert model.score(X, A * B) == 1.0
+    assert model.stopped_by_ == "loss"
+    assert model.predict([[3.0, 5.0]]).tolist() == [15.0]
+
+
+def test_formulas_come_in_the_forms_that_others_read():
+    model = quick(guesses=["x0*x1"]).fit(X, A * B)
+    namespace: dict = {}
+    exec(model.python(), namespace)
+    assert namespace["f"](3.0, 5.0) == 15.0
+    assert "x_{0}" in model.latex()
+    assert model.latex(0) == model.front_[0].latex() != model.latex()
+
+
+def test_a_formula_is_an_expression_of_sympys():
+    pytest.importorskip("sympy")
+    formula = quick(guesses=["x0*x1"]).fit(X, A * B).sympy()
+    values = {symbol: {"x0": 3, "x1": 5}[symbol.name] for symbol in formula.free_symbols}
+    assert float(formula.subs(values)) == 15.0
+
+
+def test_the_table_has_the_columns_that_users_of_pysr_know():
+    model = quick().fit(X, HARD)
+    table = model.equations_
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns) == ["complexity", "loss", "score", "expression", "equation"]
+    assert table["expression"].tolist() == [each.expression for each in model.front_]
+    assert table["equation"].tolist() == [each.formula() for each in model.front_]
+    falls = -np.diff(np.log(table["loss"])) / np.diff(table["complexity"])
+    assert table["score"].tolist() == pytest.approx([0.0, *falls])
+
+
+def test_without_pandas_the_table_is_a_light_one(monkeypatch):
+    model = quick().fit(X, HARD)
+    expected = model.equations_
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = model.equations_
+    assert list(table) == ["complexity", "loss", "score", "expression", "equation"]
+    assert table["equation"] == expected["equation"].tolist()
+    assert repr(table) == repr(model.front_)
+
+
+def test_it_looks_like_scikit_learn_before_the_fit_and_like_a_table_after():
+    model = quick()
+    assert repr(model).startswith("SymbolicRegressor(generations=4")
+    lines = repr(model.fit(X, HARD)).splitlines()
+    assert (lines[0], lines[-1]) == ("SymbolicRegressor.equations_ = [", "]")
+    *table, reason = lines[2:-1]
+    assert [position for position, line in enumerate(table) if line.startswith(">>>")] == [model.front_.best_index]
+    assert len(table) == len(model.front_)
+    assert reason == f">>> {model.front_.reason}"
+
+
+def test_notebooks_show_the_parameters_before_the_fit_and_the_formula_after():
+    model = quick()
+    assert "estimator" in model._repr_html_()
+    assert model._repr_latex_() is None
+    model.fit(X, A * B)
+    html = model._repr_html_()
+    assert html.count(model.best_._repr_html_()) == 1
+    assert html.count("<tr") == 1 + len(model.front_)
+    assert model._repr_latex_() == f"$${model.latex()}$$"
+    assert set(model._repr_mimebundle_()) == {"text/plain", "text/html", "text/latex"}
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+def test_every_target_has_its_formula(loss):
+    targets = np.column_stack([A * B, A + B, A])
+    model = quick(population_size=300, generations=20, loss=loss).fit(X, targets)
+    assert model.predict(X) == pytest.approx(targets, rel=1e-12)
+    assert model.predict(X).shape == (100, 3)
+    assert len(model.front_) == len(model.best_) == len(model.equations_) == len(model.latex()) == 3
+    assert model.predict(X, index=[0, -1, -1])[:, 0].tolist() == model.front_[0][0].predict(X).tolist()
+    assert model.predict(X, index=0) == pytest.approx(
+        np.column_stack([front[0].predict(X) for front in model.front_]), rel=1e-15
+    )
+    assert repr(model).count("SymbolicRegressor.equations_ of output") == 3
+    with pytest.raises(ValueError, match="index has 2 positions; there are 3 fronts"):
+        model.predict(X, index=[0, 0])
+
+
+def test_one_column_of_targets_is_a_table_with_one_column():
+    assert quick(guesses=["x0*x1"]).fit(X, (A * B)[:, None]).predict(X).shape == (100, 1)
+
+
+@pytest.mark.slow
+def test_the_front_can_be_predicted_with_and_chosen_from():
+    model = quick().fit(X, HARD)
+    for position, each in enumerate(model.front_):
+        assert model.predict(X, index=position).tolist() == each.predict(X).tolist()
+    choices = {
+        name: quick(model_selection=name).fit(X, HARD).front_.best_index for name in ("best", "accuracy", "score")
+    }
+    losses = [each.loss for each in model.front_]
+    assert choices["accuracy"] == losses.index(min(losses)) == len(losses) - 1
+    assert choices["score"] == int(model.equations_["score"].argmax())
+    assert quick(model_selection=lambda front: -1).fit(X, HARD).front_.best_index == len(losses) - 1
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_front_whatever_the_threads():
+    one, two, other = (quick(random_state=seed, n_jobs=jobs).fit(X, HARD) for seed, jobs in ((3, 1), (3, -1), (4, 1)))
+    assert repr(one) == repr(two) != repr(other)
+
+
+def test_a_whole_weight_is_as_many_rows_in_whatever_order():
+    rng = np.random.default_rng(1)
+    y, weights = A * A - B + rng.normal(size=100), rng.integers(0, 3, 100)
+    rows = rng.permutation(np.repeat(np.arange(100), weights))
+    weighted, repeated, plain = quick().fit(X, y, weights), quick().fit(X[rows], y[rows]), quick().fit(X, y)
+    assert repr(weighted) == repr(repeated) != repr(plain)
+
+
+def test_a_constant_target_is_its_own_formula():
+    model = quick().fit(X, np.full(100, 2.5))
+    assert model.predict(X[:2]).tolist() == [2.5, 2.5]
+    assert model.score(X, np.full(100, 2.5)) == 1.0
+
+
+def test_a_callback_ends_the_fit():
+    seen = []
+
+    def enough(progress):
+        seen.append(progress.generation)
+        return progress.generation == 2
+
+    model = quick(callbacks=[enough, lambda progress: None]).fit(X, HARD)
+    assert (seen, model.stopped_by_, model.generations_) == ([0, 1, 2], "callback", 2)
+    assert model.predict(X).shape == (100,)
+
+
+def test_ctrl_c_leaves_what_was_found():
+    def interrupt(progress):
+        if progress.generation == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(InterruptedFitWarning):
+        model = quick(callbacks=interrupt, generations=10**6).fit(X, HARD)
+    assert (model.stopped_by_, model.generations_) == ("interrupted", 2)
+    assert math.isfinite(model.score(X, HARD))
+
+
+def test_ctrl_c_in_one_target_ends_all_of_them():
+    def interrupt(progress):
+        if progress.generation == 1:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedFitWarning):
+        model = quick(callbacks=interrupt, generations=10**6).fit(X, np.column_stack([HARD, A]))
+    assert (model.stopped_by_, model.generations_) == ("interrupted", 1)
+    assert model.predict(X).shape == (100, 2)
+
+
+@pytest.mark.slow
+def test_the_time_is_shared_among_the_targets():
+    model = quick(max_time=0.4, generations=10**6).fit(X, np.column_stack([HARD, HARD + A]))
+    assert model.stopped_by_ == "seconds"
+    assert 0.3 < model.seconds_ < 30
+
+
+@pytest.mark.slow
+def test_a_warm_start_goes_on():
+    model = quick(warm_start=True).fit(X, HARD)
+    first, evaluations = model.front_[-1].loss, model.evaluations_
+    for repetition in range(2, 4):
+        model.fit(X, HARD)
+        assert model.front_[-1].loss <= first * (1 + 1e-6)
+        assert model.generations_ == 4 * repetition
+    assert model.evaluations_ > evaluations
+    assert quick().fit(X, HARD).generations_ == 4
+
+
+def test_a_warm_start_begins_anew_with_other_columns():
+    model = quick(warm_start=True).fit(X, A * B)
+    assert model.fit(np.column_stack([X, A]), A * B).n_features_in_ == 3
+
+
+def test_guesses_are_formulas_to_start_from():
+    hard = A * B - A * B * B + A - B * B * B
+    assert quick(generations=0, guesses=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
+
+
+def test_units_and_constraints_are_given_by_the_headings_of_the_columns():
+    frame = pandas.DataFrame({"mass of it": A, "lambda": B})
+    model = quick(population_size=200, units=({"mass of it": "kg", "lambda": "m/s"}, "kg*m/s"))
+    assert model.fit(frame, A * B).best_.expression in {"mass_of_it*lambda_", "lambda_*mass_of_it"}
+    by_order = quick(population_size=200, units=(["kg", "m/s"], "kg*m/s"))
+    assert by_order.fit(frame, A * B).best_.expression == model.best_.expression
+    without = quick(constraints={"forbidden": ["lambda"]}).fit(frame, HARD)
+    assert not any("lambda" in each.expression for each in without.front_)
+
+
+@pytest.mark.slow
+def test_a_function_is_a_primitive():
+    model = SymbolicRegressor(**QUICK | {"primitives": (gap, "add"), "population_size": 100}).fit(X, A * A - B)
+    assert model.best_.expression == "gap(x0, x1)"
+
+
+def gap(x, y):
+    return x * x - y
+
+
+def test_float32_finds_a_formula_too():
+    model = quick(dtype="float32", population_size=300, generations=20, stop_loss=1e-9).fit(X, A * B)
+    assert model.score(X, A * B) > 0.999999
+
+
+def test_the_engine_s_own_errors_come_through():
+    with pytest.raises(shine.UnsupportedSyntaxError, match="unknown name 'c'"):
+        quick(guesses=["x0 + c"]).fit(X, A)
+    with pytest.raises(shine.DataError, match="the target is constant"):
+        quick(loss="r2").fit(X, np.ones(100))
+
+
+@pytest.mark.parametrize("index", [99, -99, "best", 1.0, None, True, [1, 2, 3], "x" * 100_000])
+def test_an_index_that_is_no_position_is_told_with_the_positions(index):
+    model = quick(guesses=["x0*x1"]).fit(X, A * B)
+    for method in (lambda: model.predict(X, index=index), lambda: model.latex(index), lambda: model.python(index)):
+        if index is None:
+            method()
+            continue
+        with pytest.raises(ValueError, match=r"index (must be a position in the front|has 3 positions)") as e:
+            method()
+        assert len(str(e.value)) < 300
+    assert np.array_equal(model.predict(X, index=np.int64(0)), model.predict(X, index=0))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_the_score_does_not_depend_on_the_unit_of_the_target(unit):
+    model = quick(model_selection=lambda front: 0).fit(X, HARD)
+    fitted = model.score(X, HARD)
+    model = quick(model_selection=lambda front: 0).fit(X, HARD * unit)
+    assert model.score(X, HARD * unit) == pytest.approx(fitted, abs=1e-9)
+    weights = np.where(np.arange(len(X)) < 20, 1e300, 0.0)
+    assert model.score(X, HARD * unit, weights) == pytest.approx(r2_score(HARD[:20], model.predict(X)[:20] / unit))
+
+
+def test_a_regressor_takes_an_objective_with_the_words_of_evolve():
+    X = np.random.default_rng(0).uniform(1, 3, (40, 2))
+    y = X[:, 0] * X[:, 1]
+    seen = []
+
+    def worst(predictions):
+        seen.append(predictions.shape[1])
+        return np.abs(predictions - y).max(axis=1)
+
+    model = shine.SymbolicRegressor(objective=worst, generations=2, population_size=50, random_state=0).fit(X, y)
+    assert model.best_.loss == pytest.approx(0, abs=1e-9)
+    assert set(seen) == {40}
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns", "message"),
+    [
+        ({"template": "f(x0)"}, 1, "objective does not go with a template"),
+        ({"executor": 2}, 1, "an objective is called in this process only"),
+        ({}, 2, "an objective judges formulas of one target, and y has 2"),
+    ],
+)
+def test_what_does_not_go_with_an_objective_is_told(settings, columns, message):
+    X = np.random.default_rng(0).uniform(1, 3, (10, 2))
+    with pytest.raises(ValueError, match=message):
+        shine.SymbolicRegressor(objective=lambda p: abs(p).max(axis=1), **settings).fit(X, X[:, :columns].squeeze())

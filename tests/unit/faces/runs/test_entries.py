@@ -1,0 +1,99 @@
+"""What a folder tells about its run: finished, unfinished, damaged, of former versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.past_runs import model, past_run
+
+from shine.faces.config import read_job
+from shine.faces.runs.entries import DAMAGED, UNFINISHED, read_entry
+from shine.faces.runs.identity import data_digest
+from shine.runs import run_job
+
+SMALL = """
+data: {generate: {rows: 20, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}
+evolution: {population: 50, max_size: 5, seeding: 0}
+fitness: {tier: reference, noise: absolute}
+stop: {generations: 2}
+seed: 7
+"""
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run as this version writes it."""
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "small.yaml").write_text(SMALL)
+    (folder / "run").mkdir()
+    run_job(read_job(folder / "small.yaml"), folder / "run")
+    return folder / "run"
+
+
+def test_a_run_of_this_version(real: Path):
+    entry, result = read_entry(real), json.loads((real / "result.json").read_text())
+    assert entry.data_hash == data_digest(read_job(real / "config.yaml", own=True).dataset)
+    assert (entry.data, entry.target, entry.seed, entry.problem) == ("a*a", "y", 7, "")
+    assert entry.settings["evolution.population"] == 50
+    assert [each.expression for each in entry.formulas] == [each["expression"] for each in result["front"]]
+    assert [each.expression for each in entry.formulas if each.best] == [result["best"]["expression"]]
+    assert (entry.generations, entry.seconds) == (result["generations"], result["seconds"])
+
+
+def test_an_older_result_takes_the_hash_from_the_checkpoint(real: Path, tmp_path: Path):
+    checkpoint = next((real / "checkpoints").iterdir())
+    past_run(tmp_path / "old", data_hash=None)
+    (tmp_path / "old/checkpoints").mkdir()
+    (tmp_path / "old/checkpoints" / checkpoint.name).write_bytes(checkpoint.read_bytes())
+    assert read_entry(tmp_path / "old").data_hash == read_entry(real).data_hash
+
+
+def test_a_former_name_of_a_section_is_the_one_of_today(tmp_path: Path):
+    folder = past_run(tmp_path / "old")
+    with (folder / "config.yaml").open("a") as stream:
+        stream.write("seeds: [x*x]\n")
+    assert read_entry(folder).settings["guesses"] == ["x*x"]
+
+
+def test_a_run_without_a_result_tells_its_last_generation(tmp_path: Path):
+    folder = past_run(tmp_path / "run")
+    (folder / "result.json").unlink()
+    line = {"generation": 3, "evaluations": 40, "seconds": 1.0, "loss": 0.25, "size": 3, "formula": "x*x"}
+    (folder / "log.jsonl").write_text(json.dumps(line) + '\n{"generation": 4, "eval')
+    entry = read_entry(folder)
+    assert (entry.stopped_by, entry.generations, entry.problem) == (UNFINISHED, 3, "")
+    assert [(each.expression, each.loss, each.nodes) for each in entry.formulas] == [("x*x", 0.25, 3)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"front": 3}', '{"front": [], "best": {}}', '{"front": [{}], "best": {"expression": "x"}}',
+     '{"front": [{"expression": 3}], "best": {"expression": 3}}', "\x00\xff", "[" * 100_000],
+)  # fmt: skip
+def test_a_damaged_result_is_a_remark(content: str, tmp_path: Path):
+    folder = past_run(tmp_path / "run")
+    (folder / "result.json").write_text(content, encoding="utf-8")
+    entry = read_entry(folder)
+    assert (entry.stopped_by, entry.formulas, entry.settings["seed"]) == (DAMAGED, (), 0)
+    assert "result.json" in entry.problem
+
+
+def test_a_damaged_configuration_is_a_remark(tmp_path: Path):
+    folder = past_run(tmp_path / "run")
+    (folder / "config.yaml").write_text("data: [")
+    entry = read_entry(folder)
+    assert len(entry.formulas) == 2 and entry.settings == {} and "config.yaml" in entry.problem
+
+
+def test_numbers_that_are_not_finite_are_unknown(tmp_path: Path):
+    folder = past_run(tmp_path / "run", model("x", loss=float("inf"), r2=10**400))
+    (formula,) = read_entry(folder).formulas
+    assert (formula.loss, formula.r2) == (None, None)
+
+
+def test_folders_in_place_of_files_are_a_remark(tmp_path: Path):
+    (tmp_path / "run/config.yaml").mkdir(parents=True)
+    (tmp_path / "run/result.json").mkdir()
+    assert read_entry(tmp_path / "run").stopped_by == DAMAGED

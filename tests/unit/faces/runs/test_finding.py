@@ -1,0 +1,139 @@
+"""Conditions on runs and formulas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.past_runs import model, past_run
+
+from shine.faces.runs.conditions import condition
+from shine.runs import find
+
+DAY = 86_400.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs."""
+    runs = tmp_path_factory.mktemp("runs")
+    past_run(
+        runs / "small", model("x", 2.0, 1, 0.2), model("exp(x)/2.0", 0.5, 4, 0.91), model("x*x*exp(x)", 0.1, 20, 0.99),
+        population=100, seconds=10, seed=1, date=1_700_000_000,
+    )  # fmt: skip
+    past_run(
+        runs / "large", model("exp(x)", 1.0, 2, 0.5), model("log(x + 1.0)", 0.2, 6, 0.95),
+        population=500, seconds=60, seed=2, data="/other/it's.csv", data_hash="fedcba9876543210",
+        date=1_700_000_000 + 5 * DAY,
+    )  # fmt: skip
+    past_run(runs / "sweep/ü", model("3.0", 5.0, 1, None), population=500, seed=3, date=1_700_000_000 + 9 * DAY)
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({}, ["large", "small", "sweep/ü"]),
+        ({"uses": "exp"}, ["large", "small"]),
+        ({"uses": "exp", "nodes": "<12", "r2": 0.9}, ["small"]),
+        ({"uses": ["exp", "*"], "best": True}, ["small"]),
+        ({"uses": "exp", "best": True, "without": "*"}, []),
+        ({"uses": ["log", "+"]}, ["large"]),
+        ({"without": "x"}, ["sweep/ü"]),
+        ({"nodes": 4}, ["large", "small", "sweep/ü"]),
+        ({"nodes": "=6"}, ["large"]),
+        ({"r2": ">=0.99"}, ["small"]),
+        ({"loss": 0.2}, ["large", "small"]),
+        ({"formula": "exp(x) / 2"}, ["small"]),
+        ({"settings": {"evolution.population": 500}}, ["large", "sweep/ü"]),
+        ({"settings": {"population": ">=100"}}, ["large", "small", "sweep/ü"]),
+        ({"settings": {"evolution.population": "!=500"}}, ["small"]),
+        ({"settings": {"stop.seconds": ">10", "seed": 2}}, ["large"]),
+        ({"settings": {"primitives": "[add, mul, exp]"}}, ["large", "small", "sweep/ü"]),
+        ({"where": "primitives ~ exp"}, ["large", "small", "sweep/ü"]),
+        ({"data": "plants.csv"}, ["small", "sweep/ü"]),
+        ({"data": "/other/it's.csv"}, ["large"]),
+        ({"data": "fedcba98"}, ["large"]),
+        ({"data": "lants.csv"}, []),
+        ({"target": "y", "where": "seed = 3"}, ["sweep/ü"]),
+        ({"where": ["seed > 1", "name ~ ü"]}, ["sweep/ü"]),
+        ({"where": "stopped_by = generations"}, ["large", "small", "sweep/ü"]),
+        ({"since": "2023-11-18"}, ["large", "sweep/ü"]),
+        ({"since": "2023-11-18", "until": "2023-11-21"}, ["large"]),
+    ],
+)
+def test_the_runs_that_meet_conditions(folder: Path, asked: dict[str, Any], names: list[str]):
+    assert sorted(each.name for each in find(folder, **asked)) == names
+
+
+def test_conditions_on_formulas_are_for_one_formula(folder: Path):
+    (found,) = find(folder, uses="exp", nodes="<12", r2=0.9)
+    assert (found.formula, found.place, found.best) == ("exp(x)/2.0", 1, False)
+    assert find(folder, uses="log", nodes="<5") == []
+
+
+def test_the_chosen_formula_comes_first_then_the_least_loss(folder: Path):
+    assert {each.name: each.formula for each in find(folder)}["small"] == "x*x*exp(x)"
+    assert {each.name: each.formula for each in find(folder, nodes="<12")}["small"] == "exp(x)/2.0"
+
+
+def test_every_formula_of_the_fronts(folder: Path):
+    formulas = [each.formula for each in find(folder, uses="exp", formulas=True, sort="loss")]
+    assert formulas == ["x*x*exp(x)", "exp(x)/2.0", "exp(x)"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("date", ["sweep/ü", "large", "small"]),
+        ("r2", ["small", "large", "sweep/ü"]),
+        ("nodes", ["sweep/ü", "large", "small"]),
+        ("name", ["large", "small", "sweep/ü"]),
+    ],
+)
+def test_the_best_or_the_latest_come_first(folder: Path, sort: str, names: list[str]):
+    assert [each.name for each in find(folder, sort=sort)] == names
+    assert [each.name for each in find(folder, sort=sort, limit=2)] == names[:2]
+
+
+def test_what_is_unknown_comes_last_in_any_order(folder: Path):
+    assert find(folder, sort="r2", reverse=True)[-1].name == "sweep/ü"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"nodes": "few"}, "nodes: 'few' is not a number"),
+        ({"nodes": "<"}, "nodes: '<' has no value"),
+        ({"where": "r2"}, "'r2' is not a condition"),
+        ({"where": "r2 > 0.9; DROP TABLE runs"}, "is not a number"),
+        ({"since": "yesterday"}, "'yesterday' is not a date; write 2026-01-31"),
+        ({"settings": {"gp.population": 5}}, "did you mean evolution.population"),
+        ({"settings": {"evolution.pop_size": 5}}, "did you mean evolution.population"),
+        ({"settings": {"popuation": 5}}, "no run has a setting of this name; did you mean"),
+        ({"sort": "beauty"}, "cannot sort by 'beauty'; there are"),
+        ({"limit": -1}, "limit: is a number from 0 on"),
+    ],
+)
+def test_a_wrong_condition_is_told(folder: Path, asked: dict[str, Any], message: str):
+    with pytest.raises(ValueError, match=message):
+        find(folder, **asked)
+
+
+def test_quotes_in_a_condition_are_text(folder: Path):
+    assert find(folder, formula="'; DROP TABLE runs; --") == []
+    assert find(folder, uses='"', data='"', where="name ~ '") == []
+    assert len(find(folder)) == 3
+
+
+@pytest.mark.parametrize("text", ["r2>=0.9", " r2 >= 0.9 ", "R2>=0.9", "r2 >= 9e-1"])
+def test_blanks_do_not_matter(text: str):
+    found = condition(text)
+    assert (found.key, found.sign, found.value) == ("r2", ">=", 0.9)
+
+
+def test_a_data_frame_can_be_made_of_what_is_found(folder: Path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(find(folder, sort="name"))
+    assert list(frame["name"]) == ["large", "small", "sweep/ü"] and frame["r2"].max() == 0.99

@@ -1,0 +1,84 @@
+"""The plots with Matplotlib show their data."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from unit.formats.page.cases import found
+
+from shine.base.errors import ExportError
+from shine.data.datasets.dataset import Dataset
+from shine.formats.page import plots
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+import matplotlib.pyplot  # noqa: E402
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+DATA = Dataset.from_arrays(X, X[:, 0] * X[:, 1], None, ["a", "b"])
+RESULT = found(["1.0", "a + b*b", "a*b + 0.1*a"], DATA)
+
+
+@pytest.fixture
+def axes():
+    from matplotlib.figure import Figure
+
+    return Figure().add_subplot()
+
+
+def test_the_front_is_drawn_on_logarithmic_losses_with_the_chosen_one_marked(axes):
+    assert plots.pareto(RESULT.front, axes, best_index=1) is axes
+    points, chosen = axes.lines[-2], axes.lines[-1]
+    assert axes.get_yscale() == "log"
+    np.testing.assert_array_equal(points.get_ydata(), [model.loss for model in RESULT.front])
+    assert chosen.get_xdata()[0] == RESULT.front[1].complexity
+    axes.figure.canvas.draw()
+
+
+def test_a_loss_of_zero_is_drawn_too(axes):
+    plots.pareto(found(["1.0", "a*b"], DATA).front, axes)
+    assert axes.get_yscale() == "symlog"
+    axes.figure.canvas.draw()
+    assert np.isfinite(axes.transData.transform([[3, 0.0]])).all()
+
+
+def test_fits_are_drawn_row_by_row(axes):
+    plots.predictions(RESULT.best, DATA, axes)
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), DATA.target)
+    axes.clear()
+    plots.residuals(RESULT.best, DATA, axes)
+    line = axes.lines[0]
+    np.testing.assert_allclose(line.get_xdata() + line.get_ydata(), DATA.target)
+
+
+def test_many_rows_are_counted_in_cells(axes):
+    many = np.random.default_rng(0).normal(size=(30_000, 2))
+    data = Dataset.from_arrays(many, many[:, 0], None, ["a", "b"])
+    plots.residuals(found(["a + b"], data).best, data, axes)
+    assert axes.collections[0].get_array().sum() == 30_000
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ExportError, match="pip install"):
+        plots.pareto(RESULT.front)
+
+
+def test_calibration_compares_probabilities_with_shares(axes):
+    odds = np.linspace(-4, 4, 1000)
+    classes = np.float64(np.random.default_rng(0).random(1000) < 1 / (1 + np.exp(-odds)))
+    data = Dataset.from_arrays(odds[:, None], classes, None, ["a"])
+    plots.calibration(found(["1.0*a"], data).best, data, axes)
+    predicted, shares = axes.lines[0].get_data()
+    assert len(predicted) == 10
+    np.testing.assert_allclose(shares, predicted, atol=0.12)
+
+
+def test_a_grid_has_at_most_three_drawings_in_a_row():
+    axes = plots.grid(4)
+    assert len(axes) == len(axes[0].figure.axes) == 4
+    assert axes[3].get_subplotspec().rowspan.start == 1
+    matplotlib.pyplot.close(axes[0].figure)

@@ -1,0 +1,120 @@
+"""The text is read by an evaluator with Excel's own precedence, and compared with the reference tier."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pytest
+from helpers.equality import same_bits, ulps
+from helpers.formulas import FEATURES, random_tree
+from helpers.rows import random_rows
+from hypothesis import given
+from strategies import trees
+from unit.formats.write.oracles import expected_where
+from unit.formats.write.spreadsheet import evaluated
+
+from shine.base.errors import ExportError
+from shine.formats.write.excel import DEEPEST, LONGEST, column_letters, excel_formula
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tape import application
+from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.parse import parse
+
+COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")
+
+
+def test_the_evaluator_knows_the_traps_of_excel():
+    x = np.array([3.0])
+    assert evaluated("=-2^2", [x]) == 4
+    assert evaluated("=2^3^2", [x]) == 64
+    assert evaluated("=1-2^-1*-A1", [x]) == 2.5
+    assert evaluated("=IF(A1-1=2, 7, 8)", [x]) == 7
+
+
+OWN_ROUNDING = {"log1p": 6, "expm1": 6, "hypot": 4, "cbrt": 128, "log2": 4, "log10": 2, "pow": 2}
+SAME = tuple(name for name in STANDARD if name not in {*OWN_ROUNDING, "floordiv"})
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_each_primitive_has_the_values_of_the_reference_tier_where_they_are_finite(name):
+    columns = COLUMNS[: STANDARD[name].arity]
+    tree = parse(f"{name}({', '.join(FEATURES[: len(columns)])})", FEATURES[: len(columns)])
+    expected, finite = expected_where(tree, columns, np.isfinite)
+    off = ulps(evaluated(excel_formula(tree), columns), expected)[finite]
+    assert finite.sum() > 1000
+    # The floor of a rounded quotient can be one more than the rounded floor.
+    within = off <= OWN_ROUNDING.get(name, 0)
+    assert within.all() if name != "floordiv" else within.mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_trees_have_the_bits_of_the_reference_tier_where_all_is_finite(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, SAME, int(rng.integers(1, 30)))
+    expected, finite = expected_where(tree, COLUMNS, np.isfinite)
+    formula = excel_formula(tree)
+    assert same_bits(evaluated(formula, COLUMNS), expected)[finite].all(), formula
+
+
+@given(trees())
+def test_any_tree_is_exported_or_refused(tree):
+    try:
+        formula = excel_formula(tree)
+    except ExportError as error:
+        assert "at most 8191 are allowed" in str(error) or "levels deep" in str(error)
+    else:
+        evaluated(formula, [column[:3] for column in COLUMNS])
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("-a**2 + (-a)**2 + (-2)**a", "=-(A1^2) + (-A1)^2 + (-2)^A1"),
+        ("a**b**2 + (a**b)**2 + a**-b", "=A1^(B1^2) + (A1^B1)^2 + A1^-B1"),
+        ("(a + b)*3 - (a - -2.5e-7)", "=3*(A1 + B1) - (A1 + 2.5E-07)"),
+        ("a if a < b <= 2 else log(b)", "=IF(AND(A1<B1, B1<=2), A1, LN(B1))"),
+        ("(a > b) + (not b)", "=IF(A1>B1, 1, 0) + IF(B1=0, 1, 0)"),
+        ("ceil(a)*1e308", "=(5E+307*2)*-INT(-A1)"),
+        ("cbrt(a)", "=SIGN(A1)*ABS(A1)^(1/3)"),
+        ("-4.1887902047863905*a**3", "=-(4*PI()/3)*A1^3"),
+        ("a/3.141592653589793 + 1.4142135623730951", "=A1/PI() + SQRT(2)"),
+        ("4*exp(a/-26.0)", "=4*EXP(-A1/26)"),
+    ],
+)
+def test_formulas_read_as_one_would_write_them(formula, expected):
+    assert excel_formula(parse(formula)) == expected
+
+
+def test_columns_can_be_anywhere():
+    tree = parse("speed/weight", ["weight", "speed", "unused"])
+    assert excel_formula(tree) == "=B1/A1"
+    assert excel_formula(tree, {"speed": "[@speed]", "weight": "$C$7"}) == "=[@speed]/$C$7"
+    with pytest.raises(ValueError, match="cells lacks the feature 'weight'; it has speed"):
+        excel_formula(tree, {"speed": "D2"})
+
+
+def test_columns_are_lettered_as_in_excel():
+    assert [column_letters(i) for i in (0, 25, 26, 51, 52, 701, 702, 16383)] == [
+        "A", "Z", "AA", "AZ", "BA", "ZZ", "AAA", "XFD",
+    ]  # fmt: skip
+
+
+def test_functions_of_the_user_are_written_out():
+    own = parse("def twice(x, y):\n    half = x/2\n    return half if half > y else y")
+    table = {**STANDARD, "twice": Primitive("twice", 2, own)}
+    assert excel_formula(parse("twice(a, 3)", primitives=table)) == "=IF(A1/2>3, A1/2, 3)"
+
+
+def test_a_formula_that_excel_cannot_hold_is_refused():
+    deep = ast.Name("x", ast.Load())
+    for _ in range(10_000):
+        deep = application("sin", [deep])
+    with pytest.raises(ExportError, match=f"too long for Excel: it has 50002 characters, at most {LONGEST - 1} are"):
+        excel_formula(Tree(("x",), deep))
+    nested = parse("sin(" * 65 + "x" + ")" * 65)
+    with pytest.raises(ExportError, match=f"nested 65 levels deep; Excel allows {DEEPEST}"):
+        excel_formula(nested)
+    unknown = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
+    with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to Excel"):
+        excel_formula(unknown)

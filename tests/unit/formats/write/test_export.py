@@ -1,0 +1,71 @@
+"""The table of exports: every form, by name."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.exports import CANNOT_WRITE, LIBRARIES, TEXTS
+from helpers.formulas import FEATURES
+from hypothesis import given, settings
+from strategies import trees
+
+from shine.base.errors import ExportError
+from shine.formats.write import EXPORTS, export
+from shine.formats.write.json import from_json
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import BASIC
+from shine.lang.parse import parse
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_every_primitive_has_a_text_in_every_form(form):
+    for name in STANDARD.keys() - CANNOT_WRITE.get(form, set()):
+        names = FEATURES[: STANDARD[name].arity]
+        text = export(parse(f"{name}({', '.join(names)})", names), form)
+        assert isinstance(text, str) and text.endswith("\n"), name
+
+
+@settings(max_examples=40)
+@given(trees())
+def test_any_tree_is_exported_or_refused_in_every_form(tree):
+    for form in TEXTS:
+        try:
+            assert export(tree, form)
+        except ExportError as error:
+            assert "\n" not in str(error)
+
+
+def test_the_forms_are_what_they_say():
+    tree = parse("2.5*speed**2")
+    assert export(tree, "sql") == "2.5 * POWER(speed, 2.0)\n"
+    assert export(tree, "excel") == "=2.5*A1^2\n"
+    assert export(tree, "latex", "E") == "E = 2.5 \\mathrm{speed}^{2}\n"
+    assert "def E(speed):" in str(export(tree, "python", "E"))
+    assert from_json(export(tree, "json", "E")).name == "E"
+
+
+def test_sympy_is_exported_as_source():
+    pytest.importorskip("sympy")
+    assert export(parse("x/3"), "sympy", "g").endswith("x = Symbol('x', real=True)\ng = x/3\n")
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_every_form_is_written(form):
+    if form in LIBRARIES:
+        pytest.importorskip(LIBRARIES[form])
+    assert isinstance(export(parse("a*sin(b) + 1"), form), bytes if form == "onnx" else str)
+
+
+def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():
+    with pytest.raises(ValueError, match=f"unknown export 'word'; use one of {', '.join(EXPORTS)}"):
+        export(parse("x"), "word")
+
+
+def test_the_basic_primitives_have_rules_of_their_own():
+    from shine.formats.write.excel import _Excel
+    from shine.formats.write.latex.writer import _Latex
+    from shine.formats.write.polars import _Polars
+    from shine.formats.write.python.expression import Expression
+    from shine.formats.write.sql import _Sql
+
+    for writer in (Expression(), _Latex({}), _Excel(), _Sql("standard"), _Polars(())):
+        assert writer.rules().keys() >= BASIC.keys()

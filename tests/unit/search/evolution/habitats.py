@@ -1,0 +1,49 @@
+"""Islands for the tests. Other processes import this module by name; they could not import a test module."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+from unit.search.evolution.oracles import NodeCounter, primitive_set
+
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.islands import Habitat, Island
+from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.settings import EvolutionSettings
+
+PRIMITIVES = primitive_set()
+NEG = PRIMITIVES.function_codes["neg"]
+SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3, migrants=4)
+
+
+def errors_of(population, rng):
+    """Errors on cases that do not depend on the loss: the distance of the tape from random codes."""
+    return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
+
+
+def habitat_of(settings=SETTINGS, evaluator=None):
+    scorer = Scorer(evaluator or NodeCounter(NEG, 50), Archive.empty(PRIMITIVES, 15), lambda: 0.0, np.inf)
+    return Habitat(PRIMITIVES, settings, scorer, errors_of)
+
+
+def stepped(habitat, island, times=1):
+    for _ in range(times):
+        island = habitat.stepped(island)
+    return island
+
+
+def bits(island: Island) -> bytes:
+    """The whole content of an island as bytes."""
+    population, subtrees = island.parents.population, island.parents.subtrees
+    arrays = (
+        population.codes, population.values, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels,
+        island.losses, island.births,
+    )  # fmt: skip
+    rest = island.generation, island.improved, repr(island.random)
+    return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
+
+
+def bits_after_five_steps(data: bytes) -> bytes:
+    """`bits` of a pickled island after five steps."""
+    return bits(stepped(habitat_of(), pickle.loads(data), 5))

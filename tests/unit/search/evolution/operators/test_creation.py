@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from unit.search.evolution.oracles import assert_same, assert_valid, primitive_set, tree_of
+
+from shine.lang.growth import Terminals
+from shine.lang.subtrees import depths
+from shine.search.evolution.operators.creation import ptc2, ramped_half_and_half
+
+METHODS = [ptc2, ramped_half_and_half]
+SETS = {
+    "mixed": primitive_set(),
+    "binary": primitive_set("add mul"),
+    "unary": primitive_set("neg sqrt"),
+    "ternary": primitive_set("where"),
+    "no features": primitive_set(features=""),
+    "no functions": primitive_set(functions=""),
+}
+
+
+@pytest.mark.parametrize("create", METHODS)
+@pytest.mark.parametrize("primitives", SETS.values(), ids=SETS.keys())
+@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (1, 5), (5, 1), (2, 2), (30, 2), (30, 6), (100, 50)])
+def test_individuals_keep_both_limits(create, primitives, max_size, max_depth):
+    population = create(50, primitives, max_size, max_depth, Terminals(), np.random.default_rng(1))
+    assert len(population) == 50
+    assert_valid(population, max_size, max_depth)
+
+
+def test_sizes_up_to_a_thousand_are_reached():
+    population = ptc2(200, primitive_set(), 1000, 100, Terminals(), np.random.default_rng(1))
+    assert population.sizes.max() > 980
+    assert (population.sizes <= 1000).all()
+
+
+def test_ptc2_sizes_are_spread_evenly():
+    population = ptc2(4000, primitive_set(), 10, 10, Terminals(), np.random.default_rng(2))
+    assert np.bincount(population.sizes, minlength=11)[1:].tolist() == pytest.approx([400] * 10, rel=0.2)
+
+
+def test_ptc2_honours_a_smaller_size_than_the_width():
+    population = ptc2(500, primitive_set(), 30, 10, Terminals(), np.random.default_rng(2), max_size=7)
+    assert population.width == 30
+    assert population.sizes.max() == 7
+
+
+def test_ptc2_draws_every_function():
+    population = ptc2(500, primitive_set(), 10, 10, Terminals(), np.random.default_rng(2))
+    assert set(population.codes.ravel().tolist()) == set(range(7))
+
+
+def test_about_half_of_the_ramped_individuals_are_full():
+    population = ramped_half_and_half(500, primitive_set("add mul"), 200, 6, Terminals(), np.random.default_rng(3))
+    leaf_levels = [
+        {level for node, level in tree_of(population, index).with_levels() if not node.arguments}
+        for index in range(500)
+    ]
+    assert 250 < sum(len(levels) == 1 for levels in leaf_levels) < 400
+
+
+def test_ramped_half_and_half_covers_depths_two_to_six():
+    population = ramped_half_and_half(500, primitive_set(), 200, 10, Terminals(), np.random.default_rng(4))
+    assert set(depths(population).tolist()) == {2, 3, 4, 5, 6}
+
+
+def test_constants_stay_in_their_range():
+    population = ptc2(500, primitive_set(), 10, 10, Terminals((0.25, 0.75)), np.random.default_rng(5))
+    inside = np.arange(10) < population.sizes[:, None]
+    constants = population.values[(population.codes == 0) & inside]
+    assert constants.min() >= 0.25 and constants.max() <= 0.75
+
+
+@pytest.mark.parametrize("create", METHODS)
+def test_a_seed_repeats(create):
+    one, other = (create(50, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7)) for _ in range(2))
+    assert_same(one, other)
+
+
+@pytest.mark.parametrize("create", METHODS)
+def test_no_individuals_are_a_population_too(create):
+    assert len(create(0, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7))) == 0

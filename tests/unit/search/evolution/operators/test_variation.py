@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from unit.search.evolution.oracles import assert_same, population_of, primitive_set
+
+from shine.lang.growth import Terminals
+from shine.lang.meaning.interpret import evaluate
+from shine.lang.subtrees import Parents
+from shine.search.evolution.operators import variation
+from shine.search.evolution.operators.variation import Segments, splice
+
+
+def rng():
+    return np.random.default_rng(11)
+
+
+def parents_of(texts, width=12, primitives=None):
+    return Parents.of(population_of(texts, primitives or primitive_set(), width))
+
+
+def at(*positions):
+    return np.array(positions, np.int64)
+
+
+def test_splice_replaces_a_segment_by_a_longer_one():
+    primitives = primitive_set()
+    receiver = population_of(["x neg y add"], primitives, 8)
+    donor = population_of(["x 2 y add mul"], primitives, 8)
+    child = splice(Segments(receiver, at(1), at(2)), Segments(donor, at(3), at(3)))
+    assert_same(child, population_of(["2 y add y add"], primitives, 8))
+
+
+def test_splice_replaces_a_segment_by_a_shorter_one():
+    primitives = primitive_set()
+    receiver = population_of(["x neg neg 3 add"], primitives, 8)
+    donor = population_of(["y neg"], primitives, 8)
+    child = splice(Segments(receiver, at(2), at(3)), Segments(donor, at(0), at(1)))
+    assert_same(child, population_of(["y 3 add"], primitives, 8))
+
+
+def test_splice_at_the_root_is_the_donor():
+    primitives = primitive_set()
+    receiver, donor = population_of(["x neg"], primitives, 8), population_of(["x 2 mul"], primitives, 8)
+    assert_same(splice(Segments(receiver, at(1), at(2)), Segments(donor, at(2), at(3))), donor)
+
+
+def test_choose_draws_evenly_from_where_the_mask_holds():
+    mask = np.tile(np.array([True, False, True, True]), (9000, 1))
+    counts = np.bincount(variation.choose(mask, rng()), minlength=4)
+    assert counts.tolist() == pytest.approx([3000, 0, 3000, 3000], rel=0.1)
+
+
+def test_biased_choice_is_a_function_nine_times_in_ten():
+    is_function = np.tile(np.array([False, False, True]), (9000, 1))
+    chosen = variation.choose_biased(np.ones_like(is_function), is_function, rng())
+    assert np.mean(chosen == 2) == pytest.approx(0.9, abs=0.02)
+
+
+def test_biased_choice_takes_a_leaf_if_there_is_no_function():
+    mask = np.tile(np.array([True, False]), (50, 1))
+    chosen = variation.choose_biased(mask, np.tile(np.array([False, True]), (50, 1)), rng())
+    assert not chosen.any()
+
+
+def test_crossover_of_full_sized_parents_inserts_no_more_than_it_removed():
+    full = parents_of(["x y add 1 2 add mul"] * 200, width=7)
+    children = variation.subtree_crossover(full, full, 3, rng())
+    assert children.sizes.max() == 7
+    assert children.sizes.min() < 7
+
+
+def test_crossover_draws_every_donor_subtree_that_fits():
+    receivers, donors = parents_of(["1"] * 500, width=4), parents_of(["x y mul neg"] * 500, width=4)
+    children = variation.subtree_crossover(receivers, donors, 2, rng())
+    expected = population_of(["x", "y", "x y mul"], primitive_set(), 4)
+    assert np.array_equal(np.unique(children.codes, axis=0), np.unique(expected.codes, axis=0))
+
+
+def test_hoist_shrinks_all_individuals_except_single_nodes():
+    parents = parents_of(["x y add neg", "x", "2 neg"])
+    children = variation.hoist_mutation(parents, rng())
+    assert children.sizes[0] < 4
+    assert children.sizes[1:].tolist() == [1, 1]
+
+
+def test_hoist_does_not_change_a_single_node():
+    parents = parents_of(["x", "2.5"])
+    assert_same(variation.hoist_mutation(parents, rng()), parents.population)
+
+
+def test_point_mutation_keeps_every_arity():
+    parents = parents_of(["x y add neg 2 mul"] * 100).population
+    children = variation.point_mutation(parents, Terminals(), rng())
+    arities = parents.primitives.arities
+    assert np.array_equal(arities[children.codes], arities[parents.codes])
+
+
+def test_point_mutation_replaces_a_function_by_another():
+    primitives = primitive_set("neg sqrt")
+    parents = population_of(["x neg"] * 100, primitives, 4)
+    children = variation.point_mutation(parents, Terminals(), rng())
+    assert primitives.function_codes["sqrt"] in children.codes[:, 1]
+
+
+def test_constant_mutation_moves_one_constant_and_nothing_else():
+    parents = parents_of(["1 2 add x mul"] * 50).population
+    children = variation.constant_mutation(parents, rng())
+    assert np.array_equal(children.codes, parents.codes)
+    moved = children.values != parents.values
+    assert (moved.sum(axis=1) <= 1).all()
+    assert moved.any(axis=0).tolist()[:2] == [True, True]
+
+
+def test_constant_mutation_does_not_change_an_individual_without_constants():
+    parents = parents_of(["x y add"]).population
+    assert_same(variation.constant_mutation(parents, rng()), parents)
+
+
+def test_coefficient_mutation_changes_no_value():
+    parents = parents_of(["x y add neg 2 mul", "x neg neg"] * 100)
+    children = variation.coefficient_mutation(parents, 10, rng())
+    assert (children.sizes == parents.population.sizes + 2).all()
+    columns = np.random.default_rng(0).normal(size=(2, 5))
+    for index in range(len(children)):
+        child, parent = (evaluate(some.tree(index), columns) for some in (children, parents.population))
+        assert child.tolist() == parent.tolist()
+
+
+def test_coefficient_mutation_adds_either_neutral_element_to_any_part_except_the_root():
+    parents = parents_of(["x y mul"] * 200)
+    children = variation.coefficient_mutation(parents, 10, rng())
+    texts = ["x 1 mul y mul", "x 0 add y mul", "x y 1 mul mul", "x y 0 add mul"]
+    expected = population_of(texts, primitive_set(), 12)
+    found = np.unique(np.column_stack([children.codes, children.values]), axis=0)
+    assert np.array_equal(found, np.unique(np.column_stack([expected.codes, expected.values]), axis=0))
+
+
+@pytest.mark.parametrize(("text", "width", "depth"), [("x", 12, 10), ("x y mul", 4, 10), ("x y mul", 12, 2)])
+def test_coefficient_mutation_does_not_change_an_individual_without_room(text, width, depth):
+    parents = parents_of([text], width)
+    assert_same(variation.coefficient_mutation(parents, depth, rng()), parents.population)
+
+
+def test_coefficient_mutation_needs_a_function_that_multiplies_or_adds():
+    parents = parents_of(["x neg neg"], primitives=primitive_set("neg where"))
+    assert_same(variation.coefficient_mutation(parents, 10, rng()), parents.population)
+
+
+def test_operators_do_not_change_their_parents():
+    parents = parents_of(["1 2 add x mul", "x", "y neg neg"])
+    before = parents.population.take(np.arange(3))
+    variation.subtree_crossover(parents, parents, 5, rng())
+    variation.subtree_mutation(parents, 5, Terminals(), rng())
+    variation.hoist_mutation(parents, rng())
+    variation.point_mutation(parents.population, Terminals(), rng())
+    variation.constant_mutation(parents.population, rng())
+    variation.coefficient_mutation(parents, 5, rng())
+    assert_same(parents.population, before)

@@ -1,0 +1,257 @@
+"""Islands are values: a step does not change one, and its result does not depend on the process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.markers import mostly_slow
+from unit.search.evolution.habitats import (
+    NEG,
+    PRIMITIVES,
+    SETTINGS,
+    bits,
+    bits_after_five_steps,
+    errors_of,
+    habitat_of,
+    stepped,
+)
+from unit.search.evolution.oracles import NodeCounter, assert_same, assert_valid, population_of
+
+import shine
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.population import Population
+from shine.lang.subtrees import Parents, Subtrees
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.constants import fitter
+from shine.search.evolution.evolution import evolve
+from shine.search.evolution.islands import Habitat, Island, migrated
+from shine.search.evolution.memory import hashes
+from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.settings import StopSettings
+
+NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
+
+SURVIVALS = ["complexity", "nsga2", "age"]
+
+
+def settled(habitat, seed=0):
+    return habitat.settled(NOBODY, np.random.default_rng(seed))
+
+
+class Various(NodeCounter):
+    """An evaluator that rarely gives two individuals the same loss."""
+
+    def score(self, population):
+        numbers = hashes(population) % np.uint64(1000) / 1000.0
+        return replace(super().score(population), losses=super().score(population).losses + numbers)
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
+def test_two_steps_of_one_island_agree_and_do_not_change_it(survival, selection):
+    habitat = habitat_of(replace(SETTINGS, survival=survival, selection=selection))
+    island = stepped(habitat, settled(habitat), 3)
+    before = bits(island)
+    one, other = habitat.stepped(island), habitat.stepped(island)
+    assert bits(one) == bits(other) != before
+    assert bits(island) == before
+
+
+@pytest.mark.slow
+def test_a_pickled_island_evolves_the_same_in_another_process():
+    habitat = habitat_of()
+    island = stepped(habitat, settled(habitat), 2)
+    assert bits(pickle.loads(pickle.dumps(island))) == bits(island)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        elsewhere = pool.submit(bits_after_five_steps, pickle.dumps(island)).result()
+    assert elsewhere == bits(stepped(habitat, island, 5))
+
+
+def test_an_island_with_fitted_constants_evolves_the_same_in_a_new_habitat():
+    rng = np.random.default_rng(0)
+    dataset = Dataset(rng.uniform(1, 3, (2, 50)), rng.uniform(1, 3, 50), None, ("x", "y"))
+    primitives = PrimitiveSet(select(STANDARD, ("add", "mul", "exp")), ("x", "y"))
+    nobody = replace(NOBODY, primitives=primitives)
+
+    def habitat():
+        fit = fitter(MachineLinearizer(dataset, "mse"), 5, scaled=True)
+        evaluator = evaluator_of(dataset, "mse", True, "float64", "machine", 1)
+        return Habitat(primitives, SETTINGS, Scorer(evaluator, Archive.empty(primitives, 15), lambda: 0.0, np.inf, fit))
+
+    island = habitat().stepped(habitat().settled(nobody, rng))
+    assert bits(habitat().stepped(island)) == bits(habitat().stepped(island))
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+def test_an_island_keeps_its_size_and_limits_and_the_subtrees_of_its_parents(survival):
+    habitat = habitat_of(replace(SETTINGS, survival=survival))
+    island = stepped(habitat, settled(habitat), 4)
+    assert_valid(island.parents.population, 15, 6)
+    assert len(island.parents) == len(island.losses) == len(island.births) == 60
+    subtrees = Subtrees.of(island.parents.population)
+    for name in ("sizes", "depths", "levels"):
+        assert np.array_equal(getattr(subtrees, name), getattr(island.parents.subtrees, name))
+    assert np.array_equal(NodeCounter(NEG, 50).score(island.parents.population).losses, island.losses)
+
+
+def test_the_best_loss_never_rises_and_improved_is_the_generation_it_last_fell():
+    habitat = habitat_of()
+    island, improved = settled(habitat), 0
+    for generation in range(1, 9):
+        later = habitat.stepped(island)
+        assert later.generation == generation
+        assert later.best_loss <= island.best_loss
+        improved = generation if later.best_loss < island.best_loss else improved
+        assert later.improved == improved
+        island = later
+
+
+def test_a_new_island_has_the_given_individuals_and_random_ones():
+    habitat = habitat_of()
+    island = habitat.settled(population_of(["x neg neg", "y"], PRIMITIVES, 15), np.random.default_rng(0))
+    assert len(island.parents) == 60
+    assert_same(island.parents.population.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
+
+
+def test_new_individuals_join_every_generation_if_survival_is_by_age():
+    habitat = habitat_of(replace(SETTINGS, survival="age"), Various(NEG, 50))
+    births = stepped(habitat, settled(habitat), 6).births
+    assert births.min() < births.max() <= 6
+    habitat = habitat_of()
+    assert not stepped(habitat, settled(habitat), 6).births.any()
+
+
+def test_lexicase_selection_needs_errors():
+    with pytest.raises(ValueError, match="lexicase selection compares errors on rows: pass errors"):
+        replace(habitat_of(replace(SETTINGS, selection="lexicase")), errors=None)
+
+
+def island_of(texts, losses):
+    """An island of given individuals, born in generation 0, 1, 2, ..."""
+    n = len(texts)
+    parents = Parents.of(population_of(texts, PRIMITIVES, 15))
+    return Island(parents, np.array(losses), np.arange(n), 7, 3, 0, np.random.default_rng(0).bit_generator.state)
+
+
+def test_emigrants_are_the_fittest_with_their_losses():
+    habitat = habitat_of(replace(SETTINGS, parsimony=0.0))
+    population, losses = habitat.emigrants(island_of(["x", "y", "x neg", "y neg"], [4.0, 2.0, np.inf, 3.0]), 2)
+    assert_same(population, population_of(["y", "y neg"], PRIMITIVES, 15))
+    assert losses.tolist() == [2.0, 3.0]
+
+
+def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
+    habitat = habitat_of(replace(SETTINGS, migrants=1, population=3, parsimony=0.0))
+    islands = [
+        island_of([name, f"{name} neg", f"{name} neg neg"], [loss, loss + 1.0, loss + 2.0])
+        for name, loss in (("x", 10.0), ("y", 20.0), ("1.5", 30.0))
+    ]
+    before = [bits(island) for island in islands]
+    after = migrated(islands, [habitat] * 3)
+    assert [bits(island) for island in islands] == before
+    # The better individual of each complexity stays, and there is room for three.
+    assert [sorted(island.losses.tolist()) for island in after] == [[10, 11, 12], [10, 21, 22], [20, 31, 32]]
+    arrived = [
+        after[1].parents.population.take(after[1].losses == 10),
+        after[2].parents.population.take(after[2].losses == 20),
+    ]
+    assert_same(arrived[0], population_of(["x"], PRIMITIVES, 15))
+    assert_same(arrived[1], population_of(["y"], PRIMITIVES, 15))
+    roomy = migrated(islands, [replace(habitat, settings=replace(habitat.settings, population=4))] * 3)
+    assert [sorted(island.losses.tolist()) for island in roomy] == [
+        [10, 11, 12, 30], [10, 20, 21, 22], [20, 30, 31, 32],
+    ]  # fmt: skip
+
+
+def test_migrants_are_born_when_they_arrive():
+    habitat = habitat_of(replace(SETTINGS, population=3))
+    island = island_of(["x", "x neg"], [5.0, 4.0])
+    later = habitat.joined(island, population_of(["y neg neg"], PRIMITIVES, 15), np.array([1.0]))
+    assert later.losses.tolist() == [5.0, 4.0, 1.0]
+    assert later.births.tolist() == [0, 1, 7]
+
+
+def run(settings, stop, evaluator=None, **options):
+    evaluator = evaluator or NodeCounter(NEG, 50)
+    return evolve(evaluator, PRIMITIVES, settings, stop, np.random.default_rng(0), **options)
+
+
+STOP = StopSettings(generations=12, seconds=None, loss=0.0)
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
+@pytest.mark.parametrize("islands", mostly_slow([1, 3], fast=[3]))
+def test_a_seed_repeats_with_every_policy(survival, selection, islands):
+    settings = replace(SETTINGS, survival=survival, selection=selection, islands=islands, migration_interval=3)
+    one, other = (run(settings, STOP, errors=errors_of) for _ in range(2))
+    assert_same(one.front, other.front)
+    assert one.evaluations == other.evaluations
+    assert one.scores.losses.tobytes() == other.scores.losses.tobytes()
+
+
+def test_three_islands_evaluate_three_first_populations():
+    one, three = (run(replace(SETTINGS, islands=n), replace(STOP, generations=0)).evaluations for n in (1, 3))
+    assert 2.5 * one < three <= 180
+
+
+def test_an_island_that_stagnates_begins_anew():
+    class Constant(NodeCounter):
+        """An evaluator that gives all individuals the same loss."""
+
+        def score(self, population):
+            return replace(super().score(population), losses=np.ones(len(population)))
+
+    seen = []
+    for patience in (100, 4):
+        evaluator = Constant(NEG, 0)
+        run(replace(SETTINGS, islands=1, patience=patience), STOP, evaluator)
+        seen.append([len(population) for population in evaluator.seen])
+    assert sum(seen[1]) > sum(seen[0])
+
+
+def test_the_results_of_a_stagnated_island_stay_in_the_front():
+    settings = replace(SETTINGS, islands=1, patience=2, population=20)
+    best = []
+    run(settings, replace(STOP, generations=40), report=lambda progress: best.append(progress.best_loss))
+    assert all(np.diff(best) <= 0)
+
+
+def front_of(seed=1, threads=1, **settings):
+    rng = np.random.default_rng(7)
+    X = rng.uniform(0.5, 3.0, (150, 2))
+    y = 1.7 * np.exp(-0.6 * X[:, 0]) + np.sin(X[:, 1]) / 3
+    found = shine.evolve(
+        X, y, generations=6, seconds=None, population=150, max_size=15, seeding=0, seed=seed, threads=threads,
+        **settings,
+    )  # fmt: skip
+    return [(model.expression, model.loss, model.r2) for model in found.front], found.evaluations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", mostly_slow(["mse", "mae"], fast=["mse"]))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"linear_scaling": False},
+        {"islands": 3, "migration_interval": 2, "patience": 3},
+        {"selection": "lexicase", "survival": "nsga2"},
+        pytest.param({"survival": "age", "constant_steps": 0}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_threads_change_no_bit_of_a_front(loss, settings, monkeypatch):
+    # Threads share only large amounts of work; here they always share it.
+    monkeypatch.setattr("shine.evaluate.tiers.machine_rows.SHARED_WORK", 1)
+    one, two = (front_of(threads=threads, loss=loss, **settings) for threads in (1, 2))
+    assert one == two

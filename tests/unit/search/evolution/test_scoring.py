@@ -1,0 +1,180 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from unit.search.evolution.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_without_lines
+
+from shine.lang.growth import Terminals
+from shine.search.evolution.archive import Archive
+from shine.search.evolution.memory import Memory
+from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.scoring import FIRST_SLICE, OutOfTime, Scorer
+
+PRIMITIVES = primitive_set()
+NEG = PRIMITIVES.function_codes["neg"]
+
+
+class Clock:
+    """A clock that an evaluator moves."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class SlowCounter(NodeCounter):
+    def __init__(self, clock, seconds_each):
+        super().__init__(NEG, 3)
+        self.clock, self.seconds_each = clock, seconds_each
+
+    def score(self, population):
+        self.clock.now += self.seconds_each * len(population)
+        return super().score(population)
+
+
+def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20, fitter=None):
+    return Scorer(evaluator, Archive.empty(PRIMITIVES, width), clock, deadline, fitter)
+
+
+def random_population(n=1000):
+    return ptc2(n, PRIMITIVES, 20, 10, Terminals(), np.random.default_rng(0))
+
+
+def test_losses_come_in_the_order_of_the_individuals():
+    scorer = scorer_of(NodeCounter(NEG, 3))
+    population = population_of(["x", "x neg neg", "y neg", "x"], PRIMITIVES, 20)
+    same, losses = scorer.scored(population)
+    assert losses.tolist() == [3.0, 1.0, 2.0, 3.0]
+    assert_same(same, population)
+
+
+def test_an_individual_is_evaluated_once_within_a_population():
+    evaluator = NodeCounter(NEG, 3)
+    scorer_of(evaluator).scored(population_of(["x", "x", "y", "x"], PRIMITIVES, 20))
+    assert sum(map(len, evaluator.seen)) == 2
+
+
+def test_an_individual_is_evaluated_once_over_all_populations():
+    evaluator = NodeCounter(NEG, 3)
+    scorer = scorer_of(evaluator)
+    _, first = scorer.scored(random_population())
+    _, again = scorer.scored(random_population())
+    assert np.array_equal(first, again)
+    assert scorer.evaluations == sum(map(len, evaluator.seen))
+    assert scorer.evaluations == len({p.codes[i].tobytes() + p.values[i].tobytes() + bytes([p.sizes[i]])
+                                      for p in evaluator.seen for i in range(len(p))})  # fmt: skip
+
+
+def test_slices_do_not_change_the_losses():
+    clock = Clock()
+    slow = scorer_of(SlowCounter(clock, 0.01), clock)
+    fast = scorer_of(NodeCounter(NEG, 3))
+    assert np.array_equal(slow.scored(random_population())[1], fast.scored(random_population())[1])
+
+
+def test_slow_evaluators_get_small_slices():
+    clock = Clock()
+    evaluator = SlowCounter(clock, 0.01)
+    scorer_of(evaluator, clock).scored(random_population())
+    assert len(evaluator.seen[0]) == FIRST_SLICE
+    assert max(map(len, evaluator.seen[1:])) == 20
+
+
+def test_the_deadline_ends_a_population_between_slices():
+    clock = Clock()
+    scorer = scorer_of(SlowCounter(clock, 0.01), clock, deadline=3.0)
+    with pytest.raises(OutOfTime):
+        scorer.scored(random_population())
+    assert 3.0 <= clock.now < 3.3
+    assert scorer.archive.best_loss < np.inf
+
+
+class SumOfConstants:
+    """An evaluator whose loss is the distance from the sum of the constants to a goal."""
+
+    def __init__(self, clock=None, seconds_each=0.0):
+        self.clock, self.seconds_each, self.count = clock, seconds_each, 0
+
+    def score(self, population):
+        self.count += len(population)
+        if self.clock is not None:
+            self.clock.now += self.seconds_each * len(population)
+        return scores_without_lines(np.abs(population.values.sum(axis=1) - 100.0).tolist())
+
+
+def rounded_up(population, scores):
+    """A fitter that rounds constants up and adds 1: many individuals become the same."""
+    constants = (population.codes == 0) & (np.arange(population.width) < population.sizes[:, None])
+    return replace(population, values=np.where(constants, np.ceil(population.values) + 1.0, population.values))
+
+
+def rounded_down(population, scores):
+    return replace(population, values=np.floor(population.values) - 5.0 * (population.values != 0))
+
+
+def test_new_individuals_come_back_with_fitted_constants():
+    population = population_of(["1.5 x mul", "x", "1.5 x mul", "2 3 add"], PRIMITIVES, 20)
+    same, losses = scorer_of(SumOfConstants(), fitter=rounded_up).scored(population)
+    assert_same(same, population_of(["3 x mul", "x", "3 x mul", "3 4 add"], PRIMITIVES, 20))
+    assert losses.tolist() == [97.0, 100.0, 97.0, 93.0]
+
+
+def test_constants_do_not_change_if_the_fit_is_worse():
+    population = population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20)
+    same, losses = scorer_of(SumOfConstants(), fitter=rounded_down).scored(population)
+    assert_same(same, population)
+    assert losses.tolist() == [98.5, 95.0]
+
+
+def test_the_archive_holds_the_fitted_individual_and_its_scores():
+    scorer = scorer_of(SumOfConstants(), fitter=rounded_up)
+    scorer.scored(population_of(["1.5 x mul"], PRIMITIVES, 20))
+    assert scorer.archive.individuals.values[2, 0] == 3.0
+    assert scorer.archive.scores.losses[2] == 97.0
+
+
+def test_a_fitted_individual_is_not_evaluated_again():
+    evaluator = SumOfConstants()
+    scorer = scorer_of(evaluator, fitter=rounded_up)
+    fitted, losses = scorer.scored(population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20))
+    before = evaluator.count
+    again, same = scorer.scored(fitted)
+    assert evaluator.count == before
+    assert_same(again, fitted)
+    assert np.array_equal(losses, same)
+
+
+@pytest.mark.slow
+def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
+    # The memory is so small that it forgets all the time: the order of its entries matters.
+    monkeypatch.setattr("shine.search.evolution.scoring.Memory", lambda capacity, known: Memory(700, known))
+    clock = Clock()
+    slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up)
+    fast = scorer_of(SumOfConstants(), fitter=rounded_up)
+    terminals = Terminals((0.0, 3.0), 0.7)
+    for seed in range(40):
+        population = ptc2(400, PRIMITIVES, 20, 10, terminals, np.random.default_rng(seed % 7 + seed // 20))
+        one, other = slow.scored(population), fast.scored(population)
+        assert_same(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
+        assert slow.evaluations == fast.evaluations
+    assert_same(slow.archive.individuals, fast.archive.individuals)
+
+
+def test_slices_do_not_decide_which_of_equals_stays_in_the_archive(monkeypatch):
+    class Ties(NodeCounter):
+        def score(self, population):
+            fitted = (population.codes[:, 0] != 0) | (population.values[:, 0] == 3.0)
+            return scores_without_lines(np.where(fitted, 0.0, 1.0))
+
+    # Among them are formulas whose fit becomes as good as a formula in a later slice is before its fit.
+    population = population_of([*(f"{i / 64} x mul" for i in range(64, 80)), "x x mul", "x x add"], PRIMITIVES, 20)
+    found = []
+    for size in (1, len(population)):
+        monkeypatch.setattr("shine.search.evolution.scoring.FIRST_SLICE", size)
+        scorer = scorer_of(Ties(NEG, 3), iter(range(10_000)).__next__, fitter=rounded_up)
+        scorer.scored(population)
+        found.append(scorer.archive)
+    assert_same(found[0].individuals, found[1].individuals)

@@ -1,0 +1,59 @@
+"""A bank grows by all expressions of a cost, and by larger ones of certain kinds."""
+
+from itertools import product
+
+import numpy as np
+from unit.search.seeding.banks import bank
+
+from shine.lang.forms.primitives import BASIC, PrimitiveSet
+from shine.search.seeding.bank.bank_growth import CONSTANTS, BankGrowth
+from shine.search.seeding.bank.expression_bank import ExpressionBank
+
+
+def test_every_expression_of_three_nodes_is_there():
+    members, columns = bank(("add", "sub", "mul", "div", "sqrt"))
+    leaves = [*columns, *(np.full(40, value) for value in CONSTANTS)]
+    operations = [np.add, np.subtract, np.multiply, np.divide]
+    for operation, left, right in product(operations, leaves, leaves):
+        expected = operation(left, right)
+        if np.ptp(expected) > 0:
+            distances = np.abs(members.values[: members.count] - expected).max(axis=1)
+            assert distances.min() < 1e-12
+
+
+def test_members_are_finite_and_vary():
+    members, _ = bank(("sub", "div", "log", "exp", "sqrt"), rounds=4)
+    values = members.values[: members.count]
+    assert np.isfinite(values).all()
+    constant = np.ptp(values, axis=1) == 0
+    assert (members.codes[: members.count][constant] == 0).all()
+
+
+def test_a_bank_of_functions_of_one_leaf_has_nothing_else():
+    rng = np.random.default_rng(0)
+    columns = rng.uniform(0.5, 2, (2, 40))
+    names = ("add", "sub", "mul", "div", "sqrt", "exp", "sin")
+    primitives = PrimitiveSet(tuple(BASIC[name] for name in names), ("x0", "x1"))
+    members = ExpressionBank(40, primitives, 500, 30, rng)
+    BankGrowth(members, columns, [((1, 0.0),), ((2, 0.0),)]).fill_with_functions_of_one()
+    assert members.full
+    used = [{code for code, _ in members.nodes(m) if code in (1, 2)} for m in range(members.count)]
+    assert max(len(leaves) for leaves in used) == 1
+    assert {1} in used and {2} in used
+
+
+def test_a_bank_of_products_has_functions_of_two_leaves_times_monomials_of_two():
+    rng = np.random.default_rng(0)
+    columns = rng.uniform(0.5, 2, (4, 40))
+    primitives = PrimitiveSet(tuple(BASIC[name] for name in ("add", "sub", "mul", "div", "cos")), tuple("abcd"))
+    members = ExpressionBank(40, primitives, 4000, 30, rng)
+    BankGrowth(members, columns, [((i, 0.0),) for i in range(1, 5)]).fill_with_products()
+    a, b, c, d = columns
+    for expected in (a * b * np.cos(c - d), a / b * np.cos(c * d), np.cos(a / d) * c):
+        distances = np.abs(members.values[: members.count] - expected).max(axis=1)
+        assert distances.min() < 1e-12
+
+
+def test_a_bank_with_less_room_than_features_is_grown():
+    members, _ = bank(("add", "mul", "sin"), features=15, capacity=10)
+    assert members.count == 10

@@ -1,0 +1,71 @@
+"""The effort of the seeding: counted work in proportion to the generations, and little of it after an exact formula."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from shine import Evaluator, PrimitiveSet
+from shine.lang.forms.primitives import select
+from shine.lang.vocabulary import primitive_table
+from shine.search.seeding import find_guesses
+from shine.search.seeding.effort import A_SEARCH, AFTER_EXACT, LEAST_WORK, Effort, allowed_work
+
+RNG = np.random.default_rng(0)
+COLUMNS = RNG.uniform(1, 5, (2, 200))
+
+
+def guesses(target, work=math.inf, clock=time.monotonic):
+    table, names = primitive_table(["add", "mul", "sin"])
+    primitives = PrimitiveSet(select(table, names), ("a", "b"))
+    predict = Evaluator(COLUMNS.T, target).predict
+    return find_guesses(COLUMNS, target, None, primitives, predict, np.random.default_rng(0), clock=clock, work=work)
+
+
+@pytest.mark.parametrize(
+    ("generations", "share", "expected"),
+    [(None, 0.5, math.inf), (3, 1.0, math.inf), (0, 0.5, LEAST_WORK), (100, 0.0, LEAST_WORK)],
+)
+def test_work_without_generations_or_without_a_share(generations, share, expected):
+    assert allowed_work(generations, 1000, share) == expected
+
+
+def test_work_grows_with_generations_individuals_and_share():
+    some = allowed_work(10, 1000, 0.5)
+    assert some < allowed_work(20, 1000, 0.5) == allowed_work(10, 2000, 0.5)
+    assert some < allowed_work(10, 1000, 0.8)
+
+
+def test_an_effort_ends_with_its_work():
+    effort = Effort(lambda: False, most=2 * A_SEARCH)
+    effort.add_search(0)
+    assert not effort.is_over
+    effort.add_search(0)
+    assert effort.is_over
+
+
+def test_little_work_follows_an_exact_formula():
+    effort = Effort(lambda: False)
+    effort.note_exact()
+    assert not effort.is_over
+    effort.add_search(AFTER_EXACT)
+    effort.note_exact()
+    assert effort.is_over
+
+
+@pytest.mark.slow
+def test_the_same_work_gives_the_same_guesses_whatever_the_clock_says():
+    noisy = COLUMNS[0] * COLUMNS[1] + RNG.normal(size=200)
+    ticks = iter(range(10**9))
+    one, other = guesses(noisy, 20_000), guesses(noisy, 20_000, clock=lambda: next(ticks))
+    assert one.candidates.codes.tolist() == other.candidates.codes.tolist()
+    assert one.candidates.values.tolist() == other.candidates.values.tolist()
+
+
+@pytest.mark.slow
+def test_less_work_gives_fewer_guesses():
+    noisy = np.sin(COLUMNS[0]) * COLUMNS[1] + RNG.normal(size=200)
+    assert len(guesses(noisy, 2 * A_SEARCH).candidates) < len(guesses(noisy, 40_000).candidates)

@@ -1,0 +1,84 @@
+"""The table of searches: all are in it, and each one finds a law of its kind without the others."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.vocabulary import primitive_table
+from shine.search.problem.preparation import linearizer_of
+from shine.search.seeding import SeedingSettings, find_guesses, search_table, searches
+from shine.search.seeding.search_table import SEARCHES, searches_of
+
+LAWS = {
+    "quadratic_forms": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
+    "affine": lambda x: 3 - 7 * np.sin(x[0] * x[1]),
+    "products": lambda x: x[2] * np.sin(x[0]) * (x[1] + np.log(x[0])) ** 2,
+    "sums_of_two": lambda x: x[0] * x[1] + 0.7 * np.sin(x[2]),
+    "factor_times_affine": lambda x: (x[0] + x[1]) * np.sqrt(1.3 + 0.4 * x[1] * x[2]),
+    "factor_times_shifted_product": lambda x: x[0] * (1 + 0.2 * x[1] * np.cos(x[2])),
+    "factor_times_sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
+    "rational_forms": lambda x: (x[0] * x[1] - x[2]) * (x[1] + x[2]) / (x[0] + x[2]),
+    "quotients_of_sums": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
+    "sums_of_three": lambda x: x[0] + 0.7 * np.sin(x[2]) + 3.1 * x[1] * x[2] / x[0],
+    "functions_of_quotients": lambda x: x[1] * np.log(x[2] / (x[1] + np.exp(x[0]))),
+    "close_sums": lambda x: np.sin(x[0]) + 0.7 * np.sqrt(x[0]) - 1.3 * np.log(x[0]),
+    "functions_with_constants": lambda x: 2 - 3 * np.exp(-0.37 * x[0] / x[1]),
+    "products_with_constants": lambda x: x[1] ** 2 * np.exp(-0.37 * x[0]) * (x[2] + 0.83),
+    "oscillations": lambda x: 2 + np.exp(-0.31 * x[0]) * np.sin(5.3 * x[0] + 0.4),
+    "sums_with_constants": lambda x: np.exp(-0.73 * x[0]) + 2.1 / (x[1] + 0.83),
+    "sums_of_products": lambda x: x[0] ** 2 + x[1] ** 2 - 1.7 * x[0] * x[1] * np.cos(x[1] - x[2]),
+    "separable_sums": lambda x: np.exp(np.sin(x[0])) + 2 * np.sqrt(1 + np.exp(x[1])),
+}
+"""A law that each search finds."""
+
+
+def test_every_file_of_a_search_is_in_the_table_and_has_its_name():
+    files = {path.stem for path in Path(searches.__file__).parent.glob("*.py")} - {"__init__"}
+    assert {search.name for search in SEARCHES} == files
+    for search in SEARCHES:
+        assert search.find.func.__module__ == f"{searches.__name__}.{search.name}"
+
+
+def test_the_docs_list_the_searches_in_their_order():
+    text = (Path(__file__).parents[4] / "docs" / "seeding.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [search.name for search in SEARCHES]
+
+
+def test_a_search_for_one_round_runs_in_that_round():
+    assert searches_of(0, early=False)[0].name == "quadratic_forms"
+    assert searches_of(1, early=False)[-1].name == "separable_sums"
+    assert searches_of(2, early=False)[-1].name == "sums_with_constants"
+    assert "sums_with_constants" not in {
+        search.name for number in (0, 1, 3) for search in searches_of(number, early=False)
+    }
+    assert {search.name for search in searches_of(3, early=False)} == {s.name for s in SEARCHES if s.only_round is None}
+
+
+def test_early_searches_have_all_run_after_two_rounds():
+    assert {s.name for number in (0, 1) for s in searches_of(number, early=True)} == {s.name for s in SEARCHES}
+    assert {s.name for s in searches_of(2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
+def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
+    monkeypatch.setattr(search_table, "SEARCHES", (search,))
+    features = 2 if search.name == "separable_sums" else 3
+    x = np.random.default_rng(1).uniform(1, 3, (features, 600))
+    table, names = primitive_table(["add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos"])
+    primitives = PrimitiveSet(select(table, names), tuple(f"x{i}" for i in range(features)))
+
+    def predict(population):
+        tapes = [population.tape(i) for i in range(len(population))]
+        return np.array([evaluate_tape(t.codes, t.values, primitives, list(x)) for t in tapes])
+
+    settings = SeedingSettings(members=4000, rows=120, coordinates=0)
+    fits = partial(linearizer_of, primitives.features, 1)
+    law, rng = LAWS[search.name], np.random.default_rng(0)
+    guesses = find_guesses(x, law(x), None, primitives, predict, rng, linearizer_of=fits, settings=settings)
+    assert guesses.exact
+    assert guesses.failures == ()

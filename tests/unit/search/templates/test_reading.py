@@ -1,0 +1,194 @@
+"""Templates as users write them."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import pytest
+
+import shine
+from shine.base.errors import UnsupportedSyntaxError
+from shine.search.templates.reading import template
+
+
+def test_text_says_functions_parameters_and_groups():
+    law = template("f(a, b)*exp(-k[group]*t) + g(t)", unknown={"f": ["a", "b"], "g": ["t"]}, groups="group")
+    assert [(each.name, each.arguments) for each in law.unknowns] == [("f", ("a", "b")), ("g", ("t",))]
+    assert [(each.name, each.by_group) for each in law.parameters] == [("k", True)]
+    assert (law.groups, set(law.columns)) == ("group", {"a", "b", "t", "group"})
+
+
+def test_all_of_it_is_found_in_the_text_alone():
+    said = template("f(a, b)*exp(-k[group]*t) + g(t)", unknown={"f": ["a", "b"], "g": ["t"]}, groups="group")
+    found = template("f(a, b)*exp(-k[group]*t) + g(t)")
+    assert (found.unknowns, found.parameters, found.columns) == (said.unknowns, said.parameters, said.columns)
+
+
+def test_a_python_function_is_the_same_as_its_text():
+    @shine.template(parameters={"k": (0, None)})
+    def law(t, n):
+        u = f(t)  # noqa: F821
+        return u * exp(-k * n)  # noqa: F821
+
+    text = template("def law(t, n):\n    u = f(t)\n    return u*exp(-k*n)", parameters={"k": (0, None)})
+    assert law.outputs == text.outputs and law.parameters == text.parameters
+    assert law.parameters[0].bounds == (0, math.inf) and law.columns == ("t", "n")
+
+
+def test_dotted_names_of_libraries_are_known():
+    assert template("np.exp(f(t)) + math.sqrt(t)").outputs == template("exp(f(t)) + sqrt(t)").outputs
+
+
+@pytest.mark.parametrize(
+    ("loop", "plain"),
+    [
+        ("sum(f(x[i]) for i in range(3))", "f(x0) + f(x1) + f(x2)"),
+        ("sum([f(a), f(b)])", "f(a) + f(b)"),
+        ("sum(f(x) for x in (a, b))", "f(a) + f(b)"),
+        ("prod(f(x)**i for i, x in enumerate([a, b]))", "f(a)**0 * f(b)**1"),
+        ("max(f(x[i - 1]) for i in range(1, 3))", "max(f(x0), f(x1))"),
+        ("sum(f(x[i] - x[j]) for i in range(2) for j in range(2) if i != j)", "f(x0 - x1) + f(x1 - x0)"),
+        ("sum(w*f(u) for u, w in zip([a, b], [2, 3]))", "2*f(a) + 3*f(b)"),
+        ("def law(a):\n    s = 0\n    for i in range(2):\n        s += f(a*i)\n    return s",
+         "def law(a):\n    s = 0\n    s += f(a*0)\n    s += f(a*1)\n    return s"),
+        ("sum(D(f, i)(a, b) for i in range(2))", "D(f, 0)(a, b) + D(f, 1)(a, b)"),
+    ],
+)  # fmt: skip
+def test_loops_are_written_out(loop, plain):
+    assert template(loop).outputs == template(plain).outputs
+
+
+def test_derivatives_are_named_by_their_arguments():
+    law = template("D(f, 'v')(a, b) + D(D(f, 0), 1)(a, b)", unknown={"f": ["u", "v"]})
+    assert set(law.calls.values()) == {("f", (1,)), ("f", (0, 1))}
+
+
+def test_several_outputs_share_what_they_call():
+    law = template("def law(t):\n    u = f(t)\n    return u*k, D(f, 0)(t)")
+    assert [len(tree.assignments) for tree in law.outputs] == [1, 1]
+    assert str(law.outputs[1].result.func.id) == "D0_f"
+
+
+def test_arguments_that_differ_from_call_to_call_get_plain_names():
+    law = template("f(a) + f(b) + h(a, a) + h(b, 2*a)")
+    assert [each.arguments for each in law.unknowns] == [("x",), ("x0", "x1")]
+
+
+def test_parameters_have_bounds_values_and_starts():
+    law = template("f(t)*a + b*c + d", parameters={"a": (0, 2), "b": 3, "c": {"integer": True, "start": 2}})
+    a, b, c, d = law.parameters
+    assert (a.bounds, a.first, b.value, c.integer, c.first, d.first) == ((0, 2), 1, 3, True, 2, 1)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, None), (None, -1), (5, 6), (-3, -2), (0.1, 0.2), (1.5, 2.5)])
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_parameter_starts_within_its_bounds(low, high, integer):
+    if integer and (low, high) == (0.1, 0.2):
+        return
+    (found,) = template("f(t)*a", parameters={"a": {"bounds": (low, high), "integer": integer}}).parameters
+    assert (low is None or found.first >= low) and (high is None or found.first <= high)
+    assert not integer or found.first == int(found.first)
+
+
+def test_known_functions_of_the_user_are_no_unknown_ones():
+    def bend(x):
+        return x * x + 1
+
+    law = template("f(bend(t)) + bend(t)", functions=[bend])
+    assert [each.name for each in law.unknowns] == ["f"] and law.unknowns[0].arguments == ("x",)
+    assert template("f(t)*twice(t)", functions=["def twice(x): return 2*x"]).outputs[0].functions["twice"].definition
+
+
+def test_a_mapping_is_a_template_as_in_yaml():
+    given = {"formula": "f(t)*k[g]", "unknown": {"f": ["t"]}, "parameters": {"k": [0, None]}, "shrinkage": True}
+    law = template(given)
+    assert (law.groups, law.shrinkage, law.parameters[0].bounds) == ("g", True, (0, math.inf))
+    assert len(template({"formula": ["f(a)", "f(b)"]}).outputs) == 2
+
+
+def test_templates_are_copied():
+    law = template("f(a)*k[g] + D(f, 0)(a)", unknown={"f": {"arguments": ["a"], "primitives": ["add", "mul"]}})
+    for other in (copy.deepcopy(law), pickle.loads(pickle.dumps(law))):
+        assert other.outputs == law.outputs and other.unknowns == law.unknowns and other.calls == law.calls
+
+
+WRONG = {
+    "a*t": "calls unknown functions",
+    "f(t": "was never closed",
+    "": "is empty",
+    "f(t)*k[0.5]": "column of groups, or a whole number",
+    "f(t)*k[g] + c[h]": "one column of groups",
+    "f(t)*k[g] + k": r"write k\[g\]",
+    "f(t) + f(t, a)": "f takes 1 argument, not 2",
+    "f(t, x=1)": "no keyword",
+    "f()*t": "has no arguments",
+    "D(f, 2)(a, b)": "0 to 1",
+    "D(f)(a)": r"D\(f, 0\)",
+    "D(f, 0)": "needs arguments",
+    "D(sin, 0)(a)": "a known function",
+    "sum(f(x[i]) for i in range(n))": "known beforehand",
+    "sum(f(x) for x in y)": "a loop goes over",
+    "sum(f(x[i]) for i in range(2000))": "more than 1000 terms",
+    "sum(f(x[i]) for i in range(0))": "no terms",
+    "sum(f(a) for a, b in [t, u])": "does not fit",
+    "sum(f(a*i) for i in range(2) if a > 1)": "known beforehand",
+    "f(t)*x[-1]": "whole number",
+    "(f(t),)": "without a comma",
+    "f(t).real": "attribute",
+    "add*f(t)": "'add' is the name of a function",
+    "f*f(t)": "'f' is an unknown function",
+    "D0_f*D(f, 0)(t)": "'D0_f' is an unknown function",
+    "lambda t: f(t)": "lambda",
+    "def y(t):\n  while t: pass\n  return f(t)": "while",
+    "def y(t, *u):\n  return f(t)": r"plain names",
+    "def y(t):\n  if t > 0:\n    return f(t), t\n  return f(t)": "same number of outputs",
+    "def y(t):\n  k = 1\n  return f(t)*k[g]": "assign to another name",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items())
+def test_what_is_no_template_is_refused_in_one_line(text, message):
+    with pytest.raises(UnsupportedSyntaxError, match=message) as refused:
+        template(text)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_error_names_the_place_in_the_users_file():
+    def law(t):
+        return f(t) * k[0.5]  # noqa: F821
+
+    with pytest.raises(UnsupportedSyntaxError, match=r"test_reading\.py, line \d+, column \d+: template law:"):
+        template(law)
+
+
+OPTIONS = [
+    ({"unknown": {"sin": ["t"]}}, "a known function"),
+    ({"unknown": {"f": ["t"], "h": ["t"]}}, "does not call 'h'"),
+    ({"unknown": {"g": ["t"]}}, "neither a known function"),
+    ({"unknown": {"f": {"argument": ["t"]}}}, "allowed are arguments"),
+    ({"unknown": {"f": ["t", "t"]}}, "twice"),
+    ({"unknown": {"f": {"max_size": 0}}}, "max_size is a whole number"),
+    ({"unknown": {"f": {"primitives": "add"}}}, "primitives is a list"),
+    ({"unknown": {"f": {"constraints": {"limit": {}}}}}, "allowed are limits"),
+    ({"unknown": {"f": {"constraints": {"limits": {"sin": -1}}}}}, "limits"),
+    ({"unknown": 3}, "mapping"),
+    ({"parameters": {"q": 1}}, "no parameter 'q'"),
+    ({"parameters": {"k": (3, 1)}}, "not below"),
+    ({"parameters": {"k": (1, 2, 3)}}, "two numbers"),
+    ({"parameters": {"k": "x"}}, "fixed value, bounds"),
+    ({"parameters": {"k": {"bound": 1}}}, "allowed are bounds"),
+    ({"parameters": {"k": {"bounds": (0, 1), "start": 2}}}, "not within"),
+    ({"parameters": {"k": {"integer": True, "bounds": (0.2, 0.8)}}}, "no whole number"),
+    ({"parameters": {"k": {"integer": True, "value": 0.5}}}, "whole number"),
+    ({"parameters": {"k": float("nan")}}, "is a number"),
+    ({"shrinkage": True}, "by group"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_wrong_options_are_refused_in_one_line(options, message):
+    with pytest.raises((TypeError, ValueError, UnsupportedSyntaxError), match=message) as refused:
+        template("f(t)*k", **options)
+    assert "\n" not in str(refused.value)
