@@ -124,7 +124,7 @@ def resume_job(
     Raises
     ------
     ConfigError
-        If the configuration is missing or wrong, or differs from the run's, or one of its new limits is already over.
+        If the configuration is missing or wrong, or differs from the run's, or its seconds or generations are over.
     DataError
         If the data have changed since the run began.
     ExportError
@@ -141,7 +141,7 @@ def resume_job(
         record, earlier = _record(folder), _front(folder)
         finished = record if record is not None and record.stopped_by in LIMITS else None
         if state is not None and job.config.stop != before.stop:
-            check_limits(job.config.stop, before.stop, state, record)
+            check_limits(job.config.stop, state, record)
         if finished is not None and state is not None:
             if job.config.stop == before.stop:
                 tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))

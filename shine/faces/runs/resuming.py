@@ -108,33 +108,25 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
         raise DataError(f"{folder}: the data have changed since the run began")
 
 
-def check_limits(now: StopSettings, before: StopSettings, state: State, record: ResultRecord | None) -> None:
-    """Raise a `ConfigError` if a limit is already over.
+def check_limits(stop: StopSettings, state: State, record: ResultRecord | None) -> None:
+    """Raise a `ConfigError` if there is no time or no generation left.
+
+    A run that ended because nothing was left to find goes on to the same end.
 
     Parameters
     ----------
-    now, before : StopSettings
-        The limits to go on to, and those of the run so far.
+    stop : StopSettings
+        The limits to go on to.
     state : State
     record : ResultRecord, optional
         The result so far, if there is one.
     """
-    ended = "" if record is None else record.stopped_by
-    seconds, still = (
-        max(state.seconds, 0.0 if record is None else record.seconds),
-        state.generation - state.stagnation.fell,
-    )
+    seconds = max(state.seconds, 0.0 if record is None else record.seconds)
     over = []
-    if now.generations is not None and now.generations <= state.generation:
-        over.append(f"stop.generations: {now.generations} are over, the run has had {state.generation}; give more")
-    if now.seconds is not None and now.seconds <= seconds:
-        over.append(f"stop.seconds: {now.seconds:g} are over, the run has taken {seconds:.1f}; give more")
-    if now.stagnation is not None and state.stagnation.is_over(state.generation, now.stagnation, 0.0):
-        over.append(
-            f"stop.stagnation: {now.stagnation} generations are over, nothing has improved for {still}; give more"
-        )
-    if ended == "loss" and now.loss >= before.loss:
-        over.append(f"stop.loss: {now.loss:g} of the best constant's loss is reached; give less")
+    if stop.generations is not None and stop.generations <= state.generation:
+        over.append(f"stop.generations: {stop.generations} are over, the run has had {state.generation}; give more")
+    if stop.seconds is not None and stop.seconds <= seconds:
+        over.append(f"stop.seconds: {stop.seconds:g} are over, the run has taken {seconds:.1f}; give more")
     if over:
         raise ConfigError(over)
 

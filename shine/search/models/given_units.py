@@ -95,7 +95,8 @@ def _written(tree: Tree, slope: float, intercept: float, task: Task) -> str:
 def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
     """The front with formulas of the given data; its losses stay those of the scaled target.
 
-    The factors that formulas get back make them larger, so some may leave the front.
+    The factors that formulas get back make them larger, so some may leave the front. If all are too large, the
+    smallest stays.
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_
         Most nodes of a formula.
     """
     given = [replace(model, tree=task.scaling.leaving(model.tree, task.given)) for model in front]
-    return pareto_front([model for model in given if model.tree.size <= max_size], enough)
+    small = [model for model in given if model.tree.size <= max_size]
+    return pareto_front(small or [min(given, key=lambda model: model.tree.size)], enough)
 
 
 def model_in_given_units(model: Model, task: Task, degree: int) -> Model:

@@ -168,7 +168,6 @@ def unknown_name(x):
         (None, "primitives must be a list of names and functions, .* is None"),
         (3, "primitives must be a list of names and functions, .* is 3"),
         ([3], "primitives has 3; a primitive is a name, such as 'add', or a function"),
-        (["inv(x) = 1/x"], r"'inv\(x\) = 1/x' is not a definition; write one such as 'def name\(x\): return x\*x'"),
         ([print], "primitive 'print' cannot be used: it is print of type builtin_function_or_method"),
         (
             [loops],

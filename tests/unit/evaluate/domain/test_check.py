@@ -96,7 +96,7 @@ def test_formulas_without_a_value_beyond_the_known_rows_are_found(kind, text, ro
         ("normal", "log(abs(a))"),
         ("normal", "sin(a)/a"),
         ("normal", "aq(a, b) + hypot(a, c) + log1p(square(b))"),
-        ("normal", "protected_div(a, b)"),
+        ("normal", "protected_div(a, b*b + 1)"),
         ("normal", "protected_log(a) + protected_sqrt(b)"),
         ("normal", "1/a if abs(a) > 0.5 else 2*a"),
         ("normal", "2.5"),

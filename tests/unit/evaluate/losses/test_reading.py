@@ -126,7 +126,7 @@ def test_sigma_divides_residuals():
             UnsupportedSyntaxError,
             "a loss has an argument prediction; it has a, b;",
         ),
-        ("def f(pred, target): return pred", UnsupportedSyntaxError, "call pred prediction; the arguments of a loss"),
+        ("def f(forecast, target): return forecast", UnsupportedSyntaxError, "a loss has an argument prediction"),
         (
             "def f(prediction, y_pred): return y_pred",
             UnsupportedSyntaxError,

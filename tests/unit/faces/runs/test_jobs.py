@@ -181,12 +181,6 @@ def test_any_finished_run_goes_on_to_the_end_of_a_longer_one(settings: list[str]
     [
         ([], "stop.generations=3", "stop.generations: 3 are over, the run has had 6; give more"),
         ([], "stop.seconds=1e-9", r"stop.seconds: 1e-09 are over, the run has taken \d+\.\d; give more"),
-        (
-            ["stop.stagnation=4", "stop.generations=60"],
-            "stop.generations=90",
-            "stop.stagnation: 4 generations are over",
-        ),
-        (["stop.loss=0.5"], "stop.generations=90", "stop.loss: 0.5 of the best constant's loss is reached; give less"),
     ],
 )
 def test_a_limit_that_is_over_is_refused(

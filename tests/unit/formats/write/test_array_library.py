@@ -180,7 +180,7 @@ def test_without_the_library_the_error_says_what_to_install(library):
 import sys
 sys.modules["{package}"] = None
 import shine
-from shine.export.{package} import {package}_function
+from shine.formats.write.{package} import {package}_function
 try:
     {package}_function(shine.parse("a + b"))
 except shine.ExportError as error:

@@ -36,7 +36,7 @@ def test_the_general_export_takes_models_too(form):
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_functions_of_libraries_do_so_too(library):
     pytest.importorskip(library)
-    made = getattr(import_module(f"shine.export.{library}"), f"{library}_function")(MODEL)
+    made = getattr(import_module(f"shine.formats.write.{library}"), f"{library}_function")(MODEL)
     columns = [
         import_module("torch").tensor([1.0, 2.0]) if library == "torch" else np.array([1.0, 2.0], np.float32)
     ] * 2

@@ -119,7 +119,11 @@ def test_columns_of_a_data_frame_stand_beside():
         ({"loss": "poisson", "noise": "counts"}, ValueError, "noise='counts' weights squared and absolute errors; the"),
         ({"loss": "poisson", "sigma": np.ones(N)}, DataError, "does not read the column 'sigma'"),
         ({"loss": "mse", "beside": {"z": np.ones(N)}}, DataError, "does not read the column 'z' beside the data"),
-        ({"loss": "interval", "beside": ["lower"]}, DataError, "beside lists columns of a data frame, and X is none"),
+        (
+            {"loss": "interval", "beside": ["lower"]},
+            DataError,
+            "beside has 'lower', a heading, but X is of type",
+        ),
         ({"loss": "interval", "beside": "lower"}, TypeError, "beside must be a mapping of names to arrays, or a list"),
         ({"loss": "censored", "beside": {"censored": [1.0]}}, DataError, "X has 120 rows, but column 'censored' has 1"),
     ],
