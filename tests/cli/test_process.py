@@ -53,8 +53,9 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
     assert done.returncode == 1
     begun, *lines = done.stderr.splitlines()
     assert begun == "searching, and keeping the run in runs/small"
-    # It also reports first compilations, and that their code cannot be kept.
-    errors = [line for line in lines if not line.startswith(("compiling ", "warning: Compiled code is not kept, "))]
+    # It also reports stages and first compilations, and that their code cannot be kept.
+    others = ("compiling ", "refining ", "warning: Compiled code is not kept, ")
+    errors = [line for line in lines if not line.startswith(others)]
     assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
     assert not [line for line in errors if not line.startswith("error: ")]
     assert done.stdout.splitlines()[-1] == "what could be written is in runs/small"

@@ -104,7 +104,7 @@ HEADERS = [
     ("features", ["a", "c"], "another primitive set"),
     ("functions", ["add", "mul", "sinus"], "unknown primitive 'sinus'"),
     ("functions", ["add"], "are not formulas"),
-    ("complexity", {"a": 0}, "complexity of 'a' must be a whole number from 1 to 1000"),
+    ("complexity", {"a": 0}, "complexity of 'a' must be above 0 and at most 1000"),
     ("complexity", {"zeta": 2}, "complexity has 'zeta', which is not part"),
     ("random", {}, "part of the random generator's state is missing"),
     ("random", 5, "part of the random generator's state is missing"),

@@ -120,7 +120,9 @@ def _explained(error: Exception, estimator: BaseEstimator, named: Sequence[tuple
             return ValueError(f"{first}: {columns_with(values, infinite)}; {advice}")
         problem = array_problem(values, name) if text.startswith(_CONVERSION) else None
         if problem is not None:
-            return ValueError(problem)
+            # scikit-learn's checks ask for the kind and the words of NumPy's error.
+            told = isinstance(error, TypeError)
+            return TypeError(f"{problem}: {text.splitlines()[0]}") if told else ValueError(problem)
     return error
 
 

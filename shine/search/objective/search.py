@@ -27,6 +27,7 @@ from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.losses import loss_for
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, sampled_errors
+from shine.lang.forms.names import value_text
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -184,9 +185,13 @@ def searched_with(function: Function, has_template: bool, sharing: bool) -> Call
 
     Raises
     ------
+    TypeError
+        If the objective is no function.
     ValueError
         If an objective does not go with one of these.
     """
+    if not callable(function):
+        raise TypeError(f"objective must be a function of the predictions; it is {value_text(function)}")
     if has_template:
         raise ValueError("objective does not go with a template; leave one of them out")
     if sharing:

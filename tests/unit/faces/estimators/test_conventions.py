@@ -38,7 +38,8 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (60, 2))
 Y = X[:, 0] * X[:, 1]
 REGRESSOR = SymbolicRegressor(noise="absolute", **QUICK | {"generations": 3, "population_size": 40})
-CLASSIFIER = SymbolicClassifier(**QUICK | {"generations": 0, "max_size": 4})
+# Four nodes of its own, and four of its line.
+CLASSIFIER = SymbolicClassifier(**QUICK | {"generations": 0, "max_size": 8})
 TRANSFORMER = SymbolicTransformer(n_components=2, **QUICK)
 ESTIMATORS = [REGRESSOR, CLASSIFIER, TRANSFORMER]
 

@@ -164,7 +164,8 @@ def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
         n_components=1, primitives=["add", "mul", "sin"], generations=3, population_size=50, max_time=None, n_jobs=1,
         random_state=seed, settings={"seeding_members": 200},
     )  # fmt: skip
-    assert model.fit(x, y).best_[0].tree.size <= 6
+    # From pure noise there may be none.
+    assert [component.tree.size for component in model.fit(x, y).best_ if component.tree.size > 6] == []
 
 
 @pytest.mark.parametrize("raw_features", [True, False])

@@ -327,7 +327,9 @@ class TestFit:
 
     @pytest.mark.slow
     def test_a_regressor(self, capsys):
-        model = SymbolicRegressor(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
+        model = SymbolicRegressor(
+            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
+        )
         self.fitted(capsys, lambda: model.fit(X, NOISY.target, live=True), self.stop)
         assert model.stopped_by_ == "callback"
 
@@ -342,13 +344,17 @@ class TestFit:
             assert "output 1" in page.parts["top"]
             assert "output 0" in page.parts["searched"]
 
-        model = SymbolicRegressor(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
+        model = SymbolicRegressor(
+            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
+        )
         self.fitted(capsys, lambda: model.fit(X, targets, live=True), use)
         assert len(model.best_) == 2
 
     @pytest.mark.slow
     def test_a_classifier(self, capsys):
-        model = SymbolicClassifier(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
+        model = SymbolicClassifier(
+            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
+        )
         self.fitted(capsys, lambda: model.fit(X, NOISY.target > 2, live=True), self.stop)
 
     @pytest.mark.slow
