@@ -359,13 +359,14 @@ class TestFit:
 
     @pytest.mark.slow
     def test_evolve(self, capsys):
-        fit = lambda: shine.evolve(X, NOISY.target, seeding=0, population=50, stop_loss=0.0, live=True)  # noqa: E731
+        given = {"seeding": 0, "population": 50, "stop_loss": 0.0, "stagnation": None}
+        fit = lambda: shine.evolve(X, NOISY.target, live=True, **given)  # noqa: E731
         assert self.fitted(capsys, fit, self.stop).stopped_by == "callback"
 
     @pytest.mark.slow
     def test_a_template_takes_its_functions_and_parameters(self, capsys):
         def use(page):
-            page.wait(lambda page: page.parts.get("front"))
+            page.wait(lambda page: page.parts.get("front") and "example" in page.status)
             assert "f = a" in page.status["example"]
             status, answer = page.ask("formula", formula="f = a\nq = 3")
             assert status == 400
@@ -386,6 +387,7 @@ class TestFit:
             "seeding": 0,
             "population": 20,
             "stop_loss": 0.0,
+            "stagnation": None,
             "seconds": 60,
         }
         fit = lambda: shine.evolve(X, y, primitives=["add", "mul", "sin"], live=True, **given)  # noqa: E731
