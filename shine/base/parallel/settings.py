@@ -1,4 +1,4 @@
-"""The user's settings of where the work is done; none of them changes a result."""
+"""Settings for sharing a search among processes and machines; none of them changes a result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ Cluster = Literal["slurm", "pbs", "lsf", "sge", "oar", "moab", "htcondor"]
 
 @dataclass(frozen=True)
 class ParallelSettings:
-    """Where a search is done. The same settings of the search give the same front, wherever that is."""
+    """Processes and machines that share a search; they do not change the front."""
 
     workers: Annotated[int, Ge(1), Le(100_000)] | None = None
-    """Processes on this machine; with `cluster`, workers that the batch system is asked for. When left out, all is done
-    in this process."""
+    """Processes on this machine, or with `cluster`, workers of the batch system; by default, no other process."""
     dask: str | None = None
     """Address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, or the path of its scheduler file."""
     cluster: Cluster | None = None

@@ -102,7 +102,7 @@ class Grid:
     step: float
     """Difference between neighbouring numbers."""
     count: Annotated[int, Ge(1), Le(MAX_COUNT)] | None = None
-    """Numbers before the sequence repeats; it does not repeat without a count."""
+    """Numbers before the sequence repeats; by default it never does."""
     repeat: Annotated[int, Ge(1), Le(MAX_COUNT)] = 1
     """Number of consecutive rows with the same number."""
 
@@ -115,7 +115,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Feature:
-    """The way to make the values of one feature: exactly one of the keys."""
+    """Distribution of one feature: exactly one of the keys."""
 
     uniform: Uniform | None = None
     """Every number of a range is equally likely."""
@@ -128,7 +128,7 @@ class Feature:
     grid: Grid | None = None
     """Numbers in even steps."""
     permute: str | None = None
-    """The values of the feature named here, which is listed above this one, in a random order."""
+    """Name of an earlier feature, whose values are shuffled."""
 
     def __post_init__(self) -> None:
         given = [each.name for each in fields(self) if getattr(self, each.name) is not None]
@@ -148,9 +148,9 @@ class Recipe:
     """Data made from a formula instead of read from a file."""
 
     features: dict[str, Feature]
-    """The way to make each feature, by its name."""
+    """Distribution of each feature, by its name."""
     target: str
-    """The formula that the target follows, in the names of the features."""
+    """Formula of the target in the features."""
     rows: Annotated[int, Ge(1), Le(MAX_ROWS)] = 1000
     """Number of rows."""
     noise: Annotated[float, Ge(0)] = 0.0

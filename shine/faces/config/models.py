@@ -41,38 +41,35 @@ class DataSettings(StrictModel):
     target: str | None = None
     """Heading of the column to explain; needed with `path`."""
     features: tuple[str, ...] | None = None
-    """Headings of the columns to explain it by; all others when left out."""
+    """Headings of the feature columns; by default all others."""
     weights: str | None = None
-    """Heading of a column of sample weights; every row weighs the same without it."""
+    """Heading of a column of sample weights."""
     sigma: str | None = None
     """Heading of a column of standard deviations of the target's noise, if they are known; it replaces
     `fitness.noise`."""
     groups: str | None = None
-    """Heading of a column that numbers the groups of rows that depend on one another; see `fitness.validation`."""
+    """Heading of a column that numbers groups of dependent rows; see `fitness.validation`."""
     beside: tuple[str, ...] = ()
-    """Headings of columns that are no features, and that the loss reads; a heading that is not an identifier is turned
-    into one."""
+    """Headings of columns for the loss, which are no features."""
     missing: Missing = "error"
-    """What to do with missing values: refuse them, drop their rows, or replace them by the mean of their column."""
+    """Missing values: refuse them (`error`), leave out their rows (`drop`), or take the `mean` of the column."""
     missing_marks: tuple[str | float, ...] = ()
-    """Texts and numbers that stand for a missing value in these data, such as `["k.A.", -999]`, besides the usual
-    ones."""
+    """Further texts and numbers that stand for a missing value, such as `["k.A.", -999]`."""
     categories: Categories = "error"
-    """What to do with columns of text: refuse them, make a 0/1 column of each text, number the texts, or leave the
-    columns out."""
+    """Columns of text: refuse them (`error`), make a 0/1 column of each text (`one-hot`), number the texts (`ordinal`),
+    or leave the columns out (`ignore`)."""
     decimal: Decimal | None = None
     """The decimal sign of text files; by default the numbers tell."""
     where: str | None = None
-    """Condition on columns of Parquet or Arrow data, such as `year >= 2020 and region == "north"`: other rows are not
-    read."""
+    """Condition on columns of Parquet or Arrow data, such as `year >= 2020 and region == "north"`, to read only these
+    rows."""
     stream: bool | None = None
-    """Whether to read the rows block by block instead of holding all of them in memory; by default, if they have more
-    than 1 GiB as float64."""
+    """Whether to read rows block by block instead of holding all in memory; by default, beyond 1 GiB as float64."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
     fold: str | None = None
-    """A part of the rows that is left out, such as `1/5`, the first of five, to judge the formula by: `shine sweep`
-    does so. Whole groups if there are `groups`, else rows at random; the parts do not depend on the seed."""
+    """Part of the rows to leave out, to judge the formula by: `1/5` is the first of five. Whole groups if there are
+    `groups`, else rows at random, whatever the seed. `shine sweep` sets it."""
 
     @property
     def reading(self) -> Reading:
@@ -82,14 +79,14 @@ class DataSettings(StrictModel):
 
 
 class GraphGuess(StrictModel):
-    """A graph as a guess; the path of its file alone is enough if its inputs are named like features."""
+    """A graph as a guess; the path alone is enough if the inputs are named like features."""
 
     graph: Path
     """A file with a TensorFlow GraphDef, .pb or .pbtxt; relative to the configuration's folder."""
     output: str | None = None
-    """The node that is the formula; needed only if several nodes are outputs."""
+    """The node to read; needed if the graph has several outputs."""
     features: dict[str, str] = Field(default_factory=dict)
-    """Feature of each placeholder, by the placeholder's name; only those that are not named like their feature."""
+    """Feature of each placeholder with another name: `{input: a}`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -105,7 +102,7 @@ class LlvmFunction(StrictModel):
     function: str
     """Name of the function in the file."""
     name: str | None = None
-    """Name of the function in formulas; the same when left out."""
+    """Name of the function in formulas; by default the same."""
 
 
 def _kind_of_primitive(value: object) -> str:
@@ -183,13 +180,15 @@ class TemplateSettings(StrictModel):
     formula: str
     """The known part, with calls of unknown functions: `f(a)*exp(-k[group]*t)`, or the definition of a function."""
     unknown: dict[str, UnknownEntry] | None = None
-    """The unknown functions by name; by default the calls of functions that Shine does not know."""
+    """Unknown functions by name: a list of arguments, or a mapping. By default, all functions that Shine does not
+    know."""
     parameters: dict[str, ParameterEntry] = Field(default_factory=dict)
-    """What is known of parameters, by name: the names in the formula that are not columns."""
+    """Parameters by name (names in the formula that are not columns): a fixed value, bounds `[0, null]`, or a
+    mapping."""
     groups: str | None = None
     """The column of groups; by default the subscript of parameters. It may hold texts."""
     shrinkage: bool = False
-    """Whether the values of parameters by group are drawn towards their mean."""
+    """Whether parameters by group are drawn towards their mean."""
     functions: tuple[str, ...] = ()
     """Known functions that the formula calls, besides Shine's: `def name(x): return ...`."""
 
@@ -231,8 +230,7 @@ class Config(StrictModel):
     data: DataSettings
     """Source of the data."""
     primitives: tuple[PrimitiveEntry, ...] = ARITHMETIC
-    """Functions that formulas are made of: Shine's by name, functions in the language (`def ...`), or functions that
-    were compiled to LLVM IR."""
+    """Functions in formulas: names, definitions (`def ...`), or functions compiled to LLVM IR."""
     evolution: EvolutionSettings = Field(default_factory=EvolutionSettings)
     """Operators and limits of the evolution."""
     fitness: FitnessSettings = Field(default_factory=FitnessSettings)
@@ -242,13 +240,13 @@ class Config(StrictModel):
     stop: StopSettings = Field(default_factory=StopSettings)
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
-    """Seed of every random choice of the evolution."""
+    """Random seed: the same seed gives the same run, unless `stop.seconds` ends it."""
     guesses: tuple[GuessEntry, ...] = ()
-    """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
+    """Formulas and graphs to start from: `["a*a + b*b", model.pbtxt]`."""
     template: TemplateEntry | None = None
-    """The known part of the law; without it, formulas are free."""
+    """The known part of the law, such as `f(a)*exp(-k[group]*t)`; without it, formulas are free."""
     parallel: ParallelSettings = Field(default_factory=ParallelSettings)
-    """Where the search is done: processes of this machine, Dask, a batch system."""
+    """Processes and machines that share the search."""
 
     @property
     def primitive_texts(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ Probability = Annotated[float, Ge(0), Le(1)]
 
 @dataclass(frozen=True)
 class IslandSettings:
-    """What may differ between islands: how they choose, vary and keep individuals, not what individuals are.
+    """Settings that may differ between islands: selection, variation and survival, not the form of individuals.
 
     The fields mean what those of `EvolutionSettings` with the same names mean; None leaves the setting to them.
     """
@@ -51,7 +51,7 @@ class IslandSettings:
     coefficient_mutation: Probability | None = None
     """Share with a new coefficient or offset."""
     part_mutation: Probability | None = None
-    """Share with a part of a formula that the seeding found useful."""
+    """Share with a useful part found by seeding."""
     parsimony: Annotated[float, Ge(0)] | None = None
     """Price of complexity in tournaments."""
     constants: tuple[float, float] | None = None
@@ -71,77 +71,68 @@ class EvolutionSettings:
     population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
     """Individuals that survive a generation, and offspring made in it."""
     rows: Annotated[int, Ge(1)] = 10_000
-    """Rows the evolution sees: a random sample if the data have more, so that large data do not slow it. The results
-    are fitted and judged on all rows."""
+    """Most rows that evolution sees, a random sample; the front is fitted and judged on all rows."""
     renewal: Annotated[int, Ge(0)] | None = None
-    """Generations after which the evolution sees another sample of the rows, so that formulas do not fit one sample; 0
-    for never. When left out, 50 if the data are streamed, and never if they are in memory."""
+    """Generations after which evolution sees another sample of the rows; 0 for never. By default 50 if the data are
+    streamed, and never if they are in memory."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
-    """Most nodes of an individual. 30 nodes are a formula of about one line."""
+    """Most nodes of an individual; 30 are a formula of about one line."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10
-    """Most levels of an individual; a single node has one. 10 levels stop long chains of nested functions."""
+    """Most levels of an individual; a single node has one."""
     creation: Literal["ptc2", "ramped"] = "ptc2"
-    """How the first individuals are made: PTC2 with even sizes up to `initial_size`, or ramped half-and-half with even
-    depths."""
+    """First individuals: `ptc2`, with even sizes up to `initial_size`, or `ramped` half-and-half, with even depths."""
     initial_size: Annotated[int, Ge(1)] = 10
-    """Most nodes of an individual made by PTC2, at most `max_size`. The first individuals are small: evolution makes
-    them grow."""
+    """Most nodes of an individual made by PTC2, at most `max_size`."""
     selection: Literal["tournament", "lexicase"] = "tournament"
-    """How parents are chosen: by tournaments of loss and complexity, or by epsilon-lexicase selection over a sample of
-    rows."""
+    """Selection of parents: by `tournament` of loss and complexity, or by epsilon-`lexicase` over a sample of rows."""
     tournament: Annotated[int, Ge(1)] = 3
-    """Competitors in a tournament. 3 is a mild pressure: survival selects as well."""
+    """Competitors in a tournament."""
     lexicase_rows: Annotated[int, Ge(1)] = 30
     """Rows that lexicase selection compares individuals on, drawn anew in each generation."""
     survival: Literal["complexity", "nsga2", "age"] = "complexity"
-    """Who survives: the best few of each complexity, the first Pareto fronts of loss and complexity, or those of loss
-    and age."""
+    """Survivors: the best few of each `complexity`, the first Pareto fronts of loss and complexity (`nsga2`), or those
+    of loss and `age`."""
     constant_steps: Annotated[int, Ge(0)] = 8
-    """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation. Its
-    offspring are fitted further."""
+    """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation."""
     fitting_rows: Annotated[int, Ge(1)] = 250
-    """Rows, of those the evolution sees, that constants are fitted on. A fit costs more than a score, and need not be
-    exact yet."""
+    """Rows that constants are fitted on during evolution."""
     islands: Annotated[int, Ge(1), Le(10_000)] = 1
-    """Populations that evolve apart, each of the size `population`. A generation takes the time of all of them."""
+    """Separate populations, each of `population` individuals."""
     migration_interval: Annotated[int, Ge(1)] = 20
-    """Generations between migrations. Islands that exchange often become alike."""
+    """Generations between migrations."""
     migrants: Annotated[int, Ge(0)] = 10
     """Individuals that each island copies to the next in a migration."""
     island_settings: tuple[IslandSettings, ...] = ()
-    """Settings in which islands differ: the first of them for the first island, and so on, and then from the beginning
-    again. Islands that select or vary otherwise stay diverse."""
+    """Settings in which islands differ, the first entry for the first island; a shorter list begins again."""
     seeding: Probability = 0.5
-    """Share of the seconds of a run that may go into enumerating small formulas before the evolution; 0 turns it
-    off."""
+    """Share of the run's seconds that seeding, the enumeration of small formulas, may take; 0 turns it off."""
     seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
-    """Most expressions that the seeding keeps to combine: a bound on its work that does not depend on the clock."""
+    """Most expressions that seeding combines: a bound on its work that does not depend on the clock."""
     patience: Annotated[int, Ge(1)] = 50
-    """Generations without a better loss after which an island begins anew. Its results stay in the front."""
+    """Generations without a better loss after which an island starts anew; the front keeps what it found."""
     complexity: dict[str, Annotated[float, Gt(0), Le(1000)]] = field(default_factory=dict)
-    """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed. It may
-    be a fraction: the complexity is the sum, rounded."""
+    """Weight of a primitive, a feature or a `constant` in the complexity, by name; 1 if not listed. The complexity of a
+    formula is the sum, rounded."""
     crossover: Probability = 0.35
     """Share of offspring with a subtree replaced by one of another parent."""
     subtree_mutation: Probability = 0.35
     """Share of offspring with a subtree replaced by a random one."""
     hoist_mutation: Probability = 0.05
-    """Share of offspring with a subtree replaced by a part of itself. It is low because it only shrinks formulas."""
+    """Share of offspring with a subtree replaced by a part of itself."""
     point_mutation: Probability = 0.2
     """Share of offspring with nodes replaced by others of the same arity."""
     constant_mutation: Probability = 0.05
-    """Share of offspring with a constant moved. It is low because new individuals have their constants fitted."""
+    """Share of offspring with a constant moved."""
     coefficient_mutation: Probability = 0.15
     """Share of offspring in which a subtree gets a coefficient or an offset to be fitted; none without fitting."""
     part_mutation: Probability = 0.1
-    """Share of offspring that receive a part of a formula that the seeding found useful; none without such parts."""
+    """Share of offspring that receive a useful part found by seeding; none without such parts."""
     parsimony: Annotated[float, Ge(0)] = 0.02
-    """Price of complexity in tournaments: individuals compete by ``loss * (1 + parsimony * complexity)``. An
-    additional node has to lower the loss by about 2 %."""
+    """Price of complexity: tournaments compare ``loss * (1 + parsimony * complexity)``."""
     constants: tuple[float, float] = (-5.0, 5.0)
-    """Range of new constants. It is small because fitting moves them."""
+    """Range of new constants."""
     constant_share: Probability = 0.1
-    """Share of constants among new terminals. It is low because coefficient mutation adds more."""
+    """Share of constants among new terminals."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "complexity", normalized_weights(self.complexity))
@@ -186,15 +177,12 @@ class StopSettings:
     """Limits that end the evolution; the first one reached does."""
 
     generations: Annotated[int, Ge(0)] | None = None
-    """Most generations after the first population, for runs that give the same front on any machine; None for no
-    limit."""
+    """Most generations after the first population; they also bound the work of seeding. None for no limit."""
     seconds: Annotated[float, Gt(0)] | None = 60.0
     """Most seconds, also checked within a generation; None for no limit."""
     stagnation: Annotated[int, Ge(1)] | None = 300
-    """Generations after which the run ends if the shortest description of the data has not become shorter; None for no
-    limit. It goes on for as long as it took to find that description, and ten times as long while the formula has
-    nearly `max_size` nodes, because the data then hold more than formulas of this size can say. 300 generations take a
-    few seconds on a table of some hundred rows; in nine noisy tables, formulas found later described the data by less
-    than 5 nats better."""
+    """Most generations without a shorter description of the data; None for no limit. The run goes on for as long as it
+    took to find the shortest one, ten times as long while the formula has nearly `max_size` nodes, and ends sooner if
+    little can be gained."""
     loss: Annotated[float, Ge(0)] = 1e-20
     """Loss that is good enough, as a share of the best constant's loss; a loss of mere rounding always is."""

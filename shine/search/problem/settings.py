@@ -24,20 +24,20 @@ class FitnessSettings:
     1 - R^2); one of `shine.losses`, such as `poisson` or `quantile(0.9)`; or the text of a function,
     `def name(prediction, target): ...`, which may also read `weight` and columns beside the data."""
     noise: Literal["auto", "absolute", "relative", "log", "counts"] = "auto"
-    """How the noise of the target grows: not at all (`absolute`), with its values (`relative`, `log` if it is that of
-    their logarithms), with their roots (`counts`), or chosen by evidence if the target has one sign and is
-    wide or has whole numbers from 0, and absolute otherwise (`auto`). The standard deviations of the
-    rows, if they are known, are part of the data."""
+    """Growth of the target's noise: none (`absolute`), with its values (`relative`), their logarithms (`log`) or their
+    roots (`counts`). `auto` decides by evidence if the target has one sign and its largest value is at least 5 times
+    the smallest, or has whole numbers from 0 and 10 times; otherwise it is `absolute`. Known standard deviations of the
+    rows belong to the data (`sigma`)."""
     validation: Literal["random", "groups", "time"] | None = None
-    """Rows that the search never sees, and whose errors choose the formula: at random, whole groups, or the last rows
-    (`time`). When left out, whole groups if the data have groups; otherwise none, and the shortest description of all
-    rows decides."""
+    """Rows to keep back from the search, to choose the formula by: at `random`, whole `groups`, or the last rows
+    (`time`). By default, whole groups if the data have groups; otherwise none, and the shortest description of all rows
+    decides."""
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.25
     """Least share of the rows to keep back."""
     evidence: Annotated[float, Ge(8)] | None = None
-    """Independent rows that the data are worth, if their rows repeat one another: samples of a smooth function, of a
-    network, or of a slow process. It is the number of rows for all statistics: which formula is chosen, how many
-    constants it may have, how sure these are. By default, all rows are independent."""
+    """Number of independent rows that the data are worth, if rows repeat one another: samples of a smooth function, of
+    a network, or of a slow process. All statistics use it: the choice of the formula, its number of constants, their
+    uncertainty. By default, all rows are independent."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Literal["float64", "float32"] = "float64"
@@ -46,7 +46,7 @@ class FitnessSettings:
     """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
     the fastest for the task (`auto`)."""
     threads: Annotated[int, Ge(1), Le(1024)] | None = None
-    """Threads of the tile machine; all processors when left out. Their number does not change the result."""
+    """Threads of the tile machine; by default all processors. Their number does not change the result."""
 
 
 @dataclass(frozen=True)

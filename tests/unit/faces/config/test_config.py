@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -188,27 +189,35 @@ def test_every_key_of_the_schema_is_described() -> None:
     assert [key for key, part in schema_keys().items() if "description" not in part] == []
 
 
+def rows_of_the_page() -> list[tuple[str, str, str, str]]:
+    """Key, default, allowed values and meaning of each row of docs/config.md, as mkdocs shows the page."""
+    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
+    shown = runpy.run_path(str(ROOT / "docs" / "settings.py"))["on_page_markdown"](page)
+    assert "<!-- settings" not in shown
+    return re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| (.+) \|$", shown, re.MULTILINE)
+
+
 def test_the_documentation_lists_exactly_the_keys_of_the_schema() -> None:
-    documented = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "config.md").read_text(), re.MULTILINE)
-    assert sorted(documented) == sorted(key.split(".")[1] for key in schema_keys())
+    assert sorted(key for key, *_ in rows_of_the_page()) == sorted(key.split(".")[1] for key in schema_keys())
 
 
-def test_the_documentation_has_the_defaults_of_the_schema() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (ROOT / "docs" / "config.md").read_text(), re.MULTILINE)
-    documented = {(key, default.strip()) for key, default in rows}
-    expected = {(key.split(".")[1], default_cell(part)) for key, part in schema_keys().items()}
-    assert sorted(documented - expected) == sorted(expected - documented) == []
+@pytest.mark.parametrize(
+    "settings", [EvolutionSettings(), FitnessSettings(), StopSettings()], ids=lambda one: type(one).__name__
+)
+def test_the_documentation_has_every_setting_and_its_default(settings: Any) -> None:
+    documented = {(key, default) for key, default, *_ in rows_of_the_page()}
+    plain = {key: str(value) for key, value in asdict(settings).items() if value is not None and value not in ({}, ())}
+    expected = {
+        (key, f"`{value.replace('(', '[').replace(')', ']').replace('True', 'true')}`") for key, value in plain.items()
+    }
+    assert expected - documented == set()
 
 
-def default_cell(part: dict[str, Any]) -> str:
-    """How docs/config.md shows a default."""
-    if part["required"]:
-        return "required"
-    if "default" not in part:
-        # A mapping is empty by default; the keys of a section have defaults.
-        return "`{}`" if "additionalProperties" in part else "see below"
-    text = yaml.safe_dump(part["default"], default_flow_style=True).removesuffix("...\n").strip()
-    return "" if text == "null" else f"`{text}`"
+def test_the_documentation_has_the_allowed_values() -> None:
+    allowed = {key: values for key, _, values, _ in rows_of_the_page()}
+    assert allowed["survival"] == "`complexity`, `nsga2`, `age`"
+    assert (allowed["hoist_mutation"], allowed["penalty"]) == ("from 0 to 1", "from 0")
+    assert allowed["validation_fraction"] == "above 0 below 1"
 
 
 @given(st.integers(0, 2**63 - 1))
