@@ -11,7 +11,7 @@ from shine.tensor.compositions import activations, contraction, normalization, p
 from shine.tensor.compositions import networks as compositions
 from shine.tensor.form.operations import OPERATIONS
 
-PAGE = (Path(__file__).parents[4] / "docs" / "tensor-form.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "tensor-programs.md").read_text(encoding="utf-8")
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| `")]
 
 
