@@ -17,8 +17,14 @@ _CHECKED = 1 << 20
 """Numbers checked at a time, to bound memory."""
 
 
-def check_unmasked(values: object, name: str) -> None:
-    """Raise a `DataError` if values are an array with masked elements."""
+def check_present(values: object, name: str) -> None:
+    """Raise a `DataError` if values are still to be computed, such as a generator's, or some are masked."""
+    names = ("__array__", "__array_interface__", "__float__", "get_columns", "column_names")
+    is_array = any(hasattr(values, name) for name in names)
+    is_sequence = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not hasattr(values, "columns")
+    if not (is_array or is_sequence or values is None or isinstance(values, complex)):
+        kind = type(values).__name__
+        raise DataError(f"{name} is of type {kind}, which holds no values yet; make an array or a data frame of it")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{name} has masked values; fill them, or leave their rows out")
 
@@ -36,7 +42,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     DataError
         Naming the first offending row, and column if there are two dimensions.
     """
-    check_unmasked(values, name)
+    check_present(values, name)
     problem = frame_problem(values, name)
     if problem is not None:
         raise DataError(problem)
@@ -77,7 +83,7 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
     DataError
         If there is not one label for each row, or a label is missing.
     """
-    check_unmasked(labels, "groups")
+    check_present(labels, "groups")
     given = np.asarray(labels)
     if given.shape != (rows,):
         raise DataError(f"groups has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")

@@ -255,14 +255,12 @@ class Dataset:
 
     @property
     def _weighted_rows(self) -> float:
-        if self.deviations is not None:
-            weights = self.sample_weights
-            return float(stable_sum(weights)) ** 2 / float(stable_sum(weights * weights))
-        weights = self.row_weights
+        weights = self.sample_weights
         # Nobody has seen a row a billion times, and very large numbers are always whole.
-        if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
+        if self.deviations is None and (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
             return self.weight
-        return self.weight**2 / float(stable_sum(weights * weights))
+        weights = ordinary_weights(weights)  # those of a sample may be tiny, and their squares 0
+        return float(stable_sum(weights)) ** 2 / float(stable_sum(weights * weights))
 
     @cached_property
     def target_mean(self) -> float:
@@ -332,6 +330,27 @@ def stable_sum(values: Floats) -> Floats:
         lower[..., : count - half] += values[..., half:count]
         values, count = lower, half
     return values[..., 0]
+
+
+def stable_mean(values: Floats, weights: Floats | None = None) -> float:
+    """Mean of finite numbers; no sum within it leaves float64's range.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        At least one.
+    weights : ndarray of shape (n_values,), optional
+        Not negative, with a positive sum.
+    """
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    exponent = exponent if exponent > ORDINARY else 0
+    shares = np.ldexp(values, -exponent)
+    # Deviations from the first value keep the digits of large numbers that differ little.
+    deviations, count = shares - shares[0], len(values)
+    total = (
+        stable_sum(deviations) / count if weights is None else stable_sum(weights * deviations) / stable_sum(weights)
+    )
+    return float(np.ldexp(shares[0] + total, exponent))
 
 
 def ordinary_weights(weights: Floats) -> Floats:

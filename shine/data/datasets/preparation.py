@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text
-from shine.data.datasets.dataset import stable_sum
+from shine.data.datasets.dataset import stable_mean
 from shine.data.files.dates import Order, counted, origin_of, unit_of
 from shine.data.files.marks import NO_MARKS, Marks
 from shine.data.files.numerals import Decimal
@@ -221,7 +221,4 @@ def learned(column: Column, name: str, categories: Categories, taken: Numbering)
 
 def with_means(column: PreparedColumn, numbers: Sequence[Floats]) -> PreparedColumn:
     """The column with the means of its numbers, of the rows that have a value."""
-    known = [values[~np.isnan(values)] for values in numbers]
-    # Deviations from the first value keep the digits of large numbers that differ little.
-    means = tuple(float(values[0] + stable_sum(values - values[0]) / len(values)) for values in known)
-    return replace(column, means=means)
+    return replace(column, means=tuple(stable_mean(values[~np.isnan(values)]) for values in numbers))

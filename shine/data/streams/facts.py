@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Floats, Mask
 from shine.data.columns.kinds import HOLDS, Column, Kind, recognized
-from shine.data.datasets.dataset import stable_sum
+from shine.data.datasets.dataset import stable_mean
 from shine.data.files.dates import UNITS
 from shine.data.files.source import RawColumn
 from shine.data.streams.streams import Stream, Texts, Values
@@ -43,7 +43,7 @@ class Facts:
         self.first_missing = self.first_infinite = -1
         self.low, self.high = np.inf, -np.inf
         self._times: list[Any] = []
-        self._first, self._sums = 0.0, [0.0]
+        self._means: list[tuple[float, int]] = []
         self.counts: Counter[str] = Counter()
         self._codes: dict[str, int] = {}
 
@@ -96,11 +96,11 @@ class Facts:
             odd = times[times % UNITS["days"] != 0]
             self._times = [min([*self._times[:1], times.min()]), max([*self._times[1:2], times.max()]),
                            *([odd[0]] if len(odd) else self._times[2:])]  # fmt: skip
-            self._sum(times.astype(np.float64))
+            self._note_mean(times.astype(np.float64))
         else:
             numbers = values.astype(np.float64, copy=False)
             self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
-            self._sum(numbers)
+            self._note_mean(numbers)
         self.known += len(values)
 
     @property
@@ -111,13 +111,12 @@ class Facts:
     @property
     def mean(self) -> float:
         """Mean of numbers, or of moments in microseconds."""
-        return self._first + float(stable_sum(np.array(self._sums))) / max(self.known, 1)
+        means, counts = np.array(self._means or [(0.0, 1)]).T
+        return stable_mean(means, counts)
 
-    def _sum(self, numbers: Floats) -> None:
-        if self._with_mean:
-            # Deviations from the first value keep the digits of large numbers that differ little.
-            self._first = float(numbers[0]) if not self.known else self._first
-            self._sums.append(float(stable_sum(numbers - self._first)))
+    def _note_mean(self, numbers: Floats) -> None:
+        if self._with_mean and not self.infinite:
+            self._means.append((stable_mean(numbers), len(numbers)))
 
     def _merged(self, values: Texts) -> NDArray[np.int64]:
         """The codes of the texts in the order in which the texts occur first, whatever the batches are."""

@@ -15,7 +15,7 @@ from shine.base.errors import DataError
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.columns.kinds import Column
-from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_sum
+from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_mean
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
 from shine.data.datasets.training import BESIDE, Loaded
 from shine.data.streams.columns import gone, numbers_of
@@ -216,7 +216,7 @@ def _means(own: PreparedColumn, facts: Facts) -> tuple[float, ...]:
         moment = np.array([round(facts.mean)], f"{'M' if facts.kind == 'date' else 'm'}8[us]")
         return (float(own.numbers(Column(facts.column().raw, facts.kind, moment))[0][0]),)
     counts = np.array([facts.counts[text] for text in facts.column().values], np.float64)
-    return tuple(float(stable_sum(counts * part) / stable_sum(counts)) for part in own.numbers(facts.column()))
+    return tuple(stable_mean(part, counts) for part in own.numbers(facts.column()))
 
 
 def _exponent(value: float) -> int:

@@ -15,7 +15,7 @@ from sklearn.utils import validation
 from shine.base.typing import Floats
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import check_unmasked, numbers, too_large
+from shine.data.columns.numbers import check_present, numbers, too_large
 from shine.data.columns.of_r import check_integers
 from shine.data.datasets.dataset import ordinary_weights
 from shine.data.opened import Opened
@@ -53,10 +53,10 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
     check_in_memory(data[0])
+    for name, values in zip(("X", "y"), data, strict=False):
+        check_present(values, name)
     check_table(estimator, data)
     data = tuple(map(dense, data))
-    for name, values in zip(("X", "y"), data, strict=False):
-        check_unmasked(values, name)
     named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]
     if _has_other_headings(estimator, data[0], checks):
         named = []  # scikit-learn's message says which are too many, whatever they hold
@@ -147,6 +147,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     """
     if sample_weight is None:
         return None
+    check_present(sample_weight, "sample_weight")
     try:
         np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):

@@ -95,8 +95,8 @@ def _written(tree: Tree, slope: float, intercept: float, task: Task) -> str:
 def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
     """The front with formulas of the given data; its losses stay those of the scaled target.
 
-    The factors that formulas get back make them larger, so some may leave the front. If all are too large, the
-    smallest stays.
+    The factors that formulas get back make them larger, and values beyond float64's range become infinite, so some may
+    leave the front. If all are too large, the smallest stays.
 
     Parameters
     ----------
@@ -108,6 +108,9 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_
         Most nodes of a formula.
     """
     given = [replace(model, tree=task.scaling.leaving(model.tree, task.given)) for model in front]
+    if task.scaling:
+        rows, weighed = task.given.columns.T, task.given.row_weights > 0
+        given = [model for model in given if np.isfinite(model.predict(rows)[weighed]).all()] or given
     small = [model for model in given if model.tree.size <= max_size]
     return pareto_front(small or [min(given, key=lambda model: model.tree.size)], enough)
 

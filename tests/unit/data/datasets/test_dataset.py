@@ -13,7 +13,7 @@ from shine.data.columns import numbers as checks
 from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import numbers
 from shine.data.datasets import dataset as data
-from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.datasets.dataset import Dataset, stable_mean, stable_sum
 from shine.lang.forms.names import identifier
 
 X, Y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0, 3.0]
@@ -133,6 +133,31 @@ def test_a_stable_sum_is_the_sum_along_the_last_axis(shape):
     values = np.random.default_rng(0).normal(size=shape)
     expected = [float(sum(map(Fraction, row))) for row in values.reshape(-1, shape[-1]).tolist()]
     assert np.ravel(stable_sum(values)).tolist() == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+@pytest.mark.parametrize("size", [LARGEST, LARGEST / 3, 1e160, 1.0, 1e-300, 5e-324])
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 5, 0]])
+@pytest.mark.parametrize("shares", [[1, 1, 1, 1, 1], [1, -1, 1, 1, -1], [1, 0, 0, -1, 1], [0, 0, 1e-3, 1, 1], [0] * 5])
+def test_a_mean_is_exact_up_to_the_ends_of_the_range(size, weights, shares):
+    values = np.array(shares) * size
+    counts = weights or [1] * 5
+    expected = sum(Fraction(value) * count for value, count in zip(values.tolist(), counts, strict=True)) / sum(counts)
+    found = stable_mean(values, None if weights is None else np.array(weights, float))
+    assert found == pytest.approx(float(expected), rel=1e-15, abs=1e-16 * size)
+
+
+def test_a_mean_keeps_the_digits_of_large_numbers_that_differ_little():
+    assert stable_mean(1e15 + np.array([1.0, 2.0, 6.0])) == 1e15 + 3
+
+
+@pytest.mark.parametrize("share", [1e-150, 1e-200, 1e-300])
+@pytest.mark.parametrize("sigma", [None, np.ones(4)])
+def test_rows_with_tiny_weights_count_as_many_as_others(share, sigma):
+    data = Dataset.from_arrays(np.ones((4, 1)), np.arange(4.0), [1.0, share, 2 * share, share], sigma=sigma)
+    assert data.take([1, 2, 3]).effective_rows == pytest.approx(16 / 6)
 
 
 def weighted_rows(n=100):

@@ -97,6 +97,17 @@ def test_missing_values_are_dropped_or_filled_as_in_memory(tmp_path, missing):
     assert any("53 rows, where values are missing" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("ends", [(1, -1), (1, 1), (-1, 0)])
+def test_means_of_numbers_near_the_ends_of_the_range_fill_gaps(tmp_path, stream, ends):
+    low, high = np.array(ends) * np.finfo(np.float64).max
+    values = np.resize([low, high], ROWS - 1)
+    path = written(tmp_path, a=np.append(values, np.nan))
+    found = load(path, "y", ["a", "count"], reading=Reading("mean", stream=stream))
+    rows = whole_of(found.dataset) if stream else found.dataset
+    assert rows.columns[0, -1] == pytest.approx(low / 2 + high / 2)
+
+
 def test_the_moments_of_all_rows_are_those_in_memory(tmp_path):
     path = written(tmp_path)
     memory = load(path, "y", ["a"], "w").dataset

@@ -9,6 +9,7 @@ import pytest
 
 import shine
 from shine import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
+from shine.base.errors import DataError
 from shine.faces.estimators.parameters import checked_seed, checked_threads
 
 X = np.random.default_rng(0).uniform(1, 2, (30, 2))
@@ -72,6 +73,36 @@ def test_a_number_that_is_no_integer_is_no_missing_one():
 def test_paths_are_refused_with_the_way_that_works(kind, given):
     with pytest.raises(TypeError, match=r"^X is .*; estimators take arrays and data frames\. shine\.evolve"):
         kind().fit(given, "y")
+
+
+def unread(kind):
+    """Something with the values of Y that no array can be made of."""
+    if kind == "generator":
+        return (value for value in Y)
+    if kind == "LazyFrame":
+        return pytest.importorskip("polars").LazyFrame({"y": Y})
+    table = pytest.importorskip("pyarrow").table({"y": Y})
+    if kind == "DuckDBPyRelation":
+        return pytest.importorskip("duckdb").connect().from_arrow(table)
+    if kind == "RecordBatchReader":
+        return table.to_reader()
+    found = pytest.importorskip("pyarrow.dataset").dataset(table)
+    return found if kind == "InMemoryDataset" else found.scanner()
+
+
+@pytest.mark.parametrize(
+    "kind", ["LazyFrame", "DuckDBPyRelation", "InMemoryDataset", "RecordBatchReader", "Scanner", "generator"]
+)
+@pytest.mark.parametrize("role", ["y", "sample_weight", "sigma", "groups"])
+def test_values_that_are_not_computed_yet_are_told(kind, role):
+    message = f"^{role} is of type {kind}, which holds no values yet"
+    for fit in (SymbolicRegressor(**QUICK).fit, shine.evolve):
+        with pytest.raises(DataError, match=message):
+            fit(X, **{"y": Y, role: unread(kind)})
+    if role == "y":
+        for estimator in (SymbolicClassifier(**QUICK), SymbolicTransformer(**QUICK)):
+            with pytest.raises(DataError, match=message):
+                estimator.fit(X, unread(kind))
 
 
 def test_predictions_refuse_paths_and_take_memory_maps(tmp_path):

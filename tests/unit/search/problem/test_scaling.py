@@ -100,6 +100,14 @@ def test_a_law_is_found_at_any_scale(law, scale):
     assert result.best.complexity <= 13
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_front_has_no_formula_whose_values_leave_the_range(sign):
+    x = np.append(RNG.uniform(0.5, 0.9, 30), 1.0)
+    y = sign * np.append(np.ldexp(x[:-1], 1023) * 2, np.finfo(np.float64).max)
+    front = shine.evolve(x[:, None], y, seed=0, population=50, generations=1, seconds=None, threads=1).front
+    assert all(np.isfinite(model.predict(x[:, None])).all() for model in front)
+
+
 def test_progress_is_reported_in_the_units_of_the_data():
     seen = []
     x, y = X * 1e100, Y * 1e-100
