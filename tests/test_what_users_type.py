@@ -114,12 +114,6 @@ def test_own_functions_may_call_modules():
     assert "own(" in model.best_.formula()
 
 
-def test_the_former_name_of_guesses_is_understood_and_told():
-    with pytest.warns(FutureWarning, match="guesses"):
-        result = shine.evolve(X, Y, seeds=["2*x0*x1"], generations=1, threads=1)
-    assert result.best.predict(X) == pytest.approx(Y)
-
-
 def clipped(x):
     return max(0, x)
 

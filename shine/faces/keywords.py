@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from shine.faces.wording import worded
 from shine.formats.read.guesses import Guess
 from shine.lang.forms.names import value_text
 from shine.lang.given import is_list
-from shine.lang.synonyms import FORMER, meant, unexpected
+from shine.lang.synonyms import meant, unexpected
 from shine.lang.vocabulary import PrimitiveSource, check_primitives
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
@@ -59,18 +58,7 @@ def settings_from(*, words: Mapping[str, str] | None = None, **keywords: Any) ->
         If a keyword is unknown.
     ValueError
         If a value is outside its bounds.
-
-    Warns
-    -----
-    FutureWarning
-        If a keyword has the name of a former version.
     """
-    for former, keyword in FORMER.items():
-        if former in keywords:
-            if len(keywords.get(keyword, ())):
-                raise TypeError(f"{former!r} is the former name of {keyword!r}; pass only {keyword!r}")
-            warnings.warn(f"evolve() calls {former!r} {keyword!r} now", FutureWarning, stacklevel=3)
-            keywords[keyword] = keywords.pop(former)
     parts: dict[str, Any] = {}
     sections: dict[str, dict[str, Any]] = {"evolution": {}, "fitness": {}, "stop": {}}
     typed: dict[str, dict[str, str]] = {"evolution": {}, "fitness": {}, "stop": {}}

@@ -91,9 +91,6 @@ NOTES = {
 ALIKE = 0.75
 """Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one."""
 
-FORMER = {"seeds": "guesses"}
-"""Words of former versions, and the words now; they are still understood."""
-
 P = ParamSpec("P")
 
 _SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
@@ -161,12 +158,12 @@ def unexpected(function: str, word: str, allowed: Iterable[str], settings: Colle
 
 def keywords_checked(init: Callable[P, None], settings: Collection[str] = ()) -> Callable[P, None]:
     """An `__init__` that answers an unknown keyword with the one that is meant (see `unexpected`)."""
-    allowed = [name for name in signature(init).parameters if name not in ("self", *FORMER)]
+    allowed = [name for name in signature(init).parameters if name != "self"]
 
     @wraps(init)
     def checked(*arguments: P.args, **given: P.kwargs) -> None:
         for word in given:
-            if word not in allowed and word not in FORMER:
+            if word not in allowed:
                 raise unexpected(type(arguments[0]).__name__, word, allowed, settings)
         init(*arguments, **given)
 

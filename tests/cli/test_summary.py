@@ -48,7 +48,7 @@ def test_every_formula_of_the_front_has_its_own(noisy_run: Path) -> None:
         assert shine("summary", noisy_run, "--index", str(index)).stdout == f"{model.summary()}\n"
 
 
-def test_a_run_of_a_former_version_says_what_to_do(run: Path) -> None:
+def test_a_formula_without_its_uncertainty_is_told(run: Path) -> None:
     path = run / "result.json"
     record = json.loads(path.read_text())
     for model in (record["best"], *record["front"]):
@@ -56,7 +56,7 @@ def test_a_run_of_a_former_version_says_what_to_do(run: Path) -> None:
     path.write_text(json.dumps(record))
     done = shine("summary", run)
     assert done.exit_code == 1
-    assert "result.json is of a version of Shine that did not keep how sure constants are; run" in done.stderr
+    assert "result.json does not say how sure the constants of this formula are" in done.stderr
 
 
 def test_damaged_details_are_reported(run: Path) -> None:

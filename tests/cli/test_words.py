@@ -1,4 +1,4 @@
-"""The command line answers words of the other faces, and those of former versions."""
+"""The command line answers words of the other faces."""
 
 from __future__ import annotations
 

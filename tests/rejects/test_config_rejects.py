@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from shine.base.errors import ConfigError
 from shine.faces.config import read_config, read_job
 from shine.faces.config.document import MAX_BYTES, parse_document
-from shine.search.evolution.settings import EvolutionSettings
 
 DATA = "data: {generate: {rows: 5, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}\n"
 
@@ -98,13 +97,6 @@ def test_an_unknown_key_lists_the_known_ones_and_the_nearest(tmp_path: Path) -> 
     ]
     (found,) = problems(tmp_path, DATA + "sed: 3\n")
     assert found.startswith('c.yaml:2:1: sed: unknown key "sed"; did you mean "seed"? allowed are data, primitives,')
-
-
-def test_a_removed_key_may_have_its_former_default_only(tmp_path: Path) -> None:
-    (tmp_path / "old.yaml").write_text(DATA + "evolution: {canonical: false}\n")
-    assert read_job(tmp_path / "old.yaml").config.evolution == EvolutionSettings()
-    (found,) = problems(tmp_path, DATA + "evolution: {canonical: true}\n")
-    assert found.startswith('c.yaml:2:13: evolution.canonical: unknown key "canonical"; allowed are population, ')
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_reading(tmp_path: Path) -> None:

@@ -125,10 +125,8 @@ class Uncertainty:
         return found
 
     @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Uncertainty | None:
-        """Read it back from `plain`; None if an earlier version wrote it, to which other numbers were constants."""
-        if "redundant" not in plain:
-            return None
+    def of_plain(cls, plain: Mapping[str, Any]) -> Uncertainty:
+        """Read it back from `plain`."""
         count = len(plain["names"])
         shapes = {"covariance": (count, count), "directions": (-1, count) if count else (0, 0)}
         arrays = ("values", "best", "covariance", "directions", "information", "residuals", "freedoms")

@@ -12,9 +12,7 @@ from typing import TypeAlias
 import yaml
 
 from shine.base.errors import ConfigError
-from shine.faces.config.former import current_names
 from shine.faces.config.nodes import Place, at, compose
-from shine.lang.synonyms import FORMER
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Loc = tuple[str | int, ...]
@@ -37,8 +35,6 @@ class Document:
     """Problems of single values, such as a key that occurs twice."""
     unreadable: set[Loc] = field(default_factory=set)
     """Values that could not be read; they are None in `value`, and `problems` says why."""
-    former: list[tuple[Place, str]] = field(default_factory=list)
-    """Sections that were given by a former name, which `value` does not have."""
 
     def place(self, loc: Loc) -> Place:
         """Place of a value, or of the nearest enclosing value that has one."""
@@ -50,21 +46,6 @@ class Document:
         """Whether a value, or a value that contains it, could not be read."""
         return any(loc[:depth] in self.unreadable for depth in range(len(loc) + 1))
 
-    def rename(self) -> None:
-        """Move the sections with former names to their names now."""
-        for former, name in FORMER.items():
-            if former not in self.value:
-                continue
-            place = self.places[(former,)]
-            if name in self.value:
-                self.problems.append((place, f"{former}: is the former name of {name}, which is here too"))
-                del self.value[former]
-                continue
-            self.former.append((place, former))
-            self.value = current_names(self.value)
-            self.places = {_moved(loc, former, name): place for loc, place in self.places.items()}
-            self.unreadable = {_moved(loc, former, name) for loc in self.unreadable}
-
     def override(self, text: str, position: int) -> None:
         """Apply ``key.key=value``; the value is YAML."""
         key, equals, value = text.partition("=")
@@ -72,10 +53,7 @@ class Document:
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
             self.problems.append((place, f"{_plain(text)} is not of the form key.key=value"))
             return
-        first, *others = key.split(".")
-        if first in FORMER:
-            self.former.append((place, first))
-        *parents, last = FORMER.get(first, first), *others
+        *parents, last = key.split(".")
         target = self.value
         for depth, part in enumerate(parents, start=1):
             inner = target.setdefault(part, {})
@@ -135,12 +113,7 @@ def parse_document(text: str, source: str) -> Document:
     value = _Reader(document, root).value(node, ())
     assert isinstance(value, dict)
     document.value = value
-    document.rename()
     return document
-
-
-def _moved(loc: Loc, former: str, name: str) -> Loc:
-    return (name, *loc[1:]) if loc[:1] == (former,) else loc
 
 
 def _file_text(path: Path) -> str:

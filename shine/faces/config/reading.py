@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,9 @@ from shine.base.errors import ConfigError
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
 from shine.faces.config.checks import guess_formulas, primitive_texts
-from shine.faces.config.document import Document, read_document
+from shine.faces.config.document import read_document
 from shine.faces.config.models import Config
 from shine.faces.config.sections import Sections
-from shine.lang.synonyms import FORMER
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +28,7 @@ class Job:
     """What a user should know about the data."""
 
 
-def read_config(path: str | Path, overrides: Sequence[str] = (), *, own: bool = False) -> Config:
+def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """Read and validate a configuration, but not its data.
 
     Parameters
@@ -38,8 +36,6 @@ def read_config(path: str | Path, overrides: Sequence[str] = (), *, own: bool = 
     path : path
     overrides : sequence of str
         Each like ``evolution.population=500``, with the value in YAML; applied in order.
-    own : bool
-        Whether Shine itself wrote the file: then former names in it cause no warning.
 
     Returns
     -------
@@ -51,12 +47,11 @@ def read_config(path: str | Path, overrides: Sequence[str] = (), *, own: bool = 
     ConfigError
         With all problems, each with its place.
     """
-    document = _document(Path(path), overrides, own)
-    sections = Sections(document, Path(path).parent)
+    sections = Sections(read_document(Path(path), overrides), Path(path).parent)
     return sections.finish(sections.problems())
 
 
-def read_job(path: str | Path, overrides: Sequence[str] = (), *, own: bool = False) -> Job:
+def read_job(path: str | Path, overrides: Sequence[str] = ()) -> Job:
     """Read and validate a configuration and the data it names (see `read_config` for the parameters).
 
     Raises
@@ -64,21 +59,12 @@ def read_job(path: str | Path, overrides: Sequence[str] = (), *, own: bool = Fal
     ConfigError
         With all problems of both, each with its place.
     """
-    document = _document(Path(path), overrides, own)
-    sections = Sections(document, Path(path).parent)
+    sections = Sections(read_document(Path(path), overrides), Path(path).parent)
     problems = sections.problems()
     loaded, more = sections.loaded(problems)
     config = sections.finish([*problems, *more])
     assert loaded is not None
     return Job(config, loaded.dataset, loaded.preparation, loaded.notes)
-
-
-def _document(path: Path, overrides: Sequence[str], own: bool) -> Document:
-    document = read_document(path, overrides)
-    for place, former in document.former:
-        if not own or place.override:
-            warnings.warn(f"{place}: {former} is called {FORMER[former]} now", FutureWarning, stacklevel=3)
-    return document
 
 
 def with_formulas(job: Job) -> Job:

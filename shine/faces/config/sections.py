@@ -25,7 +25,6 @@ from shine.faces.config.checks import (
     validation_problems,
 )
 from shine.faces.config.document import Document, Json, Loc
-from shine.faces.config.former import is_retired
 from shine.faces.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
 from shine.faces.config.nodes import Place
 from shine.faces.config.problems import Problem, checked, unknown
@@ -86,8 +85,6 @@ class Sections:
                 self.values[name] = info.get_default(call_default_factory=True)
 
     def _read(self, name: str, value: Json) -> list[Problem]:
-        if isinstance(value, dict):
-            value = {key: part for key, part in value.items() if not is_retired(f"{name}.{key}", part)}
         section, found = checked(_section_model(name), {name: value}, _cached_schema())
         if section is not None:
             self.values[name] = getattr(section, name)

@@ -172,11 +172,6 @@ class CompiledEvaluator:
             raise DataError(f"X has {len(dataset.features)} columns, but the primitive set takes ({names})")
         return dataset
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"_failed": None, **(_with_objectives(state) if "_options" in state else state)})
-        if isinstance(self._unchecked, bool):  # of a former version, which checked one individual
-            self._unchecked = ALL_CHECKS if self._unchecked else NO_CHECKS
-
     def __call__(self, individuals: Iterable[Any], *further: Any) -> list[Fitness]:
         """Fitness of each individual, as DEAP takes it.
 
@@ -255,11 +250,6 @@ class CompiledEvaluator:
             predictions[chosen] = self._measurement.predictions(population)
         return predictions
 
-    def predict(self, individuals: Iterable[Any]) -> AnyArray:
-        """The former name of `predictions`."""
-        warnings.warn("CompiledEvaluator.predict is now called predictions", DeprecationWarning, stacklevel=2)
-        return self.predictions(individuals)
-
     def _values(self, individuals: list[Any]) -> tuple[Floats, Mask]:
         """All values of the fitness of each individual, shape (n_individuals, n_values), and whether it has none."""
         if not individuals:
@@ -316,12 +306,3 @@ class CompiledEvaluator:
 
     def _replaces(self, function: Any) -> bool:
         return self._is_own(function) or is_evaluation(function, self._stands_for)
-
-
-def _with_objectives(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of an evaluator from that of a former version, which had one loss."""
-    loss, linear_scaling, dtype, tier, threads = state["_options"]
-    options = {"linear_scaling": linear_scaling, "dtype": dtype, "tier": tier, "threads": threads}
-    kept = {name: state[name] for name in ("_vocabulary", "_stands_for", "_unchecked")}
-    measurement = Measurement(state["_dataset"], [loss], exact_sums=state["_exact_sums"], **options)
-    return {**kept, "_objectives": objectives_of(loss), "_measurement": measurement, "_dtype": dtype}

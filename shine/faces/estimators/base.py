@@ -16,7 +16,6 @@ import numpy as np
 from shine.base.errors import InterruptedFitWarning
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
-    DEPRECATED,
     FREE,
     check_known,
     check_parameters,
@@ -50,7 +49,6 @@ def complete(fit: Fit) -> Fit:
         for word in options:
             if word not in allowed:
                 raise unexpected(f"{type(self).__name__}.fit", word, allowed)
-        self._check_former_names()
         before = dict(vars(self))
         self._began = began
         try:
@@ -92,7 +90,6 @@ class SymbolicEstimator(FittedEstimator):
     warm_start: bool
     verbose: int
     callbacks: Any
-    seeds: Any
 
     _is_clone = False
 
@@ -124,31 +121,6 @@ class SymbolicEstimator(FittedEstimator):
             "executor": kept,
             **portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None)),
         }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""
-        state = {"executor": None, **state}
-        if "guesses" not in state and "seeds" in state:
-            state = {**state, "guesses": state["seeds"], "seeds": DEPRECATED}
-        super().__setstate__(state)
-
-    @property
-    def _seeds_are_given(self) -> bool:
-        """Whether the guesses are given by their former name."""
-        return not (isinstance(self.seeds, str) and self.seeds == DEPRECATED)
-
-    @property
-    def _given_guesses(self) -> Sequence[Guess]:
-        given: Sequence[Guess] | None = self.seeds if self._seeds_are_given else self.guesses
-        return () if given is None else given
-
-    def _check_former_names(self) -> None:
-        """Warn, where `fit` is called, of parameters with former names."""
-        if self._seeds_are_given:
-            if self.guesses is not None and list(self.guesses):
-                raise ValueError("seeds is the former name of guesses; pass only guesses")
-            message = f"{type(self).__name__} calls the parameter 'seeds' 'guesses' now"
-            warnings.warn(message, FutureWarning, stacklevel=3)
 
     def _fit_searches(
         self,
@@ -229,7 +201,7 @@ class SymbolicEstimator(FittedEstimator):
 
     def _guesses(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
         """Guesses of the search with the given number."""
-        guesses: list[Any] = list(self._given_guesses)
+        guesses: list[Any] = list(self.guesses or ())
         if self._goes_on() and number < len(self._fronts):
             if with_template:
                 return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]

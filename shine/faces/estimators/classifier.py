@@ -14,7 +14,6 @@ from shine.base.typing import AnyArray, Floats
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, validated
 from shine.faces.estimators.fitted import Index
-from shine.faces.estimators.parameters import DEPRECATED
 from shine.faces.estimators.rows import merged
 from shine.faces.estimators.selection import Selection
 from shine.faces.estimators.uncertain import UncertainEstimator
@@ -39,7 +38,7 @@ class SymbolicClassifier(ClassifierMixin, UncertainEstimator, SymbolicEstimator)
     stop_loss : float
         A search ends when the log-loss of its best formula is below this share of the best constant's.
     population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, guesses, \
-constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks, seeds
+constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
 
     Attributes
@@ -88,7 +87,6 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
-        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

@@ -18,9 +18,6 @@ from shine.lang.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
 from shine.search.constraints.units import parse_unit
 from shine.search.evolution.settings import EvolutionSettings
 
-DEPRECATED = "deprecated"
-"""Value of a parameter of a former version that nobody has set, as in scikit-learn."""
-
 OWN_NAMES = {
     "population": "population_size",
     "max_size": "max_size",
@@ -78,10 +75,6 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
     "guesses": (lambda value: value is not None and not is_list(value), "a list of formulas, such as ['x0*x1']"),
-    "seeds": (
-        lambda value: not (is_list(value) or (isinstance(value, str) and value == DEPRECATED)),
-        "a list of formulas; it is the former name of guesses",
-    ),
     "settings": (
         lambda value: value is not None and not isinstance(value, Mapping),
         "a mapping, such as {'islands': 4}, or None",

@@ -16,7 +16,6 @@ from shine.data.columns.numbers import check_beside, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_sigma, checked_weights, validated
 from shine.faces.estimators.fitted import Index
-from shine.faces.estimators.parameters import DEPRECATED
 from shine.faces.estimators.rows import in_order, merged, seen
 from shine.faces.estimators.selection import Selection
 from shine.faces.estimators.uncertain import UncertainEstimator
@@ -105,8 +104,6 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     callbacks : callable, or several
         Called with the `shine.search.evolution.evolution.Progress` of each generation, whose `formula` is the best
         formula as people write it; one that returns True ends the search.
-    seeds
-        The former name of `guesses`; deprecated.
 
     Attributes
     ----------
@@ -171,7 +168,6 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
-        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

@@ -16,7 +16,6 @@ from shine.data.columns.numbers import numbers
 from shine.data.columns.of_r import whole
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, validated
-from shine.faces.estimators.parameters import DEPRECATED
 from shine.faces.estimators.rows import merged
 from shine.faces.estimators.selection import Selection
 from shine.lang.forms.names import value_text
@@ -55,7 +54,7 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
     max_time : float, optional
         Seconds for all components together.
     population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, guesses, constraints, units, \
-settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks, seeds
+settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         See `SymbolicRegressor`.
 
     Attributes
@@ -106,7 +105,6 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks,
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
-        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

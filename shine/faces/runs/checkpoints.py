@@ -22,7 +22,7 @@ from shine.faces.runs.files import read_file
 from shine.lang.forms.names import cut, shown
 
 FORMAT: Final = "shine checkpoint"
-VERSION: Final = 2
+VERSION: Final = 1
 """Version of the format; it rises if readers of the old version would misread the new one."""
 
 KEPT = 3

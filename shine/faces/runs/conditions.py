@@ -16,7 +16,6 @@ from shine.base.errors import ShineError
 from shine.faces.runs.entries import Entry, FormulaEntry, printable
 from shine.faces.runs.words import word
 from shine.lang.forms.names import listed, similar
-from shine.lang.synonyms import FORMER
 
 RUN_COLUMNS = ("name", "date", "target", "data", "hash", "generations", "evaluations", "seconds", "seed", "stopped_by",
                "shine", "problem")  # fmt: skip
@@ -223,18 +222,17 @@ def _value(text: str) -> Any:
 
 def _setting(given: str, known: Collection[str]) -> str:
     """The whole name of a setting, which may be given without its section if no other one is called so."""
-    first, dot, rest = given.partition(".")
-    key = f"{FORMER.get(first, first)}{dot}{rest}"
-    if key in known:
-        return key
-    short = sorted(name for name in known if name.endswith(f".{key}"))
+    if given in known:
+        return given
+    _, _, rest = given.partition(".")
+    short = sorted(name for name in known if name.endswith(f".{given}"))
     if len(short) == 1:
         return short[0]
     from shine.lang.synonyms import OTHER_WORDS
 
     if len(short) > 1:
         raise UnknownSettingError(f"{given}: may be {listed(short)}; write the whole name")
-    meant = OTHER_WORDS.get(rest or key)
+    meant = OTHER_WORDS.get(rest or given)
     ends = {name.split(".")[-1]: name for name in sorted(known, reverse=True)}
     near = ends.get(meant or "") or ends.get(rest) or similar(given, [*COLUMNS, *sorted(known)])
     told = f"; did you mean {near}?" if near else f"; there are {listed(COLUMNS)}, and the settings of configurations"

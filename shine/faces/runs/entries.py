@@ -126,13 +126,13 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _settings(path: Path) -> tuple[dict[str, Any], str]:
     """The settings in a configuration, and why they cannot be read."""
-    from shine.faces.config.values import read_values  # slow to import, and not needed where nothing has changed
+    from shine.faces.config.document import read_document  # slow to import, and not needed where nothing has changed
 
     try:
-        values, problem = read_values(path)
+        document = read_document(path)
     except ShineError as error:
         return {}, cut(str(error).splitlines()[0].replace(str(path), path.name))  # the folder may be moved
-    return values, cut(f"{path.name}: {problem}") if problem else ""
+    return document.value, cut(f"{path.name}: {document.problems[0][1]}") if document.problems else ""
 
 
 def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
@@ -189,7 +189,7 @@ def _last_line(path: Path) -> dict[str, Any]:
 
 
 def _hash_of_checkpoint(folder: Path) -> object:
-    """The hash of the data in the newest checkpoint, for runs whose result does not have it."""
+    """The hash of the data in the newest checkpoint, for runs without a result."""
     from shine.faces.runs.checkpoints import Shelf, header_of
 
     for path in Shelf(folder).paths:

@@ -26,8 +26,6 @@ def description(job: Job) -> dict[str, Any]:
 def settings_of(config: Config) -> dict[str, Any]:
     """The settings that decide the result of a run, except its limits, as JSON values."""
     no_matter: Any = {"data": True, "stop": True, "fitness": {"threads"}, "parallel": True}
-    if not config.evolution.island_settings:
-        no_matter["evolution"] = {"island_settings"}  # runs of former versions lack it
     values: dict[str, Any] = json.loads(config.model_dump_json(exclude=no_matter))
     return values
 

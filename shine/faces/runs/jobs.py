@@ -135,7 +135,7 @@ def resume_job(
     if not (folder / "config.yaml").is_file():
         raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
     began = time.monotonic() if began is None else began
-    job, before = read_job(folder / "config.yaml", overrides, own=True), open_run(folder).config
+    job, before = read_job(folder / "config.yaml", overrides), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)
         record, earlier = _record(folder), _front(folder)

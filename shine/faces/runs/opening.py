@@ -40,7 +40,7 @@ class Run:
     @cached_property
     def config(self) -> Config:
         """The configuration of the run; a `ConfigError` if it is missing or damaged."""
-        return read_config(self.folder / "config.yaml", own=True)
+        return read_config(self.folder / "config.yaml")
 
     @cached_property
     def record(self) -> ResultRecord:
@@ -55,7 +55,7 @@ class Run:
     @cached_property
     def headings(self) -> dict[str, str]:
         """Original heading of each column, by its name; an `ExportError` if their numbers differ."""
-        headings = self.record.headings or self.features
+        headings = self.record.headings
         if len(headings) != len(self.features):
             counts = f"{len(headings)} headings for {len(self.features)} features"
             raise ExportError(f"{self.folder / 'result.json'}: there are {counts}")

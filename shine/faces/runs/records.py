@@ -28,7 +28,7 @@ from shine.search.evolution.complexity import normalized_weights
 from shine.search.models.front import Result
 from shine.search.models.model import Model
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 1
 """Version of result.json; it rises if readers of the old version would misread the new one."""
 
 FEW_ROWS = 10_000
@@ -116,7 +116,6 @@ class Versions(_Record):
 
 
 def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
-    # Results of older runs have names that are not normalized, but formulas are read with normalized names.
     try:
         return check_features(names)
     except DataError as error:
@@ -126,7 +125,7 @@ def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
 class ResultRecord(_Record):
     """The contents of result.json."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[1]
     """Version of this form."""
     best: ModelRecord
     """The chosen formula, one of the front."""
@@ -134,20 +133,20 @@ class ResultRecord(_Record):
     """The best constant, then the best formula of each complexity that is better than all simpler ones."""
     groups: GroupsRecord | None = None
     """The groups of the template's constants; null without any."""
-    reason: str = ""
-    """Why the chosen formula was chosen; results of older versions have none."""
-    weighting: str = "absolute"
-    """The model of the noise by which rows are weighted in `loss` and `r2`; results of older versions have none."""
+    reason: str
+    """Why the chosen formula was chosen."""
+    weighting: str
+    """The model of the noise by which rows are weighted in `loss` and `r2`."""
     noise: NoiseRecord | None = None
     """The noise, estimated without any formula; null if the rows do not tell."""
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
     """Names of the columns that formulas are applied to, in their order."""
-    headings: tuple[str, ...] | None = None
-    """Original headings of these columns; results of older versions have none."""
+    headings: tuple[str, ...]
+    """Original headings of these columns."""
     target: str
     """Name of the target."""
-    data: str | None = None
-    """SHA-256 of the names and numbers that were searched in; results of older versions have none."""
+    data: str | None
+    """SHA-256 of the names and numbers that were searched in; null for a search without a run."""
     preparation: Preparation | None = None
     """How dates, texts and missing values of the file became numbers; null if the file holds nothing but numbers."""
     primitives: tuple[str, ...]

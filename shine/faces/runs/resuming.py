@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shine import __version__
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.faces.config import Job, current_names, is_retired
+from shine.faces.config import Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.identity import data_digest, settings_of
 from shine.faces.runs.keeping import Notice
@@ -36,7 +36,6 @@ def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State 
             tell(Notice(f"{error}; the run goes on from the one before"))
         if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
             raise ExportError(f"{folder}: the checkpoint is undamaged, but does not name its run")
-        _check_names(folder, found.header)
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
             begun_by = shown(found.header["shine"], 30)
@@ -79,21 +78,9 @@ def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
     return table, PrimitiveSet(select(table, names), features)
 
 
-def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise an `ExportError` if a name in the checkpoint, of an old run, is not normalized."""
-    names = header.get("features")
-    for name in names if isinstance(names, list) else ():
-        if isinstance(name, str) and normalized(name) != name:
-            raise ExportError(
-                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
-                f"{shown(normalized(name))}; run its config.yaml anew"
-            )
-
-
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     """Raise an error if the settings (`ConfigError`) or the data (`DataError`) are not the run's."""
-    then, now = dict(_leaves(current_names(header["settings"]))), dict(_leaves(settings_of(job.config)))
-    then = {key: value for key, value in then.items() if not is_retired(key, value)}
+    then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
     if changed:
         raise ConfigError(

@@ -83,8 +83,8 @@ class UncertaintyRecord(_Part):
         )
 
     @property
-    def known(self) -> Uncertainty | None:
-        """What the record tells; None if an earlier version wrote it.
+    def known(self) -> Uncertainty:
+        """What the record tells.
 
         Raises
         ------

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray
 from shine.evaluate.fitness.scores import Scores
-from shine.lang.forms.names import cut, normalized
+from shine.lang.forms.names import cut
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
@@ -163,12 +163,11 @@ class State:
             tuple(_known(header["islands"], arrays)),
             parts,
             generation,
-            stagnation_of(header.get("stagnation"), generation),
+            stagnation_of(header["stagnation"], generation),
             whole_number(header["evaluations"], "evaluations"),
             seconds_of(header["seconds"]),
             random,
-            # States of older versions lack it.
-            text_of(header.get("noise", ""), "noise"),
+            text_of(header["noise"], "noise"),
         )
 
 
@@ -176,17 +175,14 @@ def _primitives(header: Mapping[str, Any], table: Mapping[str, Primitive]) -> Pr
     if "slots" in header:
         return slotted_set(header["slots"], header["numbers"], table)
     functions = select(table, names_of(header["functions"], "functions"))
-    return PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
+    return PrimitiveSet(functions, tuple(names_of(header["features"], "features")))
 
 
 def _archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> Archive:
-    """An archive of stored individuals; former versions have one of each complexity, also without its line."""
+    """An archive of stored individuals."""
     check_archive(individuals, scores, weights)
-    seen = np.flatnonzero(np.isfinite(scores.losses))
     empty = Archive.empty(individuals.primitives, individuals.width, weights)
-    if len(individuals) == len(empty.individuals):
-        return replace(empty, individuals=individuals, scores=scores)
-    return empty.updated(individuals.take(seen), scores.take(seen))
+    return replace(empty, individuals=individuals, scores=scores)
 
 
 def _islands(
@@ -209,31 +205,28 @@ def _islands(
             arrays["islands.births"][own],
             generation,
             whole_number(header["improved"], "generation in which an island improved", 0, generation),
-            # States of older versions lack it.
-            whole_number(header.get("life", 0), "life of an island", 0, generations),
+            whole_number(header["life"], "life of an island", 0, generations),
             header["random"],
         )
         start += count
 
 
 def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Known]:
-    """What each island knows; in states of older versions, all of them know the same."""
+    """What each island knows."""
     ages = ("younger", "elder")
     begin = dict.fromkeys(ages, 0)
     for header in headers:
         parts = []
         for age, place in zip(ages, range(2), strict=True):
             keys, rows, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_rows"], begin[age]
-            count = len(keys)
-            if "known" in header:
-                count = whole_number(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
-                begin[age] = start + count
+            count = whole_number(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
+            begin[age] = start + count
             check_keys(f"known.{age}_keys", keys[start : start + count])
             check_scores(f"known.{age}_rows", rows[start : start + count], count)
             parts += [keys[start : start + count], rows[start : start + count]]
         yield Known(*parts)
     for age in ages:
-        if any("known" in header for header in headers) and begin[age] < len(arrays[f"known.{age}_keys"]):
+        if begin[age] < len(arrays[f"known.{age}_keys"]):
             raise ValueError(f"the islands know {begin[age]} individuals, but 'known.{age}_keys' holds more")
 
 

@@ -80,9 +80,7 @@ def seconds_of(value: Any) -> float:
 
 
 def stagnation_of(value: Any, generation: int) -> Stagnation:
-    """The value as a stagnation, if it is one; of an older version's run, which has none, it begins now."""
-    if value is None:
-        return Stagnation(fell=generation)
+    """The value as a stagnation, if it is one."""
     length = value["length"]
     if not isinstance(length, str):
         raise ValueError(f"the description length must be a number as text, is {value_text(length)}")
@@ -146,10 +144,12 @@ def check_keys(name: str, keys: Hashes) -> None:
 
 
 def check_archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> None:
-    """Raise an error if an individual is in the row of another complexity; former versions did not count lines."""
+    """Raise an error if an individual is in the row of another complexity."""
     seen = np.flatnonzero(np.isfinite(scores.losses))
     found = individuals.take(seen)
     forms = form_complexities(found, scores.take(seen), np.arange(len(seen)), weights) - 1
-    levels = seen % Archive.empty(individuals.primitives, individuals.width, weights).levels
-    if (forms != levels).any() and (complexities(found, weights) - 1 != seen).any():
+    empty = Archive.empty(individuals.primitives, individuals.width, weights)
+    if len(individuals) != len(empty.individuals):
+        raise ValueError(f"the archive has {len(individuals)} rows, not {len(empty.individuals)}")
+    if (forms != seen % empty.levels).any():
         raise ValueError("the archive has individuals in the rows of other complexities")

@@ -48,7 +48,7 @@ def slotted_set(slots: Any, numbers: Any, table: Mapping[str, Primitive]) -> Slo
 
 def _slot(slot: Any, table: Mapping[str, Primitive]) -> Slot:
     functions = select(table, names_of(slot["functions"], "functions"))
-    arguments = tuple(map(normalized, names_of(slot["arguments"], "arguments")))
+    arguments = tuple(names_of(slot["arguments"], "arguments"))
     limits = (whole_number(slot[key], key, 1) for key in ("max_size", "max_depth"))
     return Slot(normalized(text_of(slot["name"], "name")), PrimitiveSet(functions, arguments), *limits)
 

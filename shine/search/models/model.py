@@ -301,14 +301,14 @@ def _model_of(
     loss: float,
     r2: float,
     weights: dict[str, float],
-    headings: Mapping[str, str] = MappingProxyType({}),
-    digits: int | None = None,
-    objectives: tuple[float, ...] = (),
-    known: Mapping[str, Any] | None = None,
-    preparation: Preparation | None = None,
-    noise: str = "absolute",
+    headings: Mapping[str, str],
+    digits: int | None,
+    objectives: tuple[float, ...],
+    known: Mapping[str, Any] | None,
+    preparation: Preparation | None,
+    noise: str,
 ) -> Model:
-    """Read a model back from text (see `Model.__reduce__`); those of older versions lack the last of its parts."""
+    """Read a model back from text (see `Model.__reduce__`)."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)

@@ -300,9 +300,9 @@ def _template_model_of(
     headings: Mapping[str, str],
     digits: int | None,
     output: int | None,
-    known: Mapping[str, Any] | None = None,
-    preparation: Preparation | None = None,
-    noise: str = "absolute",
+    known: Mapping[str, Any] | None,
+    preparation: Preparation | None,
+    noise: str,
 ) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
     tree, uncertainty = law.composed(output or 0), None if known is None else Uncertainty.of_plain(known)

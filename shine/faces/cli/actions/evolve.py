@@ -93,7 +93,7 @@ def resume_run(
     try:
         with display_for(printed, f"reading {folder}") as display:
             run = open_run(folder)
-            config = read_config(folder / "config.yaml", overrides, own=True)
+            config = read_config(folder / "config.yaml", overrides)
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides, began=interruption.began)
                 also = loggers(logs, folder)

@@ -18,7 +18,7 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
     """Write the report of a run and print its path."""
     run = opened(folder)
     # The configuration in the run's folder has every default and the absolute path of the data.
-    dataset = read_job(run.folder / "config.yaml", own=True).dataset
+    dataset = read_job(run.folder / "config.yaml").dataset
     path = run.folder / "report.html" if out is None else out
     page = report_html(
         run.result,

@@ -9,6 +9,7 @@ import click
 from shine.base.errors import DataError
 from shine.faces.cli.output import print_json, print_text
 from shine.faces.cli.sources import chosen, opened
+from shine.faces.runs.records import FEW_ROWS
 from shine.faces.runs.uncertainty_records import UncertaintyRecord
 
 
@@ -20,8 +21,8 @@ def summary(folder: Path, index: int | None, as_json: bool) -> None:
         text = str(model.summary())
     except DataError:
         raise click.ClickException(
-            f"{run.folder}: its result.json is of a version of Shine that did not keep how sure constants are; run the "
-            "search again"
+            f"{run.folder}: its result.json does not say how sure the constants of this formula are; it does for the "
+            f"chosen formula, and for the others up to {FEW_ROWS} rows if time is left"
         ) from None
     if as_json:
         record = UncertaintyRecord.of(model, profile=True)

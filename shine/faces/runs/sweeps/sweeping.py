@@ -317,7 +317,7 @@ def _done(job: Job, folder: Path, task: Task, report: Callable[[Progress], objec
         except OSError as error:
             raise ExportError(f"{folder}: cannot be made: {error.strerror}") from None
         return run_job(_alone(job) if task.spread else job, folder, report, tell=_ignored).stopped_by
-    own = read_config(folder / "config.yaml", own=True)
+    own = read_config(folder / "config.yaml")
     if _identity(own) != _identity(job.config):
         raise ExportError(f"{folder}: holds a run of other settings or limits; choose another folder with --out")
     try:

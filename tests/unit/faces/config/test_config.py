@@ -234,19 +234,3 @@ def test_a_column_of_groups_keeps_whole_groups_back(tmp_path: Path) -> None:
     assert "16 rows of groups" in search(job.dataset, job.config.search).front.reason
     with pytest.raises(ConfigError, match=r"c.yaml:3:11: fitness.validation: validation='time' does not use"):
         read_job(write(tmp_path, text + "fitness: {validation: time}\n"))
-
-
-def test_a_section_by_its_former_name_is_read_and_told(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text("data: {path: a.csv, target: y}\nseeds: [a]\n")
-    with pytest.warns(FutureWarning, match=r"c\.yaml:2:1: seeds is called guesses now"):
-        assert read_config(path).guesses == ("a",)
-    with pytest.warns(FutureWarning, match="--set seeds: seeds is called guesses now"):
-        assert read_config(path, ["seeds=[a*a]"], own=True).guesses == ("a*a",)
-
-
-def test_a_section_has_one_name_only(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text("data: {path: a.csv, target: y}\nseeds: [a]\nguesses: [a]\n")
-    with pytest.raises(ConfigError, match=r"c\.yaml:2:1: seeds: is the former name of guesses, which is here too"):
-        read_config(path)

@@ -10,8 +10,6 @@ import pytest
 from deap import base, gp, tools
 from unit.faces.deap.sets import compiled, created, evolving, mean_square, population, typed
 
-import shine.deap
-
 X = np.random.default_rng(3).normal(size=(30, 2))
 ROWS = np.column_stack([X, np.arange(30) % 3 == 0]).astype(float)
 Y = X[:, 0] - X[:, 1]
@@ -192,17 +190,3 @@ def test_a_decorated_evaluator_is_called_for_each_individual():
     plain = evaluator(individuals)
     expected = [f if len(each) < 4 else (1e6,) for each, f in zip(individuals, plain, strict=True)]
     assert list(evaluator.map(toolbox.evaluate, individuals)) == expected
-
-
-@pytest.mark.parametrize("unchecked", [True, False])
-def test_an_evaluator_of_a_former_version_is_checked_as_it_would_have_been(unchecked):
-    pset, individuals = logarithms()
-    state = dict(compiled(pset, [1.0, 2.0], [1.0, 2.0]).__dict__)
-    del state["_failed"]
-    former = object.__new__(shine.deap.CompiledEvaluator)
-    former.__setstate__({**state, "_unchecked": unchecked})
-    toolbox, calls = base.Toolbox(), []
-    toolbox.register("evaluate", lambda each: calls.append(each) or (0.0,))
-    one = created("TestedTreeOfOne", gp.PrimitiveTree, fitness=created("TestedOne", base.Fitness, weights=(-1.0,)))
-    former.map(toolbox.evaluate, [one(individuals[0])])
-    assert bool(calls) == unchecked

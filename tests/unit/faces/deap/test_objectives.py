@@ -294,12 +294,6 @@ def test_more_predictions_than_fit_into_memory_are_made_in_groups(monkeypatch):
     assert evaluator(individuals) == expected
 
 
-def test_predict_is_the_former_name_of_predictions():
-    evaluator, individuals = compiled(arithmetic(1), X, Y), population(arithmetic(1), 3, 9)
-    with pytest.warns(DeprecationWarning, match="predict is now called predictions"):
-        assert np.array_equal(evaluator.predict(individuals), evaluator.predictions(individuals))
-
-
 def spread(individual, predictions):
     return np.ptp(predictions)
 
@@ -308,16 +302,6 @@ def test_an_evaluator_with_objectives_travels():
     individuals = population(arithmetic(1), 5, 10, kind=gp.PrimitiveTree)
     evaluator = compiled(arithmetic(1), X, Y, objectives=("mse", len, spread, "errors"))
     assert pickle.loads(pickle.dumps(evaluator))(individuals) == evaluator(individuals)
-
-
-def test_an_evaluator_pickled_by_a_former_version_works():
-    evaluator = compiled(arithmetic(1), X, Y, "mae")
-    individuals = population(arithmetic(1), 5, 13)
-    state = {name: vars(evaluator)[name] for name in ("_vocabulary", "_stands_for", "_unchecked")}
-    state |= {"_dataset": evaluator._measurement.dataset, "_options": ("mae", False, "float64", "machine", 1)}
-    former = shine.faces.deap.CompiledEvaluator.__new__(shine.deap.CompiledEvaluator)
-    former.__setstate__(state | {"_exact_sums": False, "_target": None, "_loss": "mae", "_tolerance": 1e-6})
-    assert former(individuals) == evaluator(individuals)
 
 
 def test_objectives_of_several_trees():

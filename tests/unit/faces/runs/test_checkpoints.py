@@ -91,7 +91,7 @@ def test_a_newer_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "VERSION", checkpoints.VERSION + 1)
         (tmp_path / "c.npz").write_bytes(checkpoint_bytes(Checkpoint({**HEADER, "shine": "9.9"}, {})))
-    with pytest.raises(NewerCheckpointError, match=r"of version 3, written by Shine 9\.9.*update Shine"):
+    with pytest.raises(NewerCheckpointError, match=r"of version 2, written by Shine 9\.9.*update Shine"):
         read_checkpoint(tmp_path / "c.npz")
 
 

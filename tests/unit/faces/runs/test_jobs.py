@@ -18,8 +18,8 @@ from helpers.run_folders import ending, newest_good
 
 from shine.base import files
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.faces.config import Config, Job, read_config, read_job
-from shine.faces.runs import checkpoints, identity, jobs, log
+from shine.faces.config import Job, read_config, read_job
+from shine.faces.runs import checkpoints, jobs, log
 from shine.faces.runs.checkpoints import Shelf
 from shine.faces.runs.files import write_text as written
 from shine.runs import Notice, chosen_folder, open_run, read_result, resume_job, run_job
@@ -295,24 +295,6 @@ def test_an_interrupted_run_keeps_what_it_found_and_goes_on(job: Job, tmp_path: 
     assert len(result.front) == len(read_result(tmp_path / "run").front) > 1
     resume_job(tmp_path / "run")
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
-
-
-def test_a_run_that_wrote_down_a_setting_that_is_gone_goes_on(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = list(run_job(job, chosen_folder(tmp_path / "whole")).rows())
-    folder, of_config = chosen_folder(tmp_path / "run"), identity.settings_of
-
-    def settings_then(config: Config) -> dict[str, Any]:
-        return {**(now := of_config(config)), "evolution": {**now["evolution"], "canonical": False}}
-
-    with monkeypatch.context() as then:
-        then.setattr(identity, "settings_of", settings_then)
-        run_job(job, folder, until(4), checkpoint_seconds=0)
-    written = (folder / "config.yaml").read_text()
-    (folder / "config.yaml").write_text(written.replace("evolution:\n", "evolution:\n  canonical: false\n"))
-    assert open_run(folder).config == job.config
-    assert list(resume_job(folder).rows()) == whole
 
 
 def test_damaged_checkpoints_are_passed_over_and_told_of(job: Job, tmp_path: Path) -> None:

@@ -78,15 +78,6 @@ def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
         assert sum(map(len, other.seen)) == outcome.evaluations - states[number].evaluations
 
 
-def test_a_state_of_an_older_version_begins_to_wait_for_improvements():
-    _, states, _, _ = run(SETTINGS)
-    header = {name: value for name, value in states[4].header().items() if name != "stagnation"}
-    islands = [{name: value for name, value in each.items() if name != "life"} for each in header["islands"]]
-    state = State.from_arrays({**header, "islands": islands}, states[4].to_arrays(), PRIMITIVES.table)
-    assert (state.stagnation.fell, state.islands[0].life) == (4, 0)
-    assert_same(run(SETTINGS, state=state)[0].front, run(SETTINGS)[0].front)
-
-
 def test_an_island_within_another_limit_than_that_of_its_life_is_refused():
     settings = replace(SETTINGS, max_size=30)
     _, states, _, _ = run(settings)

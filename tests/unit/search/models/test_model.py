@@ -139,12 +139,6 @@ def test_copies_have_the_headings_and_the_digits(copied):
     assert copied(HEADED).digits == 3
 
 
-def test_a_model_pickled_by_an_older_version_has_neither():
-    rebuild, arguments = HEADED.__reduce__()
-    old = rebuild(*arguments[:6])
-    assert (old.tree, dict(old.headings), old.digits) == (HEADED.tree, {}, None)
-
-
 def test_forms_for_people_have_the_digits_that_the_data_support_and_code_has_all():
     assert HEADED.latex() == r"2.35 {\text{net price (€)}} b"
     assert HEADED.latex(2) == HEADED.export("latex", precision=2).strip().removeprefix("f = ")

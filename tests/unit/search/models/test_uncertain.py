@@ -122,13 +122,6 @@ def test_profiles_after_a_pickle_need_the_rows():
     assert after.with_data(X, Y).conf_int(0.8) == model().conf_int(0.8)
 
 
-def test_pickles_of_former_versions_can_be_read():
-    from shine.search.models.model import _model_of
-
-    old = _model_of("2.41*x", ("x",), (), 0.01, 0.9, {}, {}, 3)
-    assert (old.digits, old.basis, old.known) == (3, None, None)
-
-
 def test_a_copy_keeps_the_rows():
     assert deepcopy(model()).conf_int() == model().conf_int()
 

@@ -34,7 +34,6 @@ OWN_PARAMETERS = {
     "warm_start": False,
     "verbose": 0,
     "callbacks": (),
-    "seeds": "deprecated",
     "n_components": 5,
     "raw_features": True,
     "max_correlation": 0.95,
@@ -125,12 +124,3 @@ def test_constraints_are_given_as_such_or_by_their_fields():
     assert constraints_from(None) == Constraints()
     with pytest.raises(ValueError, match="constraints has no 'limit'; did you mean 'limits'\\? it has limits, nesting"):
         constraints_from({"limit": {}})
-
-
-def test_formulas_to_start_from_keep_their_former_name():
-    with pytest.warns(FutureWarning, match=r"evolve\(\) calls 'seeds' 'guesses' now") as caught:
-        result = shine.evolve([[1.0], [2.0], [3.0]], [1.0, 4.0, 9.0], seeds=["x0*x0"], generations=0, seeding=0.0)
-    assert result.best.expression == "x0**2"
-    assert caught[0].filename == __file__
-    with pytest.raises(TypeError, match="'seeds' is the former name of 'guesses'; pass only 'guesses'"):
-        shine.evolve([[1.0]], [1.0], seeds=["x0"], guesses=["x0"])

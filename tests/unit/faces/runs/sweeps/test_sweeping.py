@@ -139,7 +139,7 @@ def test_folds_are_judged_on_the_rows_that_they_left_out(config: Path):
         errors = held.target - run.result.best.predict(held.columns.T)
         assert outcome.loss == pytest.approx(np.mean(errors**2))
         assert outcome.r2 == pytest.approx(1 - np.mean(errors**2) / np.var(held.target))
-        assert read_job(run.folder / "config.yaml", own=True).dataset.n_rows == 20
+        assert read_job(run.folder / "config.yaml").dataset.n_rows == 20
 
 
 def outcome(population: str, seed: int, loss: float, problem: str = "") -> Outcome:
