@@ -1,20 +1,27 @@
-"""How long the end of a search will work on all rows: measured before it begins, on the rows themselves."""
+"""How long the end of a search will work on all rows: measured before it begins, on some of the rows themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.data.datasets.dataset import Dataset, Whole
+from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.problem.budget import FRONT, TimeBudget
+from shine.search.problem.budget import FRONT, PASSES, TimeBudget
+from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.preparation import Task
 
 FEW = 50_000
-"""Rows up to which the work on all rows is part of refining."""
+"""Rows up to which the work on all rows is part of refining; with more, so many tell how long it takes."""
+
+STREAMED = 1 << 20
+"""Rows of a stream that tell it, about: to open a file takes as long as to read some of its blocks."""
 
 LEAST = 10_000
 """Rows that the end works on, however little time there is."""
@@ -22,27 +29,75 @@ LEAST = 10_000
 NODES = 12
 """Nodes of a typical formula."""
 
+Work = Callable[[Dataset | Whole], object]
+"""What the end does again and again: a step of a fit of `FRONT` typical formulas to some rows."""
 
-def planned(budget: TimeBudget, task: Task, threads: int) -> TimeBudget:
-    """The budget that knows how long the end will work on all rows.
+
+def steps_of(primitives: PrimitiveSet, loss: Loss | str, threads: int) -> Work:
+    """The work of a search for one formula."""
+    own = with_functions(primitives, LINE_FUNCTIONS)
+    formulas = ptc2(FRONT, own, NODES, NODES, Terminals(), np.random.default_rng(0))
+    ones, limits = np.ones(FRONT), np.full(FRONT, np.inf)
+
+    def work(rows: Dataset | Whole) -> object:
+        linearizer = MachineLinearizer(rows, loss, threads, primitives.features)
+        return linearizer.normal_equations(formulas, ones, 0 * ones, limits)
+
+    return work
+
+
+def planned(budget: TimeBudget, rows: Dataset | Whole, work: Work, passes: int = PASSES) -> TimeBudget:
+    """The budget that knows how long the end will work on all rows, in memory or streamed.
 
     Parameters
     ----------
     budget : TimeBudget
-    task : Task
-    threads : int
+    rows : Dataset or Whole
+    work : callable
+    passes : int
+        How often the end does this work on all rows, about.
     """
-    rows = task.dataset
     if budget.seconds is None or rows.n_rows <= FEW:
-        return budget
-    formulas = ptc2(FRONT, task.primitives, NODES, NODES, Terminals(), np.random.default_rng(0))
+        return budget.planned()
+    some = rows.sampled(FEW, np.random.default_rng(0)) if isinstance(rows, Dataset) else _beginning(rows)
+    work(some)  # what is compiled or loaded takes its time once
     began = budget.clock()
-    MachineEvaluator(rows, "mse", False, "float64", threads).score(formulas)
-    return budget.with_rows(rows.n_rows, budget.clock() - began)
+    work(some)
+    a_pass = (budget.clock() - began) * rows.n_rows / some.n_rows
+    return budget.planned(rows.n_rows, passes * a_pass)
 
 
-def affordable(budget: TimeBudget, task: Task, given: Dataset) -> tuple[TimeBudget, Task, Dataset]:
-    """As many rows as the end can work on within the seconds: a random sample if there are too many.
+def _beginning(whole: Whole) -> Whole:
+    """The first blocks of streamed rows."""
+
+    def read(names: Collection[str]) -> Iterator[Dataset]:
+        count = 0
+        for block in whole.read(names):
+            yield block
+            count += block.n_rows
+            if count >= STREAMED:
+                break
+
+    return replace(whole, n_rows=min(STREAMED, whole.n_rows), read=read)
+
+
+def affordable(budget: TimeBudget, rows: int, least: int = LEAST) -> int:
+    """As many of the rows as the end can work on within the seconds.
+
+    Parameters
+    ----------
+    budget : TimeBudget
+        Of `planned`.
+    rows : int
+        In memory.
+    least : int
+        Rows that it works on in any case.
+    """
+    return max(int(budget.affordable() * rows), min(least, rows))
+
+
+def with_affordable_rows(budget: TimeBudget, task: Task, given: Dataset) -> tuple[TimeBudget, Task, Dataset]:
+    """The task with a random sample of its rows if the end cannot work on all of them within the seconds.
 
     Parameters
     ----------
@@ -52,9 +107,8 @@ def affordable(budget: TimeBudget, task: Task, given: Dataset) -> tuple[TimeBudg
     given : Dataset
         The rows before they were prepared.
     """
-    rows = given.n_rows
-    most = max(int(budget.affordable() * rows), min(LEAST, rows))
-    if most == rows:
+    most = affordable(budget, given.n_rows)
+    if most == given.n_rows:
         return budget, task, given
     some, own = (each.sampled(most, np.random.default_rng(0)) for each in (given, task.dataset))
-    return replace(budget, each=budget.each * most / rows), replace(task, dataset=own), some
+    return budget.with_share(most / given.n_rows), replace(task, dataset=own), some

@@ -20,7 +20,7 @@ from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses import loss_for
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
-from shine.search.all_rows_time import affordable, planned
+from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.search.evolution import renewal
 from shine.search.evolution.constants import fitter
@@ -34,7 +34,7 @@ from shine.search.models.choice import choose
 from shine.search.models.front import Result
 from shine.search.models.given_units import report_in_given_units, tell_best, teller
 from shine.search.models.model import Model
-from shine.search.problem.budget import TimeBudget
+from shine.search.problem.budget import FEWER_PASSES, TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
 from shine.search.problem.losses import read_by, rows_of_seeding, takes_noise
@@ -126,16 +126,20 @@ def search(
     if whole is not None and task.scaling:
         raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
     threads = fitness.threads or processors()
-    budget = planned(budget, task, threads)
-    if whole is None:
-        budget, task, dataset = affordable(budget, task, dataset)
+    work = steps_of(task.primitives, loss, threads)
+    budget = planned(budget, task.dataset, work)
+    if whole is not None:
+        everywhere = planned(budget, whole, work, FEWER_PASSES)
+        budget, whole = (everywhere, whole) if everywhere.affordable() == 1 else (budget, None)
+    budget, task, dataset = with_affordable_rows(budget, task, dataset)
     rows = without_gross(task.dataset, loss)
     given = None if rows is task.dataset else dataset
     split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
     rng = np.random.default_rng(settings.seed)
     # A resumed search goes on with the model that it began with, however long the examination may take now.
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
-    task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, loss, model, threads)
+    learned = replace(task, dataset=split.learned)
+    task, noise, interrupted = _with_noise(learned, settings, loss, model, threads, budget.left())
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, alone)
     fitting = sample.sampled(evolving.fitting_rows, rng)
@@ -171,7 +175,7 @@ def search(
     reported, saved, arrivals = watched(visitor, own, None if save is None else save_with_noise)
     outcome = renewal.evolve(
         view,
-        _generations_of_a_sample(evolving, sample, task.dataset, whole),
+        _generations_of_a_sample(evolving, sample, task.dataset, original.whole),
         task.primitives,
         evolving,
         stop,
@@ -203,11 +207,7 @@ def search(
         result = Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole, before).result(
             outcome
         )
-    return (
-        result
-        if dataset.n_rows == original.n_rows
-        else result.noting(f"by a sample of {dataset.n_rows} of {original.n_rows} rows; more seconds allow all")
-    )
+    return result if whole is not None else result.by_sample(dataset.n_rows, (original.whole or original).n_rows)
 
 
 def _generations_of_a_sample(evolving: EvolutionSettings, sample: Dataset, rows: Dataset, whole: Whole | None) -> int:
@@ -217,7 +217,9 @@ def _generations_of_a_sample(evolving: EvolutionSettings, sample: Dataset, rows:
     return (LASTING if whole is not None else 0) if evolving.renewal is None else evolving.renewal
 
 
-def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int) -> tuple[Task, str, bool]:
+def _with_noise(
+    task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int, seconds: float
+) -> tuple[Task, str, bool]:
     """The task with the weights of its noise, the model of the noise, and whether the user interrupted its choice."""
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
@@ -227,7 +229,7 @@ def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, th
         return task, "absolute", False
     work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
     try:
-        rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, stop.seconds, loss, work)
+        rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, seconds, loss, work)
     except KeyboardInterrupt:
         return task, "absolute", True
     return replace(task, dataset=rows), noise, False

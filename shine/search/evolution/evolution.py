@@ -380,12 +380,12 @@ class _Run:
         with stage("looking for formulas to start from"):
             guesses = seeding(self.rng.spawn(1)[0], deadline, work)
         found = Population.concatenate([given, at_width(guesses.candidates, width)])
-        if guesses.interrupted:
+        if guesses.interrupted or self.clock() >= self.deadline:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             scorer = self._scorer()
             scorer.show(found)
             self.archive, self.evaluations = scorer.archive, scorer.evaluations
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if guesses.interrupted else OutOfTime
         if len(guesses.parts):
             self.world = replace(self.world, parts=Parents.of(at_width(guesses.parts, width)))
         return found

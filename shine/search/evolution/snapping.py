@@ -123,7 +123,7 @@ def with_affordable(population: Population, linearizer: Linearizer, rows: float,
     search = _Search(linearizer, rows, 0.0, nats, 0.0, _CAUTION, MOST_LOST)
     ones = np.ones(len(population))
     errors = linearizer.normal_equations(population, ones, 0 * ones, np.full(len(population), np.inf)).errors
-    free = search.freed(population)
+    free = search.freed(population, _STEPS)  # its numbers are near the most likely ones
     with np.errstate(all="ignore"):
         costly = nats(errors, free.errors) > MOST_LOST
     return replace(population, values=np.where(costly[:, None], free.population.values, population.values))
@@ -200,13 +200,11 @@ class _Search:
                 free[changed] = self.freed(population.take(changed)).errors
             equations = self.linearizer.normal_equations(population, ones, zeros, limits)
 
-    def freed(self, population: Population) -> Fit:
+    def freed(self, population: Population, steps: int = _MANY_STEPS) -> Fit:
         """The individuals with all constants fitted that do not belong to their form."""
         ones, tolerance = np.ones(len(population)), 2 * _NATS / max(self.rows, 1.0)
         held = _structure(population)
-        return self.linearizer.fit(
-            population, ones, 0 * ones, _MANY_STEPS, tolerance=tolerance, scaled=False, fixed=held
-        )
+        return self.linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, scaled=False, fixed=held)
 
     def proposals(
         self,

@@ -187,9 +187,11 @@ class Finish:
         """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
         fitness, notes = self.settings.fitness, choice.reason.removeprefix(base)
         if outcome.stopped_by != "interrupted":
+            primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
             all_rows = AllRows(
-                whole, basis, self.loss, self.settings.stop.loss, fitness.dtype, self.threads, self._rules_as_written
-            )
+                whole, basis, self.loss, self.settings.stop.loss, fitness.dtype, self.threads, primitives,
+                self._rules_as_written,
+            )  # fmt: skip
             try:
                 models, choice = all_rows.judged(models, choice, further)
                 return outcome, models, replace(choice, reason=f"{choice.reason}{notes}; by all {whole.n_rows} rows")

@@ -17,20 +17,18 @@ from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form, is_simple, with_values
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.constants import places
 from shine.search.evolution.snapping import MOST_LOST
+from shine.search.finishing.polishing import population_of
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.choice import Choice, choose
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
-from shine.search.problem.lines import LINE_FUNCTIONS
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
 from shine.search.problem.yardsticks import Evidence, constant_loss, good_enough
 
@@ -65,6 +63,8 @@ class AllRows:
         Share of the constant's loss that is good enough.
     dtype : str
     threads : int
+    primitives : PrimitiveSet
+        Those of the search, for which machines are compiled.
     rules : callable or None
         Compiles the constraints for a primitive set.
     """
@@ -75,6 +75,7 @@ class AllRows:
     stop_loss: float
     dtype: str
     threads: int
+    primitives: PrimitiveSet
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None
 
     @property
@@ -145,7 +146,7 @@ class AllRows:
 
         As it is; with all constants fitted anew; or with those fitted that do not look like a part of the law.
         """
-        start = _population([model.tree for model in models], features)
+        start = self._population([model.tree for model in models], features)
         # Versions of the same formula whose constants are held differently; none if all are held.
         held = _simple(start)
         some = np.flatnonzero(~held.all(axis=1))
@@ -182,7 +183,7 @@ class AllRows:
         if self.loss.kind.follows_from_moments:
             squares = errors / rows.weight
         else:
-            population = _population([model.tree for model in models], features)
+            population = self._population([model.tree for model in models], features)
             squares = MachineLinearizer(rows, "mse", self.threads, features).errors(population) / rows.weight
         variance = rows.target_square / rows.weight
         with np.errstate(all="ignore"):
@@ -195,12 +196,38 @@ class AllRows:
         basis = replace(self.basis, rows=few)
         on_sample = [replace(model, basis=basis) for model in models]
         known, forms = [model.uncertainty for model in on_sample], [model.form() for model in on_sample]
-        everywhere = _sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
+        everywhere = self._sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
         sample = few.without([name for name in few.features if name not in features])
-        here = _sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
+        here = self._sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
         count, ranges = self.whole.effective_rows, self.whole.ranges
         found = zip(models, known, here, everywhere, strict=True)
         return [replace(model, known=with_all_rows(own, at, all_, count, ranges)) for model, own, at, all_ in found]
+
+    def _population(self, trees: Sequence[Tree], features: tuple[str, ...]) -> Population:
+        """The formulas as individuals over some features."""
+        primitives = PrimitiveSet(self.primitives.functions, features)
+        return population_of([replace(tree, parameters=features) for tree in trees], primitives)
+
+    def _sums(self, linearizer: MachineLinearizer, forms: Sequence[Form], features: tuple[str, ...]) -> list[Sums]:
+        """Sums of errors and the normal equations of each formula by the constants of its form."""
+        population = self._population([with_values(form, form.values) for form in forms], features)
+        ones, limits = np.ones(len(forms)), np.full(len(forms), np.inf)
+        found = linearizer.normal_equations(population, ones, 0 * ones, limits)
+        sums = []
+        for at, form in enumerate(forms):
+            columns = self._columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
+            sums.append(Sums.of(float(found.errors[at]), found.matrices[at], columns, FIRST_CONSTANT))
+        return sums
+
+    def _columns_of(self, form: Form, features: tuple[str, ...]) -> Floats:
+        """Which constants on the tape are each constant of a form, shape (n_constants, n_on_the_tape): 1, or -1 for its
+        opposite; else 0."""
+        # Numbers that no formula has tell the places: a constant in a shared part has several.
+        marks = np.ldexp(1.0 + np.arange(len(form.names)), -1000)
+        marked = self._population([with_values(form, marks)], features)
+        rows, columns, _ = places(marked)
+        values = marked.values[rows, columns]
+        return (marks[:, None] == values).astype(np.float64) - (marks[:, None] == -values)
 
     def _description(self) -> DescriptionLength:
         """The length of the description of all rows (see `shine.search.problem.yardsticks.description_length`)."""
@@ -217,14 +244,6 @@ def _used(models: Sequence[Model], sample: Dataset) -> tuple[str, ...]:
     return tuple(name for name in sample.features if name in used) or sample.features[:1]
 
 
-def _population(trees: Sequence[Tree], features: tuple[str, ...]) -> Population:
-    """The formulas as individuals over some features."""
-    known = {**STANDARD, **{name: each for tree in trees for name, each in tree.functions.items()}}
-    names = sorted({*LINE_FUNCTIONS, *(name for tree in trees for name in functions_of(tree))})
-    primitives = PrimitiveSet(tuple(known[name] for name in names), features)
-    return Population.from_trees([replace(tree, parameters=features) for tree in trees], primitives)
-
-
 def _none_held(population: Population) -> Mask:
     return np.zeros_like(_simple(population))
 
@@ -236,26 +255,3 @@ def _simple(population: Population) -> Mask:
     values = population.values[rows, columns]
     simple[rows, ranks] = [is_simple(value) for value in values.tolist()]
     return simple
-
-
-def _sums(linearizer: MachineLinearizer, forms: Sequence[Form], features: tuple[str, ...]) -> list[Sums]:
-    """Sums of errors and the normal equations of each formula by the constants of its form."""
-    population = _population([with_values(form, form.values) for form in forms], features)
-    ones, limits = np.ones(len(forms)), np.full(len(forms), np.inf)
-    found = linearizer.normal_equations(population, ones, 0 * ones, limits)
-    sums = []
-    for at, form in enumerate(forms):
-        columns = _columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
-        sums.append(Sums.of(float(found.errors[at]), found.matrices[at], columns, FIRST_CONSTANT))
-    return sums
-
-
-def _columns_of(form: Form, features: tuple[str, ...]) -> Floats:
-    """Which constants on the tape are each constant of a form, shape (n_constants, n_on_the_tape): 1, or -1 for its
-    opposite; else 0."""
-    # Numbers that no formula has tell the places: a constant in a shared part has several.
-    marks = np.ldexp(1.0 + np.arange(len(form.names)), -1000)
-    marked = _population([with_values(form, marks)], features)
-    rows, columns, _ = places(marked)
-    values = marked.values[rows, columns]
-    return (marks[:, None] == values).astype(np.float64) - (marks[:, None] == -values)

@@ -313,9 +313,12 @@ class Result:
         """Why it is recommended; empty if it is not known."""
         return self.front.reason
 
-    def noting(self, note: str) -> Result:
-        """The result with a further remark on why its formula is recommended."""
-        return replace(self, front=replace(self.front, reason=f"{self.reason}; {note}"))
+    def by_sample(self, rows: int, of: int) -> Result:
+        """The result that says that the seconds were enough for some of the rows only, if they are not all."""
+        if rows == of:
+            return self
+        note = f"{self.reason}; by a sample of {rows} of {of} rows; more seconds allow all"
+        return replace(self, front=replace(self.front, reason=note))
 
     def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
         """Values of the recommended formula (see `Model.predict`)."""

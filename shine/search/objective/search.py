@@ -32,7 +32,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
-from shine.search.all_rows_time import planned
+from shine.search.all_rows_time import planned, steps_of
 from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
@@ -116,7 +116,7 @@ def search_objective(
     budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
     scaled, threads = fitness.linear_scaling, fitness.threads or processors()
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
-    budget = planned(budget, task, threads)
+    budget = planned(budget, task.dataset, steps_of(task.primitives, loss, threads))
     rows, rng = task.dataset, np.random.default_rng(settings.seed)
     fitting = rows.sampled(evolving.fitting_rows, rng)
     linearizer = MachineLinearizer(fitting, loss, threads)

@@ -16,7 +16,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.lang.forms.names import value_text
-from shine.search.all_rows_time import affordable, planned
+from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
@@ -105,7 +105,8 @@ def search_odds(
     threads = settings.fitness.threads or processors()
 
     task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
-    budget, task, dataset = affordable(planned(budget, task, threads), task, dataset)
+    budget = planned(budget, task.dataset, steps_of(task.primitives, LOG_LOSS, threads))
+    budget, task, dataset = with_affordable_rows(budget, task, dataset)
     if not 0 < task.dataset.target_mean < 1:
         raise DataError("the weights of one class vanish beside those of the other; give both classes larger weights")
     rng = np.random.default_rng(settings.seed)

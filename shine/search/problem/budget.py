@@ -23,11 +23,12 @@ REFINING = 0.03
 FRONT = 16
 """Formulas whose work on all rows is planned; others are refined if the time allows."""
 
-PASSES = 12
-"""Passes over all rows that the end takes, about: the last fit, the losses of each version, digits, noise."""
+PASSES, FEWER_PASSES = 20, 8
+"""Steps of a fit to all rows that the end takes as long as, about: two last fits, digits, losses of each version. With
+streamed rows, a sample in memory tells the digits; with a template, all numbers are fitted together, once."""
 
 LARGEST_FINAL = 0.5
-"""Largest share of the seconds for work on all rows; of more rows, a sample has to do."""
+"""Largest share, of the seconds without those for refining, for work on all rows; of more rows, a sample has to do."""
 
 INTERVALS, INTERVAL_ROWS = 6e-6, 1 << 17
 """Seconds that the intervals of a formula take for each row, and the rows from which on a sample tells them."""
@@ -50,18 +51,21 @@ class TimeBudget:
         Seconds from any origin.
     began : float, optional
         When the user's call began, on that clock; by default now.
+    reading : float
+        Seconds that were spent when the search was planned.
     each : float
         Seconds that the end takes for a formula on all rows.
-    closing : float
-        Seconds that the end takes besides, such as for the intervals of the chosen formula.
+    rows : int
+        Rows in memory that the intervals of the chosen formula need; 0 if their time is not worth a plan.
     """
 
     seconds: float | None
     before: float = 0.0
     clock: Callable[[], float] = time.monotonic
     began: float | None = None
+    reading: float = 0.0
     each: float = 0.0
-    closing: float = 0.0
+    rows: int = 0
 
     def __post_init__(self) -> None:
         if self.began is None:
@@ -76,23 +80,34 @@ class TimeBudget:
         """Seconds that are left; inf for no limit."""
         return math.inf if self.seconds is None else max(self.seconds - self.spent(), 0.0)
 
-    def with_rows(self, rows: int, a_pass: float) -> TimeBudget:
-        """The budget with the time that the end will take.
+    def planned(self, rows: int = 0, seconds: float = 0.0) -> TimeBudget:
+        """The budget of the seconds that are left, with the time that the end will take on many rows.
 
         Parameters
         ----------
         rows : int
-            All rows in memory.
-        a_pass : float
-            Seconds that scoring `FRONT` formulas on all rows takes, as measured.
+        seconds : float
+            Those that the end takes for `FRONT` formulas, beside what is planned already.
         """
-        return replace(self, each=PASSES * a_pass / FRONT, closing=INTERVALS * min(rows, INTERVAL_ROWS))
+        each = self.each + seconds / FRONT
+        return replace(self, reading=self.spent(), each=each, rows=self.rows or rows)
+
+    def with_share(self, share: float) -> TimeBudget:
+        """The budget for a share of the rows."""
+        return replace(self, each=share * self.each, rows=int(share * self.rows))
+
+    @property
+    def closing(self) -> float:
+        """Seconds for the intervals of the chosen formula."""
+        return INTERVALS * min(self.rows, INTERVAL_ROWS)
 
     def affordable(self) -> float:
         """Share of the rows that the end can work on; 1 for all."""
         if self.seconds is None or not self.each:
             return 1.0
-        return min(LARGEST_FINAL * self.left() / (FRONT * self.each), 1.0)
+        # With a sample that is small enough, the intervals take less time, too.
+        most, work = self._most_final(), FRONT * self.each
+        return min(max((most - self.closing) / work, most / (work + INTERVALS * self.rows)), 1.0)
 
     def for_evolution(self) -> float | None:
         """Seconds from the beginning after which the evolution ends, so that refinement ends in time; None for no
@@ -112,10 +127,17 @@ class TimeBudget:
 
     def _kept(self) -> float:
         """Seconds for refining the front."""
-        assert self.seconds is not None
-        return max(FINISHING * self.seconds, min(LEAST_FINISHING, LARGEST_SHARE * self.seconds))
+        seconds = self._searching()
+        return max(FINISHING * seconds, min(LEAST_FINISHING, LARGEST_SHARE * seconds))
 
     def _final(self) -> float:
         """Seconds for the work on all rows, and for what follows."""
+        return min(FRONT * self.each + self.closing, self._most_final())
+
+    def _most_final(self) -> float:
+        return LARGEST_FINAL * (self._searching() - self._kept())
+
+    def _searching(self) -> float:
+        """Seconds from the plan to the end."""
         assert self.seconds is not None
-        return min(FRONT * self.each + self.closing, LARGEST_FINAL * self.seconds)
+        return max(self.seconds - self.reading, 0.0)

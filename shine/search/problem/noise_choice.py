@@ -72,7 +72,7 @@ def with_noise(
     primitives: PrimitiveSet,
     rng: np.random.Generator,
     threads: int,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     loss: str | Loss = "mse",
     work: float = math.inf,
 ) -> tuple[Dataset, str]:
@@ -89,8 +89,8 @@ def with_noise(
         For formulas that the models are compared with.
     rng : numpy.random.Generator
     threads : int
-    seconds : float, optional
-        Time of the whole search; None for no limit.
+    seconds : float
+        Time that is left for the search.
     loss : str or Loss
     work : float
         Most work of the short seeding (see `shine.search.seeding.effort`).
@@ -110,7 +110,7 @@ def with_noise(
     if noise == "counts" and (dataset.target < 0).any():
         raise DataError("noise='counts' needs a target without negative values; use noise='relative' or 'absolute'")
     if noise == "auto":
-        deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
+        deadline = time.monotonic() + PROBING * seconds
         noise = _likeliest(dataset, partial(_guesses, primitives, threads, rng, deadline, work), rng, threads)
     return with_model(dataset, noise, loss), noise
 

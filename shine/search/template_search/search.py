@@ -13,27 +13,30 @@ from shine.base.errors import DataError
 from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
-from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.dataset import Dataset, Whole
 from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.row_loss import SIGMA
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
 from shine.lang.forms.names import shown
+from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
+from shine.search.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.constants import fitter
 from shine.search.evolution.evolution import Outcome, Progress
+from shine.search.evolution.operators.slot_breeding import created_with_slots
 from shine.search.evolution.run_state import State
-from shine.search.evolution.settings import StopSettings
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.polishing import not_beaten
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.choice import Choice, choose
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.budget import TimeBudget
+from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
 from shine.search.problem.losses import read_by, takes_noise
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
@@ -167,8 +170,14 @@ def template_search(
     evolving = settings.evolution
     threads = settings.fitness.threads or processors()
     task = prepared_template(dataset, settings)
-    composition, rows, loss = task.composition, task.dataset, task.loss
-    rng = np.random.default_rng(settings.seed)
+    composition, loss = task.composition, task.loss
+    budget = planned(budget, task.dataset, _steps_of(task, evolving, threads), FEWER_PASSES)
+    given = task.dataset.n_rows
+    most = affordable(budget, given, max(LEAST, least_rows(composition)))
+    if most < given:
+        budget = budget.with_share(most / given)
+        task = replace(task, dataset=task.dataset.sampled(most, np.random.default_rng(0)))
+    rows, rng = task.dataset, np.random.default_rng(settings.seed)
     sample = rows.sampled(evolving.rows, rng)
     fitted_on = sample.sampled(max(evolving.fitting_rows, least_rows(composition)), rng)
     alone = shared(settings.fitness, evolving, pool).threads or 1
@@ -229,7 +238,7 @@ def template_search(
         if outcome.stopped_by == "seconds":
             relax = f"the {settings.stop.seconds:g} seconds were over, give more; or {relax}"
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
-    return _result(task, settings, outcome, front, enough, budget.spent())
+    return _result(task, settings, outcome, front, enough, budget.spent()).by_sample(rows.n_rows, given)
 
 
 def _result(
@@ -263,6 +272,18 @@ def _result(
         outcome.stopped_by,
         estimated_noise(rows, task.noise) if plain else None,
     )
+
+
+def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> Work:
+    """The work of the search's end for one individual."""
+    own, rng, ones = task.composition, np.random.default_rng(0), np.ones(FRONT)
+    individuals = created_with_slots(FRONT, own.genome, settings, Terminals(), rng, 0)
+
+    def work(rows: Dataset | Whole) -> object:
+        assert isinstance(rows, Dataset)
+        return TemplateLinearizer(own, rows, task.loss, threads).fit(individuals, ones, 0 * ones, 1, tolerance=0.0)
+
+    return work
 
 
 def _stop(settings: SearchSettings, budget: TimeBudget, enough: float) -> StopSettings:

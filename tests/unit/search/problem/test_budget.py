@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.search.problem.budget import FINISHING, LARGEST_FINAL, LEAST_SECONDS, PASSES, REFINING, TimeBudget
+from shine.search.problem.budget import FINISHING, LARGEST_FINAL, LEAST_SECONDS, REFINING, TimeBudget
 
 
 def test_a_share_is_kept_for_refinement():
@@ -42,16 +42,22 @@ def test_the_seconds_count_from_the_call():
 
 
 def test_work_on_all_rows_is_kept_time_for():
-    plain, planned = TimeBudget(100.0), TimeBudget(100.0).with_rows(2_000_000, a_pass=0.5)
-    assert plain.for_evolution() - planned.for_evolution() == pytest.approx(PASSES * 0.5 + planned.closing, abs=0.1)
+    plain, planned = TimeBudget(100.0), TimeBudget(100.0).planned(2_000_000, 6.0)
+    assert plain.for_evolution() - planned.for_evolution() == pytest.approx(6 + planned.closing, abs=0.1)
     assert planned.refinable() < plain.refinable()
 
 
 def test_rows_that_the_end_cannot_work_on_in_time_are_left_out():
-    assert TimeBudget(100.0).with_rows(2_000_000, a_pass=0.5).affordable() == 1
-    assert TimeBudget(100.0).with_rows(2_000_000_000, a_pass=500.0).affordable() == pytest.approx(
-        LARGEST_FINAL * 100 / (PASSES * 500), rel=0.01
+    assert TimeBudget(100.0).planned(2_000_000, 6.0).affordable() == 1
+    assert TimeBudget(100.0).planned(2_000_000_000, 6000.0).affordable() == pytest.approx(
+        LARGEST_FINAL * (1 - FINISHING) * 100 / 6000, rel=0.02
     )
+
+
+def test_whatever_is_left_after_reading_the_evolution_gets_some_of_it():
+    for left in (0.1, 1.0, 5.0, 50.0):
+        budget = TimeBudget(100.0, before=100 - left, clock=lambda: 0.0).planned(2_000_000, 60.0)
+        assert budget.for_evolution() - budget.spent() > 0.2 * left
 
 
 def test_time_before_an_interruption_counts_once():
