@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
 from shine.evaluate.inference.constants import Form, Held, form_of, with_values
 from shine.evaluate.inference.inference import Basis, Inference
 from shine.evaluate.inference.intervals.bands import Bands
 from shine.evaluate.losses import poisson, student_t
+from shine.evaluate.losses.form import ABSOLUTE, SQUARED, RowLoss
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 

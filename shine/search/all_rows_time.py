@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals

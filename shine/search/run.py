@@ -15,9 +15,10 @@ from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses import loss_for
+from shine.evaluate.losses.form import LOSSES, Loss
+from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
@@ -37,11 +38,10 @@ from shine.search.models.model import Model
 from shine.search.problem.budget import FEWER_PASSES, TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
-from shine.search.problem.losses import read_by, rows_of_seeding, takes_noise
 from shine.search.problem.noise import check_noise, resumed_noise
 from shine.search.problem.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
 from shine.search.problem.noise_estimate import estimated_noise
-from shine.search.problem.outliers import without_gross
+from shine.search.problem.outliers import rows_of_seeding, without_gross
 from shine.search.problem.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
@@ -112,7 +112,7 @@ def search(
         )  # fmt: skip
     original = dataset
     settings, loss, whole = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset), dataset.whole
-    dataset = read_by(loss, dataset, settings.fitness.noise)
+    dataset = data_for_loss(loss, dataset, settings.fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock, began)
     evolving, fitness = settings.evolution, settings.fitness

@@ -28,10 +28,10 @@ from helpers.rows import random_rows
 from numpy.typing import NDArray
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES
 from shine.evaluate.fitness.scores import Scores, score
 from shine.evaluate.kernels.jit import jit
 from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.machine.interpreter import tile_rows
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.evaluate.fitness.losses import Loss
-from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.losses.form import Loss, RowLoss
 from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.library import STANDARD
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 
 
 @dataclass(frozen=True)

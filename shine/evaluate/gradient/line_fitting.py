@@ -11,6 +11,7 @@ fitted line: the nearest one of their form.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from llvmlite import ir
 
@@ -28,10 +29,12 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
+from shine.compiler.codegen.identity import Functions
 from shine.compiler.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
 from shine.compiler.codegen.numbers import Numbers, splat
 from shine.evaluate.gradient.line_sums import DATA, SUMS, WEIGH, evaluate_function, weigh_function
-from shine.evaluate.loss_code.row_errors import variant_of
+from shine.evaluate.losses.code.row_errors import Table, variant_of
+from shine.evaluate.losses.form import RowLoss
 from shine.evaluate.machine.job import job_fields
 from shine.lang.forms.tree import Primitive
 
@@ -340,3 +343,17 @@ def _at(build: ir.IRBuilder, pointer: ir.Value, index: int) -> ir.Value:
 
 def _size(build: ir.IRBuilder) -> ir.Function:
     return intrinsic(build.module, "llvm.fabs", _DOUBLE, 1)
+
+
+def lines_code(kind: RowLoss, dtype: str) -> Table:
+    """The functions that fit lines to predictions of a number type, in the order of `LINES_NAMES`."""
+    return _lines_code(Functions.of((kind.function,)), kind.least, dtype)
+
+
+@lru_cache(maxsize=64)
+def _lines_code(function: Functions, least: float | None, dtype: str) -> Table:
+    return Table(
+        list(LINES_NAMES),
+        ("lines", dtype, repr(least), *function.meaning),
+        lambda: lines_module(function.functions[0], least, Numbers(dtype)),
+    )

@@ -20,9 +20,12 @@ error is known, h is l'' where positive, else the curvature ``l' / (prediction -
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 from llvmlite import ir
 
+from shine.base.typing import Floats
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
@@ -35,10 +38,13 @@ from shine.compiler.codegen.blocks import (
     load,
     store,
 )
+from shine.compiler.codegen.identity import Functions
 from shine.compiler.codegen.moments import LANES, lanes
 from shine.compiler.codegen.numbers import splat
+from shine.data.datasets.dataset import Dataset, Whole
 from shine.evaluate.gradient.instructions import tile_lanes
-from shine.evaluate.loss_code.row_errors import RowRule, line_lanes
+from shine.evaluate.losses.code.row_errors import RowRule, Table, line_lanes
+from shine.evaluate.losses.form import RowLoss
 from shine.lang.derivative import derivative, is_constant, value_and_gradient
 from shine.lang.forms.tree import Primitive, Tree
 
@@ -56,6 +62,9 @@ RESIDUALS = FunctionPointer(ir.FunctionType(_DOUBLE, _KINDS))
 SCALES = ("shortest", "typical")
 """Lengths by which a fit judges steps of the prediction: errors that vanish at a kink count as if they were at least
 the shortest one away from it; the typical one is the target's deviation."""
+
+_SHORTEST = 1e-6
+"""Errors with a kink are fitted as if they were at least this share of the target's deviation away from it."""
 
 
 def residuals_name(weighted: bool) -> str:
@@ -100,7 +109,7 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
     The functions return the weighted sum of a tile's errors above the least, and write the working residuals to the
     tile `residual`. If the derivatives reweight the rows, they write the rows' weights to the tile `weighing`.
     `prediction` and `step_mask` are an operand of the gradient machine; `scales` has the two `SCALES`; the other
-    arguments are those of `shine.evaluate.loss_code.row_errors.errors_module`.
+    arguments are those of `shine.evaluate.losses.code.row_errors.errors_module`.
     """
     module, derivatives = ir.Module(name="residuals"), Derivatives.of(function)
     for weighted in (False, True):
@@ -216,3 +225,38 @@ class _Row:
     def _finite(self, value: ir.Value) -> ir.Value:
         small = self.build.fcmp_ordered("<", self._size(value), splat(self.kind, float("inf")))
         return self.build.select(small, value, splat(self.kind, 0.0))
+
+
+class ResidualsCode:
+    """The functions of working residuals, without and with weights.
+
+    Parameters
+    ----------
+    function : Primitive
+    meaning : tuple of str
+    least : float, optional
+    """
+
+    def __init__(self, function: Primitive, meaning: tuple[str, ...], least: float | None) -> None:
+        self.reweights = Derivatives.of(function).reweights
+        self.table = Table(
+            [residuals_name(weighted) for weighted in (False, True)],
+            ("residuals", repr(least), *meaning),
+            lambda: residuals_module(function, least),
+        )
+
+
+def residuals_code(kind: RowLoss) -> ResidualsCode:
+    """The code that fits constants by a loss."""
+    return _residuals_code(Functions.of((kind.function,)), kind.least)
+
+
+@lru_cache(maxsize=64)
+def _residuals_code(function: Functions, least: float | None) -> ResidualsCode:
+    return ResidualsCode(function.functions[0], function.meaning, least)
+
+
+def scales_of(dataset: Dataset | Whole) -> Floats:
+    """The `SCALES` of fits to a data set."""
+    deviation = np.sqrt(dataset.target_square / dataset.weight)
+    return np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)

@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.inference.likelihood import Block, Likelihood, Local, gram
 from shine.evaluate.inference.row_errors import Derivatives, derivatives_of
+from shine.evaluate.losses.form import RowLoss
 
 STEP = 1e-3
 """Steps of differences, in what a constant may change until the errors have grown by their mean."""

@@ -12,8 +12,6 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.inference.constants import Form, Held
 from shine.evaluate.inference.covariance import Covariance, Kind, covariance
 from shine.evaluate.inference.fitting import Optimum, fitted
@@ -22,8 +20,8 @@ from shine.evaluate.inference.intervals.profiles import profiled
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.inference.row_errors import derivatives_of, row_error
 from shine.evaluate.inference.uncertainty import Uncertainty
-from shine.evaluate.losses.calls import call_of
-from shine.evaluate.losses.reading import built_in_of
+from shine.evaluate.losses.form import Loss, RowLoss
+from shine.evaluate.losses.reading import built_in_of, call_of
 from shine.lang.forms.names import listed
 
 FIRST_TOLERANCE = 1e-12

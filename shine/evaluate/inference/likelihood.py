@@ -11,10 +11,10 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import SIGMA, WEIGHT, RowLoss
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.row_errors import Slopes, derivatives_of
 from shine.evaluate.kernels.gradient import GradientKernel
+from shine.evaluate.losses.form import SIGMA, WEIGHT, RowLoss
 
 BLOCK_ROWS = 1 << 16
 """Rows at a time, to bound memory."""

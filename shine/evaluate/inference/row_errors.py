@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from shine.base.typing import Floats
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.kernels.gradient import GradientKernel
 from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.lang.derivative import derivative, value_and_gradient
 
 
@@ -71,6 +70,6 @@ def row_error(loss: str | Loss | RowLoss) -> RowLoss:
     Raises
     ------
     ValueError
-        If there is no loss of this name (see `shine.evaluate.fitness.losses.loss_of`).
+        If there is no loss of this name (see `shine.evaluate.losses.form.loss_of`).
     """
     return loss if isinstance(loss, RowLoss) else loss_of(loss).kind

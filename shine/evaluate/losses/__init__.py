@@ -12,10 +12,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats
-from shine.evaluate.fitness.losses import Loss
-from shine.evaluate.losses.calls import call_text, numbers_of
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.library import LIBRARY
-from shine.evaluate.losses.reading import LossSource, loss_from, loss_text
+from shine.evaluate.losses.reading import LossSource, call_text, loss_from, loss_text, numbers_of
 from shine.evaluate.losses.rows import loss_for
 
 __all__ = ["LossSource", "errors", "loss_for", "loss_from", "loss_text", *LIBRARY]

@@ -67,7 +67,7 @@ class BuiltIn:
     values : mapping of str to Values
         What the target and the columns must be.
     likelihood : float, optional
-        Factor of the sum of errors in the negative log-likelihood (see `shine.evaluate.fitness.row_loss.RowLoss`); None
+        Factor of the sum of errors in the negative log-likelihood (see `shine.evaluate.losses.form.RowLoss`); None
         if the scale of the errors follows from the data.
     of_sigma : float, optional
         The factor if errors are divided by `sigma`.

@@ -10,10 +10,8 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.arrays import apply
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES, Loss
-from shine.evaluate.fitness.row_loss import SIGMA, WEIGHT, RowLoss
+from shine.evaluate.losses.form import LOSSES, SIGMA, WEIGHT, Loss, RowLoss
 from shine.evaluate.losses.library import POSITIVE, BuiltIn, Values
-from shine.evaluate.losses.loss_rows import loss_columns
 from shine.evaluate.losses.reading import OTHER_ARGUMENTS, TARGET, built_in_of, loss_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown, value_text
@@ -60,6 +58,41 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
     elif loss.name not in LOSSES or loss.kind != LOSSES[loss.name].kind:
         return _learned(loss, dataset)
     return loss
+
+
+def loss_columns(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
+    """The columns that a loss reads, each of shape (n_rows,), float64.
+
+    Columns beside the features come before the sample weights and the standard deviations that a data set has itself.
+
+    Raises
+    ------
+    DataError
+        If the data have no such column.
+    """
+    known = dict(dataset.beside)
+    for name in set(kind.columns) - known.keys():
+        if name == WEIGHT:
+            known[name] = dataset.sample_weights
+        elif name == SIGMA and dataset.deviations is not None:
+            known[name] = dataset.deviations
+        else:
+            has = ", ".join(map(shown, dataset.beside)) or "none"
+            raise DataError(
+                f"loss {shown(kind.name)} reads column {shown(name)}, which the data do not have beside the features;"
+                f" there they have: {has}"
+            )
+    return tuple(np.ascontiguousarray(known[name], np.float64) for name in kind.columns)
+
+
+def loss_rows(dataset: Dataset, kind: RowLoss) -> Dataset:
+    """The data set with the weights that the errors of its rows are multiplied by.
+
+    A function that reads the weights, or the deviations of the noise, takes care of them itself.
+    """
+    if SIGMA in kind.columns:
+        dataset = dataset.without_deviations
+    return replace(dataset, weights=None, deviations=None) if WEIGHT in kind.columns else dataset
 
 
 def _check_columns(loss: Loss, dataset: Dataset) -> None:
@@ -139,3 +172,32 @@ def _shifted(kind: RowLoss) -> RowLoss:
 
 def _errors(loss: Loss, predictions: Floats, target: Floats, columns: tuple[Floats, ...]) -> Floats:
     return apply(loss.kind.function, predictions, target, *columns)
+
+
+def takes_noise(loss: Loss) -> bool:
+    """Whether a model of the noise can weight the errors; all other losses say themselves what the noise is."""
+    return loss.name in LOSSES
+
+
+def data_for_loss(loss: Loss, dataset: Dataset, noise: str) -> Dataset:
+    """The data set as a loss takes it: without weights for deviations that it does not use, or uses itself.
+
+    Raises
+    ------
+    ValueError
+        If a model of the noise is asked for, and the loss is one.
+    DataError
+        If the deviations are known, and the loss does not read them.
+    """
+    if takes_noise(loss):
+        return dataset
+    if noise not in ("auto", "absolute"):
+        raise ValueError(
+            f"noise={noise!r} weights squared and absolute errors; the loss {loss.name} says itself what the noise is: "
+            "leave noise out"
+        )
+    if dataset.deviations is not None and SIGMA not in loss.kind.columns:
+        raise DataError(
+            f"the loss {loss.name} does not read sigma; use loss='gaussian', or a function with an argument sigma"
+        )
+    return dataset.without_deviations

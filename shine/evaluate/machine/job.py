@@ -56,7 +56,7 @@ The results:
                                have been fitted, and of its data
 ``known``                      `CHUNK_FIELDS` of each chunk
 ``errors``                     address of the addresses of functions that add up errors (see
-                               `shine.evaluate.loss_code.row_errors.VARIANTS`)
+                               `shine.evaluate.losses.code.row_errors.VARIANTS`)
 ``limits``                     sum of errors of each individual beyond which its evaluation stops
 ============================== ========================================================================
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator

@@ -25,7 +25,7 @@ from shine.compiler.codegen.identity import source_digest
 from shine.compiler.codegen.operations import OPERATION_KINDS, operations_of
 from shine.compiler.llvm import cached
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import SQUARED
+from shine.evaluate.losses.form import SQUARED
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import BATCH, NativeFitness
 from shine.evaluate.tiers.rows import Rows

@@ -13,10 +13,10 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import processors
 from shine.data.columns.of_r import whole
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
 from shine.evaluate.losses import LossSource, loss_for
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.automatic import AutomaticEvaluator
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator

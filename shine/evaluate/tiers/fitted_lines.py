@@ -10,14 +10,14 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import LINE_FIELDS, LINE_FORMS
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.scores import Scores
-from shine.evaluate.gradient.line_fitting import FACTS
+from shine.evaluate.gradient.line_fitting import FACTS, lines_code
 from shine.evaluate.gradient.line_sums import DATA
-from shine.evaluate.loss_code.row_errors import WIDE
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.gradient.working_residuals import scales_of
+from shine.evaluate.losses.code.row_errors import WIDE, errors_code
+from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.machine.tiles import tile_rows
-from shine.evaluate.tiers.loss_code import errors_code, lines_code, scales_of
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows, is_large
 from shine.evaluate.tiers.machine_tier import MachineEvaluator

@@ -15,9 +15,7 @@ from shine.compiler.codegen.identity import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ALONE
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.protocols import Fit, NormalEquations
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
 from shine.evaluate.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
@@ -25,11 +23,12 @@ from shine.evaluate.gradient.interpreter import ADVANCE, FIT, GROUPED, NORMAL, S
 from shine.evaluate.gradient.job import FIT_JOB, GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.gradient.tables import most_arguments
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluate.tiers.loss_code import ResidualsCode, residuals_code, scales_of
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass
 from shine.evaluate.tiers.remade import Remade
 from shine.evaluate.tiers.streamed_rows import StreamedRows

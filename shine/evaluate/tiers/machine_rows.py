@@ -12,11 +12,11 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
 from shine.compiler.threads import ALONE, Workers
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.losses.code.row_errors import Table
 from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
 from shine.evaluate.machine.tiles import ROW_GROUP, tile_rows
 from shine.evaluate.tiers.derived import DerivedColumns
 from shine.evaluate.tiers.jobs import zeros
-from shine.evaluate.tiers.loss_code import Table
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.rows import (
     HELD_BYTES,

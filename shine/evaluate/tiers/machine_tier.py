@@ -7,11 +7,10 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.fitness.scores import Products, Scores, score
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
-from shine.evaluate.tiers.loss_code import Table, errors_code
+from shine.evaluate.losses.code.row_errors import Table, errors_code
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.remade import Remade

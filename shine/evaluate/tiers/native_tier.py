@@ -13,12 +13,10 @@ from shine.compiler.codegen.moments import CHUNK
 from shine.compiler.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.fitness.scores import Products, Scores, score
-from shine.evaluate.loss_code.row_errors import VARIANTS
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
-from shine.evaluate.tiers.loss_code import errors_code
+from shine.evaluate.losses.code.row_errors import VARIANTS, errors_code
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.tiers.remade import Remade
 from shine.evaluate.tiers.rows import Rows, columns_from, lane_sums, target_of
 from shine.lang.forms.tree import Tree

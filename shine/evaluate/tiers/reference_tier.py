@@ -8,10 +8,9 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.fitness.scores import Products, Scores, score
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.meaning.interpret import evaluate_tape
 from shine.lang.population import Population

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from shine.compiler.threads import Workers
 from shine.data.datasets.dataset import Whole
-from shine.evaluate.fitness.row_loss import WEIGHT, RowLoss
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.losses.form import WEIGHT, RowLoss
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
 from shine.lang.population import Population
 

@@ -12,7 +12,7 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.compiler.llvm import host_object
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import SQUARED
+from shine.evaluate.losses.form import SQUARED
 from shine.evaluate.machine.interpreter import emit_machine
 from shine.evaluate.tiers.machine_code import Machine
 from shine.evaluate.tiers.machine_tier import MachineEvaluator

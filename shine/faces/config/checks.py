@@ -19,6 +19,7 @@ from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
 from shine.data.loading import Loaded, generate, load, recipe_problems
 from shine.evaluate.losses import loss_for, loss_text
+from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
 from shine.faces.config.problems import Problem, shown, unknown
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree, read_program
@@ -34,7 +35,6 @@ from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.kept_rows import kept_back
 from shine.search.problem.given_names import any_name, column_name, constraints_in_formulas, renamed
-from shine.search.problem.losses import read_by
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 
 
@@ -140,7 +140,7 @@ def loss_problems(fitness: FitnessSettings, dataset: Dataset | None = None) -> I
             loss_text(fitness.loss)
         else:
             loss = loss_for(fitness.loss, dataset)
-            read_by(loss, dataset, fitness.noise)
+            data_for_loss(loss, dataset, fitness.noise)
     except (UnsupportedSyntaxError, DataError, ValueError) as error:
         yield ("fitness", "loss"), str(error)
 

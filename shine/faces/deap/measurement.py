@@ -10,8 +10,8 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.rows import target_of
 from shine.faces.deap.sums import sums_of_errors

@@ -12,7 +12,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.lang.forms.names import similar
 
 Given = str | Callable[..., Any]

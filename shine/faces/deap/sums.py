@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Floats
-from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.losses.form import RowLoss
 
 BLOCK = 2048
 """Rows that are added up at a time."""

@@ -61,7 +61,7 @@ class DescriptionLength:
         rows : float
         power : float
             Factor of the loss's logarithm in the negative log-likelihood of a row (see
-            `shine.evaluate.fitness.losses.Loss`).
+            `shine.evaluate.losses.form.Loss`).
         worst : float
             Loss of a constant, that others are compared with; positive.
         """

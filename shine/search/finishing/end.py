@@ -8,8 +8,9 @@ from functools import partial
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.inference.inference import Basis
+from shine.evaluate.losses.form import Loss
+from shine.evaluate.losses.rows import takes_noise
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.compiled import CompiledConstraints
@@ -32,7 +33,6 @@ from shine.search.models.given_units import (
 from shine.search.models.model import Model
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
-from shine.search.problem.losses import takes_noise
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.preparation import Task

@@ -12,10 +12,10 @@ from shine.base.stages import stage
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, Whole
 from shine.data.streams.moments import Moments
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form, is_simple, with_values
 from shine.evaluate.inference.inference import Basis
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree

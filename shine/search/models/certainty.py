@@ -12,8 +12,8 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats, Indices
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.inference.evidence import nats, shares
+from shine.evaluate.losses.form import RowLoss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.library import STANDARD

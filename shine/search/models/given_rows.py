@@ -11,8 +11,8 @@ from shine.data.columns.matching import columns_for
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import LossSource, loss_for
+from shine.evaluate.losses.rows import data_for_loss
 from shine.lang.forms.tree import Tree
-from shine.search.problem.losses import read_by
 from shine.search.problem.noise import check_noise, with_model
 
 
@@ -35,4 +35,4 @@ def basis_of(
     if noise == "auto":
         noise = "absolute" if sigma is None else "sigma"
     read = loss_for(loss, rows)
-    return Basis(with_model(read_by(read, rows, noise), noise, read), read, noise)
+    return Basis(with_model(data_for_loss(read, rows, noise), noise, read), read, noise)

@@ -9,8 +9,8 @@ import numpy as np
 
 from shine.base.stages import is_followed, so_far
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.inference.inference import Basis
+from shine.evaluate.losses.form import Loss
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.presentation import for_people

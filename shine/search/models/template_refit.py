@@ -15,7 +15,7 @@ from shine.compiler.threads import processors
 from shine.data.columns.headings import frame_headings
 from shine.data.columns.matching import columns_for
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.forms.names import shown
 from shine.search.problem.template_data import with_template
 from shine.search.templates.fits.grouped_fits import GroupedFits

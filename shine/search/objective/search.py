@@ -23,8 +23,9 @@ from shine.compiler.arrays import COMPILED
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.losses import loss_for
+from shine.evaluate.losses.form import LOSSES, Loss
+from shine.evaluate.losses.rows import data_for_loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, sampled_errors
 from shine.lang.forms.names import value_text
@@ -51,7 +52,7 @@ from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
-from shine.search.problem.losses import read_by, rows_of_seeding
+from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.yardsticks import nats_of_errors, rounding_error
@@ -111,7 +112,7 @@ def search_objective(
     fitness, evolving = settings.fitness, settings.evolution
     if fitness.validation is not None or dataset.groups is not None:
         raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
-    dataset = read_by(loss, dataset, fitness.noise)
+    dataset = data_for_loss(loss, dataset, fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
     budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
     scaled, threads = fitness.linear_scaling, fitness.threads or processors()

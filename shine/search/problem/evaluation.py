@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.fitted_lines import FittedLines
 from shine.search.problem.settings import FitnessSettings

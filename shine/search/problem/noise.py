@@ -17,8 +17,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.fitness.row_loss import SQUARED
+from shine.evaluate.losses.form import SQUARED, Loss, loss_of
 from shine.lang.forms.names import value_text
 
 Noise = Literal["auto", "absolute", "relative", "log", "counts"]

@@ -18,7 +18,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.arrays import exp, log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss, loss_of
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population

@@ -11,8 +11,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss
-from shine.evaluate.fitness.row_loss import ABSOLUTE
+from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss
 from shine.evaluate.losses.reading import built_in_of
 
 GROSS, DOUBTFUL = 5.0, 3.0
@@ -115,3 +114,10 @@ def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
 
 def _quantile(values: Floats, share: float) -> float:
     return float(np.sort(values)[int(share * (len(values) - 1))])
+
+
+def rows_of_seeding(sample: Dataset, loss: Loss, noise: str) -> tuple[Dataset, str]:
+    """The rows that the seeding looks at, with the model of their noise: it knows squared errors only."""
+    if SIGMA in loss.kind.columns:
+        return without_doubtful(sample, loss).with_deviations(without_doubtful(sample, loss).beside[SIGMA]), SIGMA
+    return without_doubtful(sample, loss), noise

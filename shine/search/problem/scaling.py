@@ -126,7 +126,7 @@ class Scaling:
         ----------
         value : float
         degree : int
-            Power of the target's unit that the loss is measured in (see `shine.evaluate.fitness.losses.Loss`).
+            Power of the target's unit that the loss is measured in (see `shine.evaluate.losses.form.Loss`).
         """
         try:
             return math.ldexp(value, self.target * degree)

@@ -11,8 +11,8 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import apply, log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.losses import Loss, loss_of
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.search.description.lengths import DescriptionLength
 
 GOLDEN = (math.sqrt(5) - 1) / 2

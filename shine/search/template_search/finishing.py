@@ -14,7 +14,7 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.losses.form import Loss
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree

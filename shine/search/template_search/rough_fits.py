@@ -9,8 +9,8 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
 from shine.evaluate.fitness.protocols import Fit
+from shine.evaluate.losses.form import Loss
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population

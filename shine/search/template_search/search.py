@@ -14,11 +14,11 @@ from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.evaluate.fitness.row_loss import SIGMA
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
+from shine.evaluate.losses.form import LOSSES, SIGMA, Loss
+from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
@@ -37,7 +37,6 @@ from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
-from shine.search.problem.losses import read_by, takes_noise
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.settings import SearchSettings
@@ -112,7 +111,7 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.beside:
         # The spread of each output stands for the unknown noise, of which such a loss has its own idea.
         dataset = dataset.without_deviations
-    dataset = read_by(loss, dataset, settings.fitness.noise)
+    dataset = data_for_loss(loss, dataset, settings.fitness.noise)
     groups = None
     if template.groups is not None:
         labels = dataset.labels.get(template.groups)

@@ -20,7 +20,7 @@ from shine.base.stages import is_followed, so_far
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss
+from shine.evaluate.losses.form import Loss
 from shine.lang.population import Population
 from shine.lang.presentation import for_people
 from shine.lang.simplify.simplifier import simplify

@@ -18,6 +18,7 @@ from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import kept_back_by
 from shine.evaluate.losses import loss_for
+from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config import Config, Job, read_config, read_job
 from shine.faces.runs.identity import settings_of
 from shine.faces.runs.jobs import LIMITS, resume_job, run_job
@@ -29,7 +30,6 @@ from shine.lang.forms.names import cut
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.vocabulary import primitive_table
 from shine.search.finishing.refinement import measured
-from shine.search.problem.losses import read_by
 
 if TYPE_CHECKING:
     from shine.search.evolution.evolution import Progress
@@ -346,7 +346,7 @@ def _judged(job: Job, model: Model, task: Task) -> tuple[float, float]:
     rows = read_job(task.config, [*task.overrides, "data.fold=null"]).dataset
     held: Dataset = rows.take(np.flatnonzero(kept_back_by(rows, fold)))
     loss = loss_for(job.config.fitness.loss, held)
-    held = read_by(loss, held, job.config.fitness.noise)
+    held = data_for_loss(loss, held, job.config.fitness.noise)
     primitives = PrimitiveSet(select(*primitive_table(job.config.primitive_texts)), held.features)
     threads = 1 if task.spread else processors()
     found = measured([model.tree], held, loss, model.weights, primitives, threads)[0]

@@ -12,15 +12,15 @@ from shine.compiler.codegen.identity import Functions, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ALONE, Workers
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.gradient.grouped_fitting import FIT_GROUPED, REDUCE_GROUPED, emit_grouped_fitting, grouped_scratch
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
-from shine.evaluate.losses.loss_rows import loss_columns, loss_rows
+from shine.evaluate.gradient.working_residuals import residuals_code, scales_of
+from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluate.tiers.jobs import PopulationFunctions
-from shine.evaluate.tiers.loss_code import residuals_code, scales_of
 from shine.evaluate.tiers.machine_rows import SHARED_WORK
 from shine.evaluate.tiers.remade import Remade
 from shine.search.templates.composition import Composed

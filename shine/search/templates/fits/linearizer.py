@@ -8,9 +8,9 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.protocols import Fit, NormalEquations
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.population import Population
 from shine.search.templates.fits.grouped_fits import GroupedFits
 from shine.search.templates.fits.integers import NEIGHBOURS_FROM, with_whole_numbers

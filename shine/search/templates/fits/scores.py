@@ -7,9 +7,9 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import Loss, loss_of
 from shine.evaluate.fitness.scores import Scores
-from shine.evaluate.losses.loss_rows import loss_rows
+from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineEvaluator

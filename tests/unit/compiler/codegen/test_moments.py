@@ -9,8 +9,8 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED
 from shine.evaluate.fitness.scores import Measure
+from shine.evaluate.losses.form import ABSOLUTE, SQUARED
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineMeasure

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from unit.evaluate.inference.cases import inference, line
 
-from shine.evaluate.fitness.row_loss import RowLoss
 from shine.evaluate.losses import poisson, student_t
+from shine.evaluate.losses.form import RowLoss
 
 LINE = "2.31*x + 1.37"
 

@@ -36,12 +36,6 @@ def test_json_keeps_everything(formula, rows, loss):
             assert getattr(after, name) == value, name
 
 
-def test_records_of_before_say_nothing_as_other_numbers_were_constants():
-    plain = found().uncertainty.plain()
-    del plain["redundant"]
-    assert Uncertainty.of_plain(plain) is None
-
-
 def test_it_does_not_grow_with_the_rows():
     few, many = (len(json.dumps(found(rows=rows).uncertainty.plain())) for rows in (30, 3000))
     assert abs(few - many) < 100

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn import metrics
 
 from shine import losses
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.library import LIBRARY
 
 RNG = np.random.default_rng(0)

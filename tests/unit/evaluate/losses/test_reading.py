@@ -10,7 +10,7 @@ import pytest
 
 from shine import losses
 from shine.base.errors import UnsupportedSyntaxError
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.library import LIBRARY
 from shine.losses import errors, loss_text
 

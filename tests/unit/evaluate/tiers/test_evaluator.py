@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.tiers.evaluator import TIERS, Evaluator
 
 X = np.array([[1.0, 2.0], [0.0, 4.0], [3.0, -1.0]])

@@ -10,8 +10,8 @@ from helpers.own_losses import TEXTS, errors_in_python, own_loss, random_text
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES, Loss
 from shine.evaluate.kernels.jit import jit
+from shine.evaluate.losses.form import LOSSES, Loss
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers.evaluator import Evaluator, evaluator_of
 from shine.lang.population import Population

@@ -16,14 +16,13 @@ from helpers.markers import mostly_slow
 import shine
 from shine.compiler.threads import Workers
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES
-from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
 from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.losses.code.row_errors import errors_code
+from shine.evaluate.losses.form import ABSOLUTE, LOSSES, SQUARED, RowLoss
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.evaluator import TIERS, evaluator_of
 from shine.evaluate.tiers.jobs import STEP_ROWS
-from shine.evaluate.tiers.loss_code import errors_code
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineEvaluator

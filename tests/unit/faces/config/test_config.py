@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shine.base.errors import ConfigError
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.library import LIBRARY
 from shine.faces.config import Config, dump_config, read_config, read_job, schema
 from shine.faces.config.checks import loss_problems

@@ -30,7 +30,7 @@ from unit.faces.deap.sets import (
 
 import shine
 import shine.deap
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 
 X = np.linspace(-2, 2, 41)[:, None]
 Y = X[:, 0] ** 2 - X[:, 0]

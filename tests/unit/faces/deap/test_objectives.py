@@ -15,7 +15,7 @@ from deap import algorithms, base, gp, tools
 from unit.faces.deap.sets import Several, arithmetic, compiled, created, evolving, population, script, typed
 
 import shine.deap
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 
 X = np.linspace(-2, 2, 41)[:, None]
 Y = X[:, 0] ** 2 - X[:, 0]

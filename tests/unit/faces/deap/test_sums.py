@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED
+from shine.evaluate.losses.form import ABSOLUTE, SQUARED
 from shine.faces.deap.sums import BLOCK, sums_of_errors
 
 

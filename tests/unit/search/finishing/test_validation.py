@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select

@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.search.problem.outliers import FEWEST_ROWS, without_doubtful, without_gross
 
 RNG = np.random.default_rng(0)

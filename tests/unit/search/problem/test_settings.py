@@ -10,7 +10,7 @@ import pytest
 
 import shine
 from shine.base.errors import DataError
-from shine.evaluate.fitness.losses import LOSSES
+from shine.evaluate.losses.form import LOSSES
 from shine.faces.config import Config
 from shine.faces.keywords import KEYWORDS, constraints_from, settings_from
 from shine.search.constraints.constraints import Constraints

@@ -13,7 +13,7 @@ from shine.compiler.codegen.native import loops
 from shine.compiler.codegen.native.loops import emit_fitness, emit_predict
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import SQUARED
+from shine.evaluate.losses.form import SQUARED
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows
 from shine.lang.meaning.interpret import evaluate

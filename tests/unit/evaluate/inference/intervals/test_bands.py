@@ -9,11 +9,11 @@ from unit.evaluate.inference.cases import inference, line
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.row_loss import ABSOLUTE
 from shine.evaluate.inference.constants import form_of, with_values
 from shine.evaluate.inference.intervals.bands import SHARES, Bands, noise_of
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.losses import poisson
+from shine.evaluate.losses.form import ABSOLUTE
 from shine.lang.parse import parse
 
 

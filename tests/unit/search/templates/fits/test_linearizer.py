@@ -9,8 +9,7 @@ import pytest
 from helpers.composers import TextComposer, grouped_rows
 from scipy.optimize import least_squares
 
-from shine.evaluate.fitness.losses import Loss
-from shine.evaluate.fitness.row_loss import RowLoss
+from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.library import STANDARD

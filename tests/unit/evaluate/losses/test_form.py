@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from shine.evaluate.fitness.losses import LOSSES, Loss, loss_of
-from shine.evaluate.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
+from shine.evaluate.losses.form import ABSOLUTE, LOSSES, SQUARED, Loss, RowLoss, loss_of
 from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.library import STANDARD
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from llvmlite import ir
+from numpy.typing import NDArray
 
 from shine.compiler.codegen.blocks import (
     I64,
@@ -25,11 +27,14 @@ from shine.compiler.codegen.blocks import (
     load,
     store,
 )
+from shine.compiler.codegen.identity import Functions, source_digest
 from shine.compiler.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, lanes, prediction_lanes
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers, splat
 from shine.compiler.codegen.operations import operations_of
-from shine.evaluate.loss_code.logarithms import LOGARITHMS, Logarithm, split
+from shine.compiler.llvm import Engine, cached, host_object
+from shine.evaluate.losses.code.logarithms import LOGARITHMS, Logarithm, split
+from shine.evaluate.losses.form import RowLoss
 from shine.lang.forms.facts import basic_where
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import parse
@@ -288,4 +293,41 @@ def _carries_on(definition: Tree) -> bool:
     return definition.parameters[0] in definition.used_parameters and all(
         kind in _CARRIES_ON or kind in inputs or (kind == "div" and before[0] == "constant")
         for before, (kind, _) in pairwise(tokens)
+    )
+
+
+class Table:
+    """Addresses of compiled functions, and the code they are in.
+
+    Parameters
+    ----------
+    names : list of str
+    description : tuple of str
+        Meaning of the code, for the cache.
+    module : callable
+        Returns the module of the functions; its text is compiled.
+    """
+
+    def __init__(self, names: list[str], description: tuple[str, ...], module: Callable[[], object]) -> None:
+        code = cached((*description, source_digest("evaluate")), lambda: host_object(str(module())))
+        self._engine = Engine.of_object(code, names)
+        self.addresses: NDArray[np.uint64] = np.array([self._engine.address(name) for name in names], np.uint64)
+
+    @property
+    def address(self) -> int:
+        """Address of the addresses."""
+        return int(self.addresses.ctypes.data)
+
+
+def errors_code(kind: RowLoss, dtype: str) -> Table:
+    """The functions that add up errors of predictions of a number type, in the order of `VARIANTS`."""
+    return _errors_code(Functions.of((kind.function,)), kind.least, dtype)
+
+
+@lru_cache(maxsize=64)
+def _errors_code(function: Functions, least: float | None, dtype: str) -> Table:
+    return Table(
+        [variant_name(*variant) for variant in VARIANTS],
+        ("errors", dtype, repr(least), *function.meaning),
+        lambda: errors_module(function.functions[0], least, Numbers(dtype)),
     )
