@@ -50,7 +50,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(f"objective must be a function of predictions, is {value_text(self.function)}")
+            raise TypeError(f"objective must be a function of the predictions; it is {value_text(self.function)}")
         object.__setattr__(self, "takes_formulas", _arguments(self.function) > 1)
 
     def __call__(self, predictions: Floats, formulas: Callable[[int], Tree]) -> Floats:

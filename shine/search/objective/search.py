@@ -28,7 +28,6 @@ from shine.evaluate.losses.form import LOSSES, Loss
 from shine.evaluate.losses.rows import data_for_loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, sampled_errors
-from shine.lang.forms.names import value_text
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -191,8 +190,7 @@ def searched_with(function: Function, has_template: bool, sharing: bool) -> Call
     ValueError
         If an objective does not go with one of these.
     """
-    if not callable(function):
-        raise TypeError(f"objective must be a function of the predictions; it is {value_text(function)}")
+    Objective(function)  # checks it before any data are read
     if has_template:
         raise ValueError("objective does not go with a template; leave one of them out")
     if sharing:

@@ -107,7 +107,7 @@ def test_formulas_that_are_not_finite_are_not_shown():
         ({"objective": lambda p: -np.ones(len(p))}, ValueError, "objective returned -1; losses must be at least 0"),
         ({"objective": lambda p: 1.0}, ValueError, r"objective returned an array of shape \(\) for 1 formulas"),
         ({"objective": lambda p: "good"}, ValueError, "objective must return losses, it returned 'good'"),
-        ({"objective": "mse"}, TypeError, "objective must be a function of predictions, is 'mse'"),
+        ({"objective": "mse"}, TypeError, "objective must be a function of the predictions; it is 'mse'"),
         ({"objective": lambda p: np.full(len(p), np.nan)}, DataError, "no formula has a finite objective"),
         ({"objective": cubes, "validation": "random"}, ValueError, "leave validation and groups out"),
     ],
