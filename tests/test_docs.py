@@ -21,7 +21,6 @@ import importlib
 import inspect
 import io
 import json
-import pickle
 import re
 import shlex
 import subprocess
@@ -30,7 +29,6 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -218,22 +216,6 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
             printed = [" ".join(line.split()) for line in output.splitlines()]
             missing = [line for line in shown(block.text) if not any(fits(line, other) for other in printed)]
             assert not missing, f"{block}: not printed: {missing}; printed:\n{output}"
-
-
-@pytest.mark.slow
-def test_the_recipe_for_mlflow_logs_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    (block,) = [block for block in blocks(DOCS / "faq.md") if block.reason]
-    mlflow = MagicMock()
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    namespace: dict[str, Any] = {}
-    exec(compile(block.text, "faq.md", "exec"), namespace)
-    model = SymbolicRegressor(primitives=["add"], generations=2, random_state=0, settings={"seeding": 0})
-    namespace["fit_and_log"](model, [[1.0], [2.0], [3.5]], [2.0, 3.0, 4.4])
-    logged = {(call.args[0], call.kwargs.get("step")): call.args[1] for call in mlflow.log_metric.call_args_list}
-    assert {("loss", 0), ("r2", None), ("complexity", None)} <= set(logged)
-    assert mlflow.log_text.call_args_list[0].args == (model.best_.expression, "formula.txt")
-    pickle.dumps(mlflow.sklearn.log_model.call_args.args[0])
 
 
 # ---- pictures ----
