@@ -29,8 +29,8 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.vocabulary import primitive_table
 from shine.search.evolution import epochs
-from shine.search.evolution.evolution import Progress
 from shine.search.evolution.memory import symbols
+from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.problem.preparation import guesses_on
@@ -91,7 +91,7 @@ def efficiency(generations: int, repeats: int) -> None:
                 return progress.generation >= generations
 
             with opened(workers=workers) as pool:
-                search(dataset, settings, report=note, pool=pool)
+                search(dataset, settings, Observers(note, pool=pool))
             # In the first epochs, the processes start and read their code.
             (begin, before), (end, after) = moments[3], moments[-1]
             speed.append((after - before) / (end - begin))
@@ -136,7 +136,7 @@ def measured(generations: int) -> Costs:
 
     with patch("shine.search.evolution.evolution.Here", Measuring):
         settings = settings_of(8, 1000, 20, generations=generations)
-        search(table(HARD[0], noise=0.1), settings, report=lambda progress: progress.generation >= generations)
+        search(table(HARD[0], noise=0.1), settings, Observers(lambda progress: progress.generation >= generations))
     # The first epochs only make the first populations.
     steady = np.array(spent[8:])
     send, receive, sent, received = steady[:, 1:].mean(axis=0)
@@ -203,9 +203,11 @@ def compare(evaluations: int, problems: int, seeds: int, workers: int | None) ->
                     result = search(
                         table(text),
                         settings_of(islands, population, 10, seed, loss=SOLVED),
-                        report=lambda progress: progress.evaluations >= evaluations,
-                        save=lambda state, states=states: states.__setitem__(slice(None), [state]),  # type: ignore[misc]
-                        pool=pool,
+                        Observers(
+                            lambda progress: progress.evaluations >= evaluations,
+                            save=lambda state, states=states: states.__setitem__(slice(None), [state]),  # type: ignore[misc]
+                            pool=pool,
+                        ),
                     )
                 found = result.stopped_by == "loss" and result.evaluations <= evaluations
                 needed.append(result.evaluations if found else evaluations)

@@ -20,7 +20,7 @@ from shine.faces.opened_data import is_opened, opened_dataset, opened_once
 from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Observers, Progress, ignore
 from shine.search.models.front import Result
 from shine.search.objective.objective import Function
 from shine.search.objective.search import searched_with
@@ -232,8 +232,8 @@ def _searched(
     judged = None if objective is None else searched_with(objective, every.template is not None, sharing)
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
-        searching = partial(judged or search, pool=pool, began=began)
-        result = followed(report, every, partial(searching, dataset, every, report=report, visitor=visitor))
+        observers = Observers(report or ignore, visitor, pool=pool, began=began)
+        result = followed(report, every, partial(judged or search, dataset, every, observers))
         if page is not None:
             page.ended(result)
     return result

@@ -15,7 +15,7 @@ from shine.lang.forms.names import shortened
 from shine.search.models.figures import loss_text
 
 if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows progress before it is needed
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
 
 LONGEST = 40

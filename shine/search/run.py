@@ -25,9 +25,10 @@ from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.search.evolution import renewal
 from shine.search.evolution.constants import fitter
-from shine.search.evolution.evolution import Progress
-from shine.search.evolution.renewal import View
+from shine.search.evolution.evolution import Start
+from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.evolution.run_state import State
+from shine.search.evolution.scoring import Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.end import Finish
 from shine.search.finishing.kept_rows import Split, check_validation
@@ -47,8 +48,7 @@ from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
 from shine.search.problem.yardsticks import description_length, good_enough
 from shine.search.template_search.search import template_search
-from shine.search.watching.visited import place_of
-from shine.search.watching.visitor import Visitor, watched
+from shine.search.watching.visited import view_of
 
 PROBE, RENEWING = 1, 3
 """Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one
@@ -62,14 +62,8 @@ LASTING = 50
 def search(
     dataset: Dataset,
     settings: SearchSettings,
-    *,
-    report: Callable[[Progress], object] | None = None,
-    state: State | None = None,
-    save: Callable[[State], None] | None = None,
-    visitor: Visitor | None = None,
-    pool: Pool | None = None,
+    observers: Observers = NOBODY,
     earlier: Sequence[Model] = (),
-    began: float | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -77,21 +71,9 @@ def search(
     ----------
     dataset : Dataset
     settings : SearchSettings
-    report : callable, optional
-        Receives the `Progress` of every generation; it ends the run by returning True.
-    state : State, optional
-        Go on from there: the same data and settings give the same front as a search that never stopped.
-    save : callable, optional
-        Receives the `State` after every generation; see `shine.search.evolution.evolution.evolve`.
-    visitor : Visitor, optional
-        Watches the search, and may put formulas into it, hold it up, and end it.
-    pool : Pool, optional
-        Workers that share the islands and the seeding (see `shine.base.parallel.opened`). They change no bit of the
-        front.
+    observers : Observers
     earlier : sequence of Model
         The front of an earlier part of the run: it competes with what the search finds.
-    began : float, optional
-        When the user's call began, on `time.monotonic`: reading the data is part of the user's seconds. By default now.
 
     Returns
     -------
@@ -106,15 +88,13 @@ def search(
     if settings.fitness.evidence is not None:
         dataset = replace(dataset, worth=settings.fitness.evidence)
     if settings.template is not None:
-        return template_search(
-            dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool,
-            earlier=earlier, began=began,
-        )  # fmt: skip
+        return template_search(dataset, settings, observers, earlier)
+    observers = observers.begun()
+    state, pool = observers.state, observers.pool
     original = dataset
     settings, loss, whole = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset), dataset.whole
     dataset = data_for_loss(loss, dataset, settings.fitness.noise)
-    clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock, began)
+    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
     evolving, fitness = settings.evolution, settings.fitness
     apart = shared(fitness, evolving, pool)
     alone = apart.threads or 1
@@ -146,58 +126,50 @@ def search(
 
     floor = estimated_noise(sample, noise) if loss.name == "mse" else None
 
-    def view(number: int) -> View:
-        """What the evolution sees of a sample of the rows; the first is `sample`."""
+    def scoring_on(number: int) -> Scoring:
+        """How individuals are scored on a sample of the rows; the first is `sample`."""
         seen, fitted_on = sample, fitting
         if number:
             drawing = np.random.default_rng((settings.seed, RENEWING, number))
             seen = task.dataset.sampled(evolving.rows, drawing)
             fitted_on = seen.sampled(evolving.fitting_rows, drawing)
         linearizer = MachineLinearizer(fitted_on, loss, alone)
-        return View(
+        return Scoring(
             _evaluator(seen, task, replace(settings, fitness=apart), loss, rules),
             fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
             partial(sampled_errors, seen, scaled, evolving.lexicase_rows),
             replace(description_length(seen, loss), noise=math.inf if floor is None else floor.loss),
         )
 
-    def save_with_noise(state: State) -> None:
-        assert save is not None
-        save(replace(state, noise=noise))
-
     stop = _stop(task, settings, loss, budget, interrupted)
-    if state is not None:
-        state = replace(state, seconds=budget.spent())
-    if visitor is not None:
+    if observers.visitor is not None:
         choose_now = partial(choose, enough=stop.loss, description=description_length(sample, loss))
-        visitor.enter(place_of(original, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now))
-    own = None if report is None else report_in_given_units(report, task, loss.degree)
-    reported, saved, arrivals = watched(visitor, own, None if save is None else save_with_noise)
+        observers.visitor.enter(
+            view_of(original, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now)
+        )
+    told = report_in_given_units(observers.report, task, loss.degree)
+    kept = replace(observers, report=told, save=lambda state: observers.save(replace(state, noise=noise)))
     outcome = renewal.evolve(
-        view,
+        scoring_on,
         _generations_of_a_sample(evolving, sample, task.dataset, original.whole),
-        task.primitives,
+        Start(
+            task.primitives,
+            task.guesses,
+            partial(
+                seeded,
+                *rows_of_seeding(sample, loss, noise),
+                task.primitives,
+                evolving,
+                scaled,
+                threads,
+                pool=pool,
+                found=teller(task),
+            ),
+        ),
         evolving,
         stop,
         rng,
-        initial=task.guesses,
-        seeding=partial(
-            seeded,
-            *rows_of_seeding(sample, loss, noise),
-            task.primitives,
-            evolving,
-            scaled,
-            threads,
-            pool=pool,
-            found=teller(task),
-        ),
-        clock=clock,
-        report=reported,
-        state=state,
-        save=saved,
-        arrivals=arrivals,
-        pool=pool,
-        spent=budget.spent(),
+        kept.with_visitor(),
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")

@@ -17,7 +17,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.runs import open_run, read_result
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Progress
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.front import Result
 from shine.search.models.model import Model

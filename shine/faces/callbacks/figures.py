@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Progress
 from shine.search.models.front import Result
 from shine.search.problem.settings import SearchSettings
 

@@ -11,7 +11,7 @@ from typing import Any
 from shine.base.errors import ExportError
 from shine.faces.callbacks.figures import curves, final, front_csv, parameters
 from shine.lang.forms.names import cut
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Progress
 from shine.search.models.front import Result
 from shine.search.problem.settings import SearchSettings
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from shine.base.errors import ExportError
 from shine.faces.callbacks.figures import curves, final, parameters
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Progress
 from shine.search.models.front import Result
 from shine.search.problem.settings import SearchSettings
 

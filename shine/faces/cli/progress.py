@@ -15,7 +15,7 @@ from shine.faces.cli.output import is_terminal
 from shine.faces.progress import SearchBar, Status
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
 
 PAUSE = 10.0
 """Least seconds between lines within a stage, or about generations."""

@@ -14,13 +14,12 @@ from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import Dataset
 from shine.faces.live.notebook import live_page
 from shine.formats.read.guesses import Guess
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Observers, Progress, Visitor
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.front import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
 from shine.search.watching.following import followed
-from shine.search.watching.visitor import Visitor
 
 if TYPE_CHECKING:  # slow to import, and few fits need it
     from shine.faces.live.view import Live
@@ -32,20 +31,8 @@ _LEAST_SECONDS = 1e-3
 """Seconds of a search when the fit's time is over: enough for a part of its first population."""
 
 
-class Search(Protocol):
-    """`shine.search.run.search`, or a search for something else."""
-
-    def __call__(
-        self,
-        dataset: Dataset,
-        settings: SearchSettings,
-        *,
-        report: Callable[[Progress], object],
-        visitor: Visitor | None,
-        pool: Pool | None = None,
-        began: float | None = None,
-    ) -> Result:
-        """Search, and return the result."""
+Search = Callable[[Dataset, SearchSettings, Observers], Result]
+"""`shine.search.run.search`, or a search for something else."""
 
 
 @dataclass
@@ -150,8 +137,8 @@ class FitSearches:
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:
             began = None if self.results else self.began
-            searching = partial(search, dataset, settings, report=report, visitor=visitor, pool=pool, began=began)
-            result = followed(report, settings, searching)
+            observers = Observers(report, visitor, pool=pool, began=began)
+            result = followed(report, settings, partial(search, dataset, settings, observers))
         if self.page is not None:
             self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"

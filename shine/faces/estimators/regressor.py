@@ -102,7 +102,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         1 shows a bar of progress on a terminal or in a notebook; elsewhere, the logger "shine" gets a line whenever the
         loss falls. 2 logs a line in every generation. Without handlers of your own, lines go to standard error.
     callbacks : callable, or several
-        Called with the `shine.search.evolution.evolution.Progress` of each generation, whose `formula` is the best
+        Called with the `shine.search.evolution.observers.Progress` of each generation, whose `formula` is the best
         formula as people write it; one that returns True ends the search.
 
     Attributes

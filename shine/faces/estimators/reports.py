@@ -15,7 +15,7 @@ from shine.faces.progress import SearchBar, Status
 from shine.search.watching.following import Callback, Several
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
 
 LOGGER = logging.getLogger("shine")

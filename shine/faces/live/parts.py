@@ -21,7 +21,7 @@ from shine.formats.page.wording import count, fraction, number
 from shine.lang.meaning.interpret import evaluate
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import symbols
-from shine.search.watching.visitor import Place, Shown
+from shine.search.evolution.observers import SearchView, Shown
 
 PARTS = ("top", "figures", "searched", "charts", "islands", "put-in", "front", "fit", "certainty", "features",
          "structure", "settings", "footer")  # fmt: skip
@@ -106,7 +106,7 @@ class Painter:
             self._of_front = self._parts_of(result.front[result.best_index], place)
         return {**found, **self._of_front}
 
-    def _parts_of(self, best: ModelLike, place: Place) -> dict[str, Content]:
+    def _parts_of(self, best: ModelLike, place: SearchView) -> dict[str, Content]:
         """What is said of the best formula itself."""
         found: dict[str, Content] = {"structure": section("Its structure", tree_chart(best))}
         if place.fits:
@@ -158,7 +158,7 @@ def searched_part(searched: Sequence[Searched]) -> Content:
     return section("Found so far", table) if rows else None
 
 
-def islands_part(islands: Sequence[Island], place: Place) -> Content:
+def islands_part(islands: Sequence[Island], place: SearchView) -> Content:
     """A table of the islands."""
     headings = ("Island", "Best loss", "Formulas", "Different", "Median size", "Generation", "Improved", "Life")
     rows = []

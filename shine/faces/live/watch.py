@@ -1,6 +1,6 @@
 """One search that people watch: what it told last, and what they asked of it.
 
-The search's thread calls the methods of `shine.search.watching.visitor.Visitor`; they only exchange references, and
+The search's thread calls the methods of `shine.search.evolution.observers.Visitor`; they only exchange references, and
 wait only while the search is paused. The threads of the page call the others.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from shine.lang.population import Population
 from shine.search.evolution.memory import symbols
-from shine.search.watching.visitor import Place
+from shine.search.evolution.observers import SearchView
 
 if TYPE_CHECKING:
     from shine.search.evolution.run_state import State
@@ -65,7 +65,7 @@ class Moment:
     ----------
     title : str
         Which search of several; empty if there is one.
-    place : Place, optional
+    place : SearchView, optional
         None until the search begins to evolve.
     state : State, optional
         None before the first population is complete.
@@ -77,7 +77,7 @@ class Moment:
     """
 
     title: str
-    place: Place | None
+    place: SearchView | None
     state: State | None
     history: tuple[Mapping[str, Any], ...]
     put_in: tuple[PutIn, ...]
@@ -114,7 +114,7 @@ class Controls:
 
 
 class Watch:
-    """The visitor of one search (see `shine.search.watching.visitor.Visitor`).
+    """The visitor of one search (see `shine.search.evolution.observers.Visitor`).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Watch:
     def __init__(self, controls: Controls, title: str = "", history: Sequence[Mapping[str, Any]] = ()) -> None:
         self.title = title
         self._controls, self._condition = controls, controls.condition
-        self._place: Place | None = None
+        self._place: SearchView | None = None
         self._state: State | None = None
         self._history: list[Mapping[str, Any]] = list(history)
         self._before = len(self._history)
@@ -141,7 +141,7 @@ class Watch:
         """Seconds, without those in which the search was held up."""
         return time.monotonic() - self._held_up
 
-    def enter(self, place: Place) -> None:
+    def enter(self, place: SearchView) -> None:
         """The search is about to evolve its first population."""
         with self._condition:
             self._place = place
@@ -225,7 +225,7 @@ class Watch:
             return Moment(self.title, self._place, self._state, tuple(self._history), tuple(self._put_in), self._held)
 
 
-def judged(formula: PutIn, state: State, place: Place) -> PutIn:
+def judged(formula: PutIn, state: State, place: SearchView) -> PutIn:
     """A formula that has joined, with its loss as far as it is known, and whether it is on the front."""
     archive, own = state.archive, symbols(formula.individual)
     # Its constants may have been fitted.

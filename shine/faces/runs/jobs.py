@@ -26,9 +26,8 @@ from shine.search.models.model import Model
 from shine.search.watching.following import followed
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress, Visitor
     from shine.search.evolution.run_state import State
-    from shine.search.watching.visitor import Visitor
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -181,7 +180,9 @@ def _run(
     began: float | None,
     earlier: Sequence[Model] = (),
 ) -> Result:
-    from shine.search.run import search  # slow to import, and reading a result does not need it
+    # Slow to import, and reading a result does not need it.
+    from shine.search.evolution.observers import Observers
+    from shine.search.run import search
 
     config = job.config
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
@@ -206,11 +207,9 @@ def _run(
                 pool = stack.enter_context(opened(config.parallel))
             except ValueError as error:
                 raise ConfigError([f"parallel: {error}"]) from None
-            searching = partial(
-                search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool,
-                earlier=earlier, began=began,
-            )  # fmt: skip
-            result = followed(report, config.search, partial(searching, job.dataset, config.search))
+            observers = Observers(note, visitor, state, keeper.save, pool=pool, began=began)
+            searching = partial(search, job.dataset, config.search, observers, earlier)
+            result = followed(report, config.search, searching)
             result = result.with_preparation(job.preparation)
         limit = config.stop.seconds
         until = math.inf if limit is None else time.monotonic() + limit - result.seconds

@@ -13,7 +13,7 @@ from shine.base.files import UNLINKED
 from shine.faces.runs.records import PutInRecord
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
 
 
 def progress_record(progress: Progress) -> dict[str, int | float | str | None]:

@@ -9,21 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from shine.base.parallel import Pool, Round, Shipment
-from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
-from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.generator_state import generator_of
-from shine.search.evolution.islands import Errors, Habitat, Island
+from shine.search.evolution.islands import Habitat, Island
 from shine.search.evolution.memory import CAPACITY, Known
-from shine.search.evolution.scoring import Fitter, OutOfTime, Scorer
+from shine.search.evolution.scoring import Deadline, OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
 
 CAPACITY_OF_SEVERAL = 1 << 14
@@ -43,10 +41,7 @@ class World:
     ----------
     primitives : PrimitiveSet
     settings : EvolutionSettings
-    evaluator : PopulationEvaluator
-    fitter : callable, optional
-    errors : callable, optional
-    description : DescriptionLength, optional
+    scoring : Scoring
     enough : float
         Loss that ends the run.
     parts : Parents, optional
@@ -55,21 +50,18 @@ class World:
 
     primitives: PrimitiveSet
     settings: EvolutionSettings
-    evaluator: PopulationEvaluator
-    fitter: Fitter | None
-    errors: Errors | None
-    description: DescriptionLength | None
+    scoring: Scoring
     enough: float
     parts: Parents | None = None
 
     def habitat(self, number: int, scorer: Scorer) -> Habitat:
         """The habitat of an island, by its number from 0."""
-        return Habitat(self.primitives, self.settings.of_island(number), scorer, self.errors, self.parts)
+        return Habitat(self.primitives, self.settings.of_island(number), scorer, self.scoring.errors, self.parts)
 
-    def scorer(self, clock: Callable[[], float], deadline: float, archive: Archive, known: Known | None) -> Scorer:
+    def scorer(self, deadline: Deadline, archive: Archive, known: Known | None) -> Scorer:
         """A scorer that knows some individuals."""
         capacity = CAPACITY if self.settings.islands == 1 else CAPACITY_OF_SEVERAL
-        return Scorer(self.evaluator, archive, clock, deadline, self.fitter, known, capacity=capacity)
+        return Scorer(self.scoring, archive, deadline, known, capacity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +136,6 @@ class Passed:
     ended: Ended
 
 
-class Passing(Protocol):
-    """How epochs pass: here or elsewhere."""
-
-    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
-        """The islands after an epoch each, in their order."""
-        ...
-
-
 def pass_epoch(world: World, epoch: Epoch, scorer: Scorer) -> Passed:
     """Step an island to the end of its epoch, or until it finds what ends the run."""
     before = scorer.evaluations
@@ -166,7 +150,7 @@ def pass_epoch(world: World, epoch: Epoch, scorer: Scorer) -> Passed:
         island = start
         while done < epoch.generations and not ended:
             island, done = habitat.stepped(island), done + 1
-            if scorer.archive.solved(world.enough, world.description):
+            if scorer.archive.solved(world.enough, world.scoring.description):
                 ended = "solved"
     except OutOfTime:
         island, ended = None, "seconds"
@@ -180,13 +164,11 @@ class Here:
 
     Parameters
     ----------
-    clock : callable
-    deadline : float
-        On that clock.
+    deadline : Deadline
     """
 
-    def __init__(self, clock: Callable[[], float], deadline: float) -> None:
-        self._clock, self._deadline = clock, deadline
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
         self._scorers: dict[int, Scorer] = {}
 
     def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
@@ -195,10 +177,13 @@ class Here:
             # The memory of a former epoch is the same as what the island knows, and need not be built again.
             scorer = self._scorers.get(epoch.number)
             if scorer is None:
-                scorer = world.scorer(self._clock, self._deadline, epoch.archive, epoch.known)
+                scorer = world.scorer(self._deadline, epoch.archive, epoch.known)
                 self._scorers[epoch.number] = scorer
             scorer.archive = epoch.archive
             yield pass_epoch(world, epoch, scorer)
+
+    def close(self) -> None:
+        """Nothing is left behind."""
 
 
 class Elsewhere:
@@ -243,7 +228,5 @@ class Elsewhere:
 @np.errstate(all="ignore")
 def _pass_elsewhere(world: World, epoch: Epoch, stopped: Callable[[], bool]) -> Passed:
     """Pass an epoch in a worker."""
-    scorer = world.scorer(
-        lambda: float("inf") if stopped() else time.time(), epoch.deadline, epoch.archive, epoch.known
-    )
-    return pass_epoch(world, epoch, scorer)
+    deadline = Deadline(lambda: float("inf") if stopped() else time.time(), epoch.deadline)
+    return pass_epoch(world, epoch, world.scorer(deadline, epoch.archive, epoch.known))

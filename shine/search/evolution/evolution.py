@@ -10,24 +10,21 @@ from typing import Literal
 
 import numpy as np
 
-from shine.base.parallel import Pool
 from shine.base.stages import stage
-from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tape import Tape
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
-from shine.search.description.lengths import DescriptionLength
 from shine.search.description.stagnation import Stagnation
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.epochs import Elsewhere, Epoch, Founding, Here, Passed, Passing, World
+from shine.search.evolution.epochs import Elsewhere, Epoch, Founding, Here, Passed, World
 from shine.search.evolution.generator_state import generator_state, restored_generator
-from shine.search.evolution.islands import Errors, Island, migrated
+from shine.search.evolution.islands import Island, migrated
 from shine.search.evolution.memory import Known
+from shine.search.evolution.observers import NOBODY, Observers, Progress
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
-from shine.search.evolution.scoring import Fitter, OutOfTime, Scorer
+from shine.search.evolution.scoring import Deadline, OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses
 from shine.search.seeding.effort import allowed_work
@@ -36,55 +33,6 @@ Seeding = Callable[[np.random.Generator, float, float], Guesses]
 """Random generator, deadline on the clock, most work -> guesses."""
 
 Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
-
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """The progress of a run after a generation.
-
-    Parameters
-    ----------
-    generation : int
-        0 is the first population.
-    evaluations : int
-        Distinct individuals evaluated so far.
-    seconds : float
-        Since the search began, reading the data included.
-    front : Population
-        The best individuals so far (see `Outcome`).
-    scores : Scores
-        Scores of the front.
-    write : callable, optional
-        Writes a formula of a front for people, given its position.
-    """
-
-    generation: int
-    evaluations: int
-    seconds: float
-    front: Population
-    scores: Scores
-    write: Callable[[int], str] | None = None
-
-    @property
-    def formula(self) -> str:
-        """The best formula as people write it, with its slope and intercept, in the names and units of the data.
-
-        It is written when it is asked for; empty while every loss is infinite.
-        """
-        position = len(self.front) - 1
-        if position < 0:
-            return ""
-        return self.front.tree(position).readable if self.write is None else self.write(position)
-
-    @property
-    def best_loss(self) -> float:
-        """Loss of the best individual; inf while there is none."""
-        return float(self.scores.losses[-1]) if len(self.front) else float("inf")
-
-    @property
-    def best(self) -> Tape | None:
-        """The best individual; None while every loss is infinite."""
-        return self.front.tape(-1) if len(self.front) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,81 +65,50 @@ class Outcome:
     stopped_by: Reason
 
 
-def ignore(progress: Progress) -> None:
-    """Report nothing."""
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a run begins with.
 
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    guesses : Population, optional
+        Individuals of the first population of the first island, which has fewer random ones.
+    seeding : callable, optional
+        Looks for more guesses before the evolution.
+    """
 
-def forget(state: State) -> None:
-    """Save nothing."""
-
-
-def nobody() -> None:
-    """Let no individual join."""
+    primitives: PrimitiveSet
+    guesses: Population | None = None
+    seeding: Seeding | None = None
 
 
 def evolve(
-    evaluator: PopulationEvaluator,
-    primitives: PrimitiveSet,
+    scoring: Scoring,
+    start: Start,
     settings: EvolutionSettings,
     stop: StopSettings,
     rng: np.random.Generator,
-    *,
-    fitter: Fitter | None = None,
-    errors: Errors | None = None,
-    initial: Population | None = None,
-    seeding: Seeding | None = None,
-    description: DescriptionLength | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    report: Callable[[Progress], object] = ignore,
-    state: State | None = None,
-    save: Callable[[State], None] = forget,
-    arrivals: Callable[[], Population | None] = nobody,
-    pool: Pool | None = None,
+    observers: Observers = NOBODY,
     continued: bool = False,
-    spent: float = 0.0,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
     Parameters
     ----------
-    evaluator : PopulationEvaluator
-    primitives : PrimitiveSet
+    scoring : Scoring
+        Without a description length, stagnation does not end the run.
+    start : Start
     settings : EvolutionSettings
     stop : StopSettings
         The loss is checked after each generation, the clock also within one.
     rng : numpy.random.Generator
         Determines the outcome, unless the time or an interrupt ends the run.
-    fitter : callable, optional
-        Fits the constants of new individuals.
-    errors : callable, optional
-        Absolute errors on a few rows, for lexicase selection.
-    initial : Population, optional
-        Guesses: individuals of the first population of the first island, which has fewer random ones.
-    seeding : callable, optional
-        Looks for more guesses before the evolution.
-    description : DescriptionLength, optional
-        Shows whether formulas still improve; without it, stagnation does not end the run.
-    clock : callable
-        Seconds from any origin.
-    report : callable
-        Called with a `Progress` after each epoch, which is a generation unless there are several islands; the run ends
-        if it returns True.
-    state : State, optional
-        The run goes on from this state as if it had never stopped. The random generator of the state replaces `rng`.
-    save : callable
-        Called with the `State` after each whole epoch, before the report. An epoch of several islands that the limit of
-        generations or of the loss cuts short is passed again by a run that goes on: cut in two, it might end
-        otherwise. Taking a state costs nothing: it shares the run's arrays, which never change.
-    arrivals : callable
-        Asked before each save for individuals from outside, such as a formula that the user wrote. They are scored,
-        with fitted constants, and join the first island; the same limits hold as for `initial`.
-    pool : Pool, optional
-        Where several islands pass their epochs, and what the seeding looks for; without it, in this process. It changes
-        no bit of the outcome. All that the search uses must then be picklable.
+    observers : Observers
+        Individuals that arrive are scored, with fitted constants, and join the first island; the same limits hold as
+        for guesses.
     continued : bool
         Whether epochs end at the limit of generations in longer runs too, because another sample of the rows follows.
-    spent : float
-        Seconds of the search so far, part of its limit; a state has its own.
 
     Returns
     -------
@@ -201,70 +118,55 @@ def evolve(
     Raises
     ------
     ValueError
-        If an initial individual or an arrival exceeds a limit or has another primitive set, or the state belongs to
-        another run.
+        If a guess or an arrival exceeds a limit or has another primitive set, or the state belongs to another run.
     """
-    given = _within_limits(initial, primitives, settings)
-    began = clock() - (spent if state is None else state.seconds)
-    nat = 0.0 if description is None else description.nat
-    archive = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity, nat)
-    if state is not None:
-        check_state(state, primitives, settings)
-        archive = replace(state.archive, nat=nat)
-        rng = restored_generator(state.random)
-    deadline = float("inf") if stop.seconds is None else began + stop.seconds
-    world = World(primitives, settings, evaluator, fitter, errors, description, stop.loss)
-    elsewhere = None if pool is None or settings.islands == 1 else Elsewhere(pool)
-    run = _Run(
-        world, stop, rng, clock, began, deadline, archive, elsewhere or Here(clock, deadline), arrivals, continued
-    )
-    first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
+    run = _Run(World(start.primitives, settings, scoring, stop.loss), stop, rng, observers, continued)
+    first = partial(run.begun, start) if observers.state is None else partial(run.resumed, observers.state)
+    _within_limits(start.guesses, start.primitives, settings)
     try:
-        reason = run.complete(first, report, save)
+        reason = run.complete(first)
     finally:
-        if elsewhere is not None:
-            elsewhere.close()
+        run.passing.close()
     front, scores = run.archive.front(stop.loss)
-    return Outcome(front, scores, run.archive, run.generation, run.evaluations, clock() - began, reason)
+    return Outcome(front, scores, run.archive, run.generation, run.evaluations, run.seconds, reason)
 
 
 class _Run:
     """A run in progress; `generation` counts the complete generations after the first populations."""
 
     def __init__(
-        self,
-        world: World,
-        stop: StopSettings,
-        rng: np.random.Generator,
-        clock: Callable[[], float],
-        began: float,
-        deadline: float,
-        archive: Archive,
-        passing: Passing,
-        arrivals: Callable[[], Population | None],
-        continued: bool,
+        self, world: World, stop: StopSettings, rng: np.random.Generator, observers: Observers, continued: bool
     ) -> None:
-        self.world, self.stop, self.rng, self.archive = world, stop, rng, archive
-        self.clock, self.began, self.deadline = clock, began, deadline
-        self.passing, self.arrivals, self.continued = passing, arrivals, continued
+        settings, state, nat = world.settings, observers.state, world.scoring.nat
+        self.world, self.stop, self.observers, self.continued = world, stop, observers, continued
+        self.began = observers.origin
+        limit = float("inf") if stop.seconds is None else self.began + stop.seconds
+        self.deadline = Deadline(observers.clock, limit)
+        if state is None:
+            width = width_of(world.primitives, settings.max_size)
+            self.rng, self.archive = rng, Archive.empty(world.primitives, width, settings.complexity, nat)
+        else:
+            check_state(state, world.primitives, settings)
+            self.rng, self.archive = restored_generator(state.random), replace(state.archive, nat=nat)
+        pool = observers.pool
+        self.passing = Here(self.deadline) if pool is None or settings.islands == 1 else Elsewhere(pool)
         self.whole = True
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = 0
         self.stagnation = Stagnation()
         # Epochs end when islands migrate, or when one of them may begin anew.
-        settings = world.settings
         several = settings.islands > 1
         self.interval = settings.migration_interval if several else 1
         self.length = min(self.interval, *(settings.of_island(number).patience for number in range(settings.islands)))
         # Checks that all islands can live.
-        self.habitats = [world.habitat(number, self._scorer()) for number in range(world.settings.islands)]
+        self.habitats = [world.habitat(number, self._scorer()) for number in range(settings.islands)]
 
-    def complete(
-        self,
-        first: Callable[[], list[Island]],
-        report: Callable[[Progress], object],
-        save: Callable[[State], None],
-    ) -> Reason:
+    @property
+    def seconds(self) -> float:
+        """Seconds of the run so far."""
+        return self.observers.clock() - self.began
+
+    def complete(self, first: Callable[[], list[Island]]) -> Reason:
         """Run to the end; return what ended the run."""
         try:
             islands = first()
@@ -272,9 +174,9 @@ class _Run:
                 islands = self._with_arrivals(islands)
                 stagnant = self._stagnant()
                 if self.whole:
-                    save(self._state(islands))
-                enough = report(self._progress()) is True
-                if self.archive.solved(self.stop.loss, self.world.description):
+                    self.observers.save(self._state(islands))
+                enough = self.observers.report(self._progress()) is True
+                if self.archive.solved(self.stop.loss, self.world.scoring.description):
                     return "loss"
                 if self.stop.generations is not None and self.generation >= self.stop.generations:
                     return "generations"
@@ -291,11 +193,12 @@ class _Run:
         except KeyboardInterrupt:
             return "interrupted"
 
-    def begun(self, given: Population, seeding: Seeding | None) -> list[Island]:
+    def begun(self, start: Start) -> list[Island]:
         """The first populations."""
         settings = self.world.settings
-        if seeding is not None and settings.seeding and self.stop.generations != 0:
-            given = self._with_guesses(given, seeding)
+        given = _within_limits(start.guesses, start.primitives, settings)
+        if start.seeding is not None and settings.seeding and self.stop.generations != 0:
+            given = self._with_guesses(given, start.seeding)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = given.take(np.zeros(0, np.int64))
         randoms = [rng.bit_generator.state for rng in self.rng.spawn(settings.islands)]
@@ -327,7 +230,7 @@ class _Run:
 
         If an island finds what ends the run, those after it stay as they were, however far they have come elsewhere.
         """
-        deadline = time.time() + self.deadline - self.clock()
+        deadline = time.time() + self.deadline.left
         epochs = [
             Epoch(number, start, self.known[number], self.archive, generations, deadline)
             for number, start in enumerate(starts)
@@ -359,11 +262,11 @@ class _Run:
 
     def _scorer(self, known: Known | None = None) -> Scorer:
         """A scorer in this process."""
-        return self.world.scorer(self.clock, self.deadline, self.archive, known)
+        return self.world.scorer(self.deadline, self.archive, known)
 
     def _with_arrivals(self, islands: list[Island]) -> list[Island]:
         """The islands after individuals from outside have joined the first one."""
-        arrived = self.arrivals()
+        arrived = self.observers.arrivals()
         if arrived is None or not len(arrived):
             return islands
         scorer, world = self._scorer(self.known[0]), self.world
@@ -374,13 +277,13 @@ class _Run:
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the world."""
-        settings, width, now = self.world.settings, given.width, self.clock()
-        deadline = now + settings.seeding * (self.deadline - now)
+        settings, width, now = self.world.settings, given.width, self.observers.clock()
+        deadline = now + settings.seeding * (self.deadline.at - now)
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
             guesses = seeding(self.rng.spawn(1)[0], deadline, work)
         found = Population.concatenate([given, at_width(guesses.candidates, width)])
-        if guesses.interrupted or self.clock() >= self.deadline:
+        if guesses.interrupted or self.deadline.is_over:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             scorer = self._scorer()
             scorer.show(found)
@@ -392,7 +295,7 @@ class _Run:
 
     def _stagnant(self) -> bool:
         """Whether formulas have not improved for long; notes whether they did in this epoch."""
-        description, archive = self.world.description, self.archive
+        description, archive = self.world.scoring.description, self.archive
         # A run that goes on beyond its limit looks at its islands when a longer run would have.
         if description is None or self._in_epoch:
             return False
@@ -425,13 +328,13 @@ class _Run:
             self.generation,
             self.stagnation,
             self.evaluations,
-            self.clock() - self.began,
+            self.seconds,
             generator_state(self.rng),
         )
 
     def _progress(self) -> Progress:
         front, scores = self.archive.front(self.stop.loss)
-        return Progress(self.generation, self.evaluations, self.clock() - self.began, front, scores)
+        return Progress(self.generation, self.evaluations, self.seconds, front, scores)
 
 
 def _within_limits(

@@ -22,11 +22,8 @@ from shine.search.evolution.operators.selection import lexicase, ranking, tourna
 from shine.search.evolution.operators.slot_breeding import breed_slots, created_with_slots
 from shine.search.evolution.operators.slots import SlottedSet
 from shine.search.evolution.operators.survival import SURVIVAL
-from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.scoring import Errors, Scorer
 from shine.search.evolution.settings import EvolutionSettings
-
-Errors = Callable[[Population, np.random.Generator], Floats]
-"""Population, random generator -> absolute errors on a few rows drawn at random, shape (n_individuals, n_cases)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,67 +8,46 @@ forgotten. The number of a sample follows from the generation, so a resumed run 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.subtrees import Parents
-from shine.search.description.lengths import DescriptionLength
 from shine.search.description.stagnation import Stagnation
 from shine.search.evolution import evolution
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.evolution import Outcome, Progress
-from shine.search.evolution.islands import Errors
+from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.memory import Known
+from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import Fitter, Scorer
+from shine.search.evolution.scoring import Deadline, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 
 
-@dataclass(frozen=True)
-class View:
-    """What an evolution sees of a sample of the rows (see `shine.search.evolution.evolution.evolve` for the
-    parameters)."""
-
-    evaluator: PopulationEvaluator
-    fitter: Fitter | None
-    errors: Errors | None
-    description: DescriptionLength
-
-
 def evolve(
-    views: Callable[[int], View],
+    scoring_on: Callable[[int], Scoring],
     interval: int,
-    primitives: PrimitiveSet,
+    start: Start,
     settings: EvolutionSettings,
     stop: StopSettings,
     rng: np.random.Generator,
-    *,
-    report: Callable[[Progress], object] = evolution.ignore,
-    state: State | None = None,
-    save: Callable[[State], None] = evolution.forget,
-    clock: Callable[[], float] = time.monotonic,
-    **options: Any,
+    observers: Observers,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
     Parameters
     ----------
-    views : callable
-        Number of a sample, from 0 -> what the evolution sees of it.
+    scoring_on : callable
+        Number of a sample, from 0 -> how individuals are scored on it, with a description length.
     interval : int
         Generations that a sample lasts; 0 for ever.
-    primitives, settings, stop, rng, report, state, save, clock, options
+    start, settings, stop, rng, observers
         As for `shine.search.evolution.evolution.evolve`.
     """
     last = math.inf if stop.generations is None else stop.generations
     told, asked, skipped = -1, False, -1
-    latest = state
+    latest = observers.state
 
     def once(progress: Progress) -> object:
         """Report each generation once, although a sample begins with the generation that the one before ended with."""
@@ -76,39 +55,26 @@ def evolve(
         if progress.generation <= told:
             return asked
         told = progress.generation
-        asked = report(progress) is True
+        asked = observers.report(progress) is True
         return asked
 
     def keep(found: State) -> None:
         """Save each generation as it was on the sample that it was made on: the number of that sample follows."""
         nonlocal latest
         if found.generation != skipped:
-            save(found)
+            observers.save(found)
         latest = found
 
     # A state is as its last generation was made. Where a sample ends, that generation is reported on the ended sample.
-    number = 0 if state is None or not interval else max(state.generation - 1, 0) // interval
+    number = 0 if latest is None or not interval else max(latest.generation - 1, 0) // interval
     while True:
-        view = views(number)
+        scoring = scoring_on(number)
         if latest is not None and number and latest.generation == number * interval:
-            latest, skipped = renewed(latest, view, clock), latest.generation
+            latest, skipped = renewed(latest, scoring, observers.clock), latest.generation
         end = (number + 1) * interval if interval else math.inf
-        outcome = evolution.evolve(
-            view.evaluator,
-            primitives,
-            settings,
-            replace(stop, generations=None if min(end, last) == math.inf else int(min(end, last))),
-            rng,
-            fitter=view.fitter,
-            errors=view.errors,
-            description=view.description,
-            report=once,
-            state=latest,
-            save=keep,
-            clock=clock,
-            continued=end <= last,
-            **options,
-        )
+        limit = replace(stop, generations=None if min(end, last) == math.inf else int(min(end, last)))
+        seen = replace(observers, state=latest, report=once, save=keep)
+        outcome = evolution.evolve(scoring, start, settings, limit, rng, seen, continued=end <= last)
         if outcome.stopped_by != "generations" or outcome.generations >= last:
             return outcome
         if asked:
@@ -116,25 +82,18 @@ def evolve(
         number += 1
 
 
-def renewed(state: State, view: View, clock: Callable[[], float] = time.monotonic) -> State:
-    """The state of a run with everybody scored on another sample.
-
-    Parameters
-    ----------
-    state : State
-    view : View
-        Of that sample.
-    clock : callable
-    """
-    began, old = clock(), state.archive
-    empty = Archive.empty(state.primitives, old.individuals.width, old.weights, view.description.nat)
-    scorer = Scorer(view.evaluator, empty, clock, math.inf, view.fitter)
+def renewed(state: State, scoring: Scoring, clock: Callable[[], float]) -> State:
+    """The state of a run with everybody scored on another sample, which has a description length."""
+    assert scoring.description is not None
+    old, description = state.archive, scoring.description
+    empty = Archive.empty(state.primitives, old.individuals.width, old.weights, scoring.nat)
+    scorer = Scorer(scoring, empty, Deadline(clock))
     scorer.scored(old.individuals.take(np.flatnonzero(np.isfinite(old.scores.losses))))
     islands = []
     for island in state.islands:
         population, losses = scorer.scored(island.parents.population)
         islands.append(replace(island, parents=Parents.of(population), losses=losses))
-    length = float(scorer.archive.lengths(view.description).min())
+    length = float(scorer.archive.lengths(description).min())
     return replace(
         state,
         islands=tuple(islands),
@@ -142,5 +101,4 @@ def renewed(state: State, view: View, clock: Callable[[], float] = time.monotoni
         known=(Known.nobody(),) * len(islands),
         stagnation=Stagnation(length, state.stagnation.fell),
         evaluations=state.evaluations + scorer.evaluations,
-        seconds=state.seconds + clock() - began,
     )

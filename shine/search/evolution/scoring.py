@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from shine.base.typing import Floats, Hashes
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.population import Population
+from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
 
@@ -24,6 +26,62 @@ Fitter = Callable[[Population, Scores], Population]
 """Individuals, their scores -> the same individuals, some of them with better constants."""
 
 
+Errors = Callable[[Population, np.random.Generator], Floats]
+"""Population, random generator -> absolute errors on a few rows drawn at random, shape (n_individuals, n_cases)."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How individuals are scored on a sample of the rows.
+
+    Parameters
+    ----------
+    evaluator : PopulationEvaluator
+        The score of an individual must not depend on the others in its population.
+    fitter : callable, optional
+        Fits the constants of new individuals.
+    errors : callable, optional
+        Absolute errors on a few rows, for lexicase selection.
+    description : DescriptionLength, optional
+        Shows whether formulas still improve.
+    """
+
+    evaluator: PopulationEvaluator
+    fitter: Fitter | None = None
+    errors: Errors | None = None
+    description: DescriptionLength | None = None
+
+    @property
+    def nat(self) -> float:
+        """The nat of the description length; 0 without one."""
+        return 0.0 if self.description is None else self.description.nat
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A time on a clock.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds from any origin.
+    at : float
+    """
+
+    clock: Callable[[], float]
+    at: float = math.inf
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.at - self.clock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return self.clock() >= self.at
+
+
 class OutOfTime(Exception):
     """The deadline has passed; the archive has the individuals evaluated before it."""
 
@@ -33,15 +91,10 @@ class Scorer:
 
     Parameters
     ----------
-    evaluator : PopulationEvaluator
-        The score of an individual must not depend on the others in its population.
+    scoring : Scoring
     archive : Archive
         Sees every evaluated individual. The attribute always holds a complete archive, even after an interrupt.
-    clock : callable
-    deadline : float
-        Time on the clock.
-    fitter : callable, optional
-        Fits the constants of new individuals.
+    deadline : Deadline
     known : Known, optional
         Individuals scored in an earlier part of the run.
     capacity : int
@@ -50,17 +103,15 @@ class Scorer:
 
     def __init__(
         self,
-        evaluator: PopulationEvaluator,
+        scoring: Scoring,
         archive: Archive,
-        clock: Callable[[], float],
-        deadline: float,
-        fitter: Fitter | None = None,
+        deadline: Deadline,
         known: Known | None = None,
         capacity: int = CAPACITY,
     ) -> None:
         self.evaluations = 0
         self.archive = archive
-        self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
+        self._evaluator, self._fitter, self._deadline = scoring.evaluator, scoring.fitter, deadline
         self._memory = Memory(capacity, known)
         self._slice = FIRST_SLICE
 
@@ -89,7 +140,7 @@ class Scorer:
             individuals, before, after = self._evaluate(population.take(first[now]))
             values[now], scores.losses[now] = individuals.values, after.losses
             slices.append((before, after))
-        if self._clock() >= self._deadline:
+        if self._deadline.is_over:
             raise OutOfTime
         # The slices depend on the clock; the order of the memory must not, nor which of equals stays in the archive.
         before = Scores.concatenate([before for before, _ in slices])
@@ -117,8 +168,8 @@ class Scorer:
 
     def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""
-        began = self._clock()
-        if began >= self._deadline:
+        began = self._deadline.clock()
+        if began >= self._deadline.at:
             raise OutOfTime
         before = after = self._evaluator.score(individuals)
         if self._fitter is not None:
@@ -127,7 +178,7 @@ class Scorer:
             individuals, after = self._fitted(self._fitter, individuals, before)
         self.archive = self.archive.updated(individuals, after)
         self.evaluations += len(individuals)
-        elapsed = self._clock() - began
+        elapsed = self._deadline.clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 

@@ -14,7 +14,8 @@ from shine.evaluate.losses.form import Loss
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.presentation import for_people
-from shine.search.evolution.evolution import Outcome, Progress
+from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.observers import Progress
 from shine.search.models.figures import loss_text, r2_text
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model

@@ -37,7 +37,9 @@ from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
 from shine.search.evolution.constants import fitter, places
-from shine.search.evolution.evolution import Outcome, Progress
+from shine.search.evolution.evolution import Outcome, Start
+from shine.search.evolution.observers import NOBODY, Observers, Progress
+from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.poles import individuals_to_refine
 from shine.search.finishing.polishing import polished, population_of, preferred
 from shine.search.finishing.refinement import TOLERANCE, measured
@@ -55,8 +57,7 @@ from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.yardsticks import nats_of_errors, rounding_error
-from shine.search.watching.visited import place_of
-from shine.search.watching.visitor import Visitor, watched
+from shine.search.watching.visited import view_of
 
 POWER = 0.5
 """An objective counts as a square of errors: its logarithm times half the number of rows is nats."""
@@ -81,11 +82,9 @@ NEARLY = math.e
 def search_objective(
     dataset: Dataset,
     settings: SearchSettings,
+    observers: Observers = NOBODY,
     *,
     function: Function,
-    report: Callable[[Progress], object] | None,
-    visitor: Visitor | None = None,
-    began: float | None = None,
 ) -> Result:
     """Find short formulas for which an objective is small (see `shine.search.run.search`).
 
@@ -94,10 +93,9 @@ def search_objective(
     dataset : Dataset
         The objective gets predictions of all its rows, in their order.
     settings : SearchSettings
+    observers : Observers
     function : callable
         See `shine.search.objective.objective.Objective`.
-    report : callable, optional
-    visitor : Visitor, optional
 
     Raises
     ------
@@ -112,8 +110,8 @@ def search_objective(
     if fitness.validation is not None or dataset.groups is not None:
         raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
     dataset = data_for_loss(loss, dataset, fitness.noise)
-    clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
+    observers = observers.begun()
+    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
     scaled, threads = fitness.linear_scaling, fitness.threads or processors()
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
     budget = planned(budget, task.dataset, steps_of(task.primitives, loss, threads))
@@ -126,29 +124,28 @@ def search_objective(
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
     sample = rows.sampled(evolving.rows, rng)
     stop = replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution())
-    if visitor is not None:
+    if observers.visitor is not None:
         choose_now = partial(shortest, description=description)
-        visitor.enter(place_of(whole, task, settings, enough=stop.loss, degree=0, choose=choose_now))
-    own = None if report is None else report_in_given_units(report, task, 0)
-    reported, saved, arrivals = watched(visitor, own, None)
+        observers.visitor.enter(view_of(whole, task, settings, enough=stop.loss, degree=0, choose=choose_now))
+    told = replace(observers, report=report_in_given_units(observers.report, task, 0))
     outcome = evolution.evolve(
-        judge
-        if rules is None
-        else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
-        task.primitives,
+        Scoring(
+            judge
+            if rules is None
+            else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
+            fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+            partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
+            description,
+        ),
+        Start(
+            task.primitives,
+            task.guesses,
+            partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
+        ),
         evolving,
         stop,
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
-        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
-        initial=task.guesses,
-        seeding=partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
-        description=description,
-        clock=clock,
-        report=reported,
-        save=saved,
-        arrivals=arrivals,
-        spent=budget.spent(),
+        told.with_visitor(),
     )
     end = _End(task, settings, loss, objective, threads, budget.is_closing)
     one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
@@ -196,8 +193,8 @@ def searched_with(function: Function, has_template: bool, sharing: bool) -> Call
     if sharing:
         raise ValueError("an objective is called in this process only; leave workers and executor out")
 
-    def searched(dataset: Dataset, settings: SearchSettings, *, pool: Pool | None = None, **shown: Any) -> Result:
-        return search_objective(dataset, settings, function=function, **shown)
+    def searched(dataset: Dataset, settings: SearchSettings, observers: Observers) -> Result:
+        return search_objective(dataset, settings, observers, function=function)
 
     return searched
 

@@ -21,7 +21,9 @@ from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
 from shine.search.evolution.constants import fitter
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.evolution import Start
+from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.supported_digits import by_odds, with_supported_digits
 from shine.search.models.choice import shortest
 from shine.search.models.front import Front, Result, pareto_front
@@ -39,8 +41,7 @@ from shine.search.problem.given_names import in_formulas
 from shine.search.problem.preparation import constraint_compiler, prepared, seeded
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
-from shine.search.watching.visited import place_of
-from shine.search.watching.visitor import Visitor, watched
+from shine.search.watching.visited import view_of
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
@@ -53,11 +54,7 @@ DEGREE = 0
 def search_odds(
     dataset: Dataset,
     settings: SearchSettings,
-    *,
-    report: Callable[[Progress], object],
-    visitor: Visitor | None = None,
-    began: float | None = None,
-    pool: Pool | None = None,
+    observers: Observers = NOBODY,
 ) -> Result:
     """Evolve formulas for the logarithm of the odds that a row belongs to a class.
 
@@ -70,12 +67,7 @@ def search_odds(
         always with a slope and an intercept. Constraints hold for the logarithm of the odds. The search ends when a
         formula has less than the share ``stop.loss`` of the best constant's loss, not counting the loss that smoothing
         leaves to every formula.
-    report : callable
-        Receives the `Progress` of every generation; it ends the run by returning True.
-    visitor : Visitor, optional
-        See `shine.search.run.search`.
-    pool : Pool, optional
-        Workers that share the islands and the seeding.
+    observers : Observers
 
     Returns
     -------
@@ -97,8 +89,8 @@ def search_odds(
     explain the target as a number.
     """
     settings, whole = in_formulas(settings, dataset), dataset
-    clock = time.monotonic if visitor is None else visitor.clock
-    budget = TimeBudget(settings.stop.seconds, clock=clock, began=began)
+    observers = observers.begun()
+    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
     evolving, dtype = settings.evolution, settings.fitness.dtype
     if dtype not in ("float64", "float32"):
         raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
@@ -113,35 +105,34 @@ def search_odds(
     sample = task.dataset.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
-    alone = shared(settings.fitness, evolving, pool).threads or 1
+    alone = shared(settings.fitness, evolving, observers.pool).threads or 1
     odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, alone), dtype, alone)
     rules = constraint_compiler(settings.constraints, rows, alone)
     linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, alone)
 
     stop = replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution())
     description = _description_length(sample)
-    if visitor is not None:
+    if observers.visitor is not None:
         choose_now = partial(shortest, description=description)
-        seen = place_of(whole, task, settings, enough=stop.loss, degree=DEGREE, choose=choose_now, fits=False)
-        visitor.enter(seen)
-    reported, saved, arrivals = watched(visitor, report_in_given_units(report, task, DEGREE), None)
+        seen = view_of(whole, task, settings, enough=stop.loss, degree=DEGREE, choose=choose_now, fits=False)
+        observers.visitor.enter(seen)
+    told = replace(observers, report=report_in_given_units(observers.report, task, DEGREE))
     outcome = evolution.evolve(
-        odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
-        task.primitives,
+        Scoring(
+            odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
+            fitter(linearizer, evolving.constant_steps, scaled=True) if evolving.constant_steps else None,
+            partial(sampled_errors, sample, True, evolving.lexicase_rows),
+            description,
+        ),
+        Start(
+            task.primitives,
+            task.guesses,
+            partial(seeded, rows, "absolute", task.primitives, evolving, True, threads),
+        ),
         evolving,
         stop,
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=True) if evolving.constant_steps else None,
-        errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
-        initial=task.guesses,
-        seeding=partial(seeded, rows, "absolute", task.primitives, evolving, True, threads),
-        description=description,
-        clock=clock,
-        report=reported,
-        save=saved,
-        arrivals=arrivals,
-        spent=budget.spent(),
-        pool=pool,
+        told.with_visitor(),
     )
 
     refinement = OddsRefinement(

@@ -8,6 +8,7 @@ from math import nan
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.population import Population
+from shine.search.evolution.observers import SearchView, Shown
 from shine.search.models.front import pareto_front
 from shine.search.models.given_units import DIGITS
 from shine.search.models.template_model import TemplateModel
@@ -16,10 +17,9 @@ from shine.search.template_search.guesses import guessed_individual
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
 from shine.search.watching.visited import Choose, Explained, within_limits
-from shine.search.watching.visitor import Place, Shown
 
 
-def template_place(
+def template_view(
     dataset: Dataset,
     composition: Composition,
     groups: Groups | None,
@@ -27,8 +27,8 @@ def template_place(
     enough: float,
     headings: Mapping[str, str],
     choose: Choose,
-) -> Place:
-    """A search with a template as somebody who watches it sees it (see `shine.search.watching.visited.place_of`).
+) -> SearchView:
+    """A search with a template as somebody who watches it sees it (see `shine.search.watching.visited.view_of`).
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def template_place(
     hint = (
         f"One a line, such as {example}: {', '.join(names)}. What is left out is 1, or what its parameter starts from."
     )
-    return Place(dataset, read, shown, lambda loss: loss, enough, example, hint, settings.seed, single)
+    return SearchView(dataset, read, shown, lambda loss: loss, enough, example, hint, settings.seed, single)
 
 
 def given_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:

@@ -26,9 +26,11 @@ from shine.search.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.constants import fitter
-from shine.search.evolution.evolution import Outcome, Progress
+from shine.search.evolution.evolution import Outcome, Start
+from shine.search.evolution.observers import NOBODY, Observers, Progress
 from shine.search.evolution.operators.slot_breeding import created_with_slots
 from shine.search.evolution.run_state import State
+from shine.search.evolution.scoring import Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.polishing import not_beaten
 from shine.search.finishing.supported_digits import with_supported_digits
@@ -46,7 +48,7 @@ from shine.search.template_scaling import TemplateScaling
 from shine.search.template_search.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.template_search.finishing import TemplateFinish, least_rows, oddities
 from shine.search.template_search.guesses import guessed
-from shine.search.template_search.place import template_place
+from shine.search.template_search.place import template_view
 from shine.search.template_search.seeding import template_seeding
 from shine.search.templates.binding import bound, resolved
 from shine.search.templates.composition import Composition
@@ -55,7 +57,6 @@ from shine.search.templates.fits.scores import TemplateEvaluator
 from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values, numbered_by_group
 from shine.search.templates.law import Groups, law_of
-from shine.search.watching.visitor import Visitor, watched
 
 TOLERANCE_ROWS = 1.0
 """A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
@@ -154,18 +155,12 @@ def _check_settings(settings: SearchSettings) -> None:
 def template_search(
     dataset: Dataset,
     settings: SearchSettings,
-    *,
-    report: Callable[[Progress], object] | None = None,
-    state: State | None = None,
-    save: Callable[[State], None] | None = None,
-    visitor: Visitor | None = None,
-    pool: Pool | None = None,
+    observers: Observers = NOBODY,
     earlier: Sequence[Model] = (),
-    began: float | None = None,
 ) -> Result:
     """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
-    clock, whole = time.monotonic if visitor is None else visitor.clock, dataset
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock, began)
+    observers, whole = observers.begun(), dataset
+    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
     evolving = settings.evolution
     threads = settings.fitness.threads or processors()
     task = prepared_template(dataset, settings)
@@ -179,39 +174,32 @@ def template_search(
     rows, rng = task.dataset, np.random.default_rng(settings.seed)
     sample = rows.sampled(evolving.rows, rng)
     fitted_on = sample.sampled(max(evolving.fitting_rows, least_rows(composition)), rng)
-    alone = shared(settings.fitness, evolving, pool).threads or 1
+    alone = shared(settings.fitness, evolving, observers.pool).threads or 1
     linearizer = TemplateLinearizer(composition, fitted_on, loss, alone)
     enough = good_enough(rows, loss, settings.stop.loss, "float64")
     rules = SlotConstraints.of(composition, sample, alone)
     evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, alone)
     description = description_length(sample, loss)
     headings = {name: dataset.headings.get(name, name) for name in composition.features}
-    if visitor is not None:
+    if observers.visitor is not None:
         choose_now = partial(choose, enough=enough, description=description)
-        visitor.enter(template_place(whole, composition, task.groups, settings, enough, headings, choose_now))
-    own = None if report is None else _written(report, task)
-    reported, saved, arrivals = watched(visitor, own, save)
-    if state is not None:
-        state = replace(state, seconds=budget.spent())
+        observers.visitor.enter(template_view(whole, composition, task.groups, settings, enough, headings, choose_now))
+    steps, tolerance = evolving.constant_steps, TOLERANCE_ROWS / fitted_on.n_rows
     outcome = evolution.evolve(
-        ConstrainedTemplates(evaluator, rules) if rules else evaluator,
-        composition.genome,
+        Scoring(
+            ConstrainedTemplates(evaluator, rules) if rules else evaluator,
+            fitter(linearizer, steps, scaled=False, tolerance=tolerance) if steps else None,
+            description=description,
+        ),
+        Start(
+            composition.genome,
+            guessed(settings.guesses, composition),
+            template_seeding(composition, sample, evolving, loss, threads, observers.pool),
+        ),
         evolving,
         _stop(settings, budget, enough),
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=False, tolerance=TOLERANCE_ROWS / fitted_on.n_rows)
-        if evolving.constant_steps
-        else None,
-        initial=guessed(settings.guesses, composition),
-        seeding=template_seeding(composition, sample, evolving, loss, threads, pool),
-        description=description,
-        clock=clock,
-        report=reported,
-        state=state,
-        save=saved,
-        arrivals=arrivals,
-        pool=pool,
-        spent=budget.spent(),
+        replace(observers, report=_written(observers.report, task)).with_visitor(),
     )
     finish = TemplateFinish(
         composition,

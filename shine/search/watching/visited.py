@@ -21,6 +21,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.population import Population
 from shine.lang.vocabulary import primitive_table
+from shine.search.evolution.observers import SearchView, Shown
 from shine.search.evolution.operators.limits import excess
 from shine.search.models.choice import Choice
 from shine.search.models.front import pareto_front
@@ -29,7 +30,6 @@ from shine.search.models.model import Model
 from shine.search.problem.lines import with_line, without_line
 from shine.search.problem.preparation import Task
 from shine.search.problem.settings import SearchSettings
-from shine.search.watching.visitor import Place, Shown
 
 ROWS = 1000
 """Most rows on which the variance that formulas explain is measured; the final report measures it on all."""
@@ -41,7 +41,7 @@ Choose = Callable[[Sequence[Model]], Choice]
 """Models with the losses of the search -> the one to recommend."""
 
 
-def place_of(
+def view_of(
     dataset: Dataset,
     task: Task,
     settings: SearchSettings,
@@ -50,7 +50,7 @@ def place_of(
     degree: int,
     choose: Choose,
     fits: bool = True,
-) -> Place:
+) -> SearchView:
     """A search as somebody who watches it sees it.
 
     Parameters
@@ -84,7 +84,7 @@ def place_of(
         found = Population.from_trees([tree], task.primitives)
         return within_limits(found, settings)
 
-    return Place(
+    return SearchView(
         dataset,
         read,
         partial(

@@ -36,9 +36,8 @@ from shine.search.models.figures import screen_width
 from shine.search.watching.following import Callback, Several
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress, Visitor
     from shine.search.models.front import Result
-    from shine.search.watching.visitor import Visitor
 
 
 def evolve_config(

@@ -22,7 +22,7 @@ from shine.faces.runs.sweeps.sweeping import Outcome, Standing, SweepResult, run
 from shine.faces.runs.sweeps.variants import Sweep, range_of, values_of
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
 
 
 def sweep_config(

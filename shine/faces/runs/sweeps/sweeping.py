@@ -32,7 +32,7 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.finishing.refinement import measured
 
 if TYPE_CHECKING:
-    from shine.search.evolution.evolution import Progress
+    from shine.search.evolution.observers import Progress
     from shine.search.models.model import Model
 
 BUSY_SECONDS = 1.0

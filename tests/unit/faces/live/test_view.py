@@ -20,6 +20,7 @@ from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
 from shine.faces.live import board, notebook, server
 from shine.faces.live.view import Live
+from shine.search.evolution.observers import Observers
 from shine.search.odds.search import search_odds
 from shine.search.run import search
 
@@ -105,7 +106,7 @@ def seen(use, *, dataset=NOISY, find=search, given=None, title="A title"):
     with User(use) as user, Live(title) as live:
         user.begin(live.url)
         watch = live.watch()
-        result = find(dataset, given or endless(), report=lambda progress: user.failed, visitor=watch)
+        result = find(dataset, given or endless(), Observers(lambda progress: user.failed, watch))
         live.ended(result, {"seed": 7})
     assert ours() == []
     return result
@@ -210,7 +211,7 @@ def test_a_page_that_is_open_before_the_search_hears_of_its_stages():
         while not live._board.is_watched:
             time.sleep(0.01)
         time.sleep(0.2)
-        live.ended(search(NOISY, endless(), visitor=live.watch()))
+        live.ended(search(NOISY, endless(), Observers(visitor=live.watch())))
 
 
 def test_a_search_that_fails_ends_the_page_with_its_error():
@@ -233,7 +234,7 @@ def test_a_search_that_fails_ends_the_page_with_its_error():
 def test_nothing_is_painted_while_no_page_is_open(monkeypatch):
     monkeypatch.setattr(Live, "_picture", lambda self: 1 / 0)
     with Live("x") as live:
-        live.ended(search(DATA, settings(), visitor=live.watch()))
+        live.ended(search(DATA, settings(), Observers(visitor=live.watch())))
 
 
 def test_a_picture_that_fails_does_not_end_the_search(monkeypatch):

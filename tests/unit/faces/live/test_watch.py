@@ -13,6 +13,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
+from shine.search.evolution.observers import Observers
 from shine.search.objective.search import search_objective
 from shine.search.odds.search import search_odds
 from shine.search.run import search
@@ -36,7 +37,7 @@ def settings(**options):
 
 def watched(watch, act=lambda generation: None, dataset=DATA, find=search, **options):
     """The result of a search, in which something is done after each generation."""
-    return find(dataset, settings(**options), report=lambda progress: act(progress.generation), visitor=watch)
+    return find(dataset, settings(**options), Observers(lambda progress: act(progress.generation), watch))
 
 
 @pytest.fixture

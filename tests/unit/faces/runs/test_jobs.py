@@ -23,7 +23,7 @@ from shine.faces.runs import checkpoints, jobs, log
 from shine.faces.runs.checkpoints import Shelf
 from shine.faces.runs.files import write_text as written
 from shine.runs import Notice, chosen_folder, open_run, read_result, resume_job, run_job
-from shine.search.evolution.evolution import Progress
+from shine.search.evolution.observers import Progress
 
 SMALL = """
 data: {generate: {rows: 20, noise: 0.1, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}

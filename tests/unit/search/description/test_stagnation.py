@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from unit.search.evolution.oracles import NodeCounter, primitive_set
+from unit.search.evolution.oracles import NodeCounter, evolve, primitive_set
 
 from shine.search.description.lengths import DescriptionLength
 from shine.search.description.stagnation import Stagnation
-from shine.search.evolution.evolution import evolve
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 
 PRIMITIVES = primitive_set()

@@ -9,7 +9,7 @@ from unit.search.evolution.oracles import NodeCounter, primitive_set
 
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island
-from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.scoring import Deadline, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
 
 PRIMITIVES = primitive_set()
@@ -23,7 +23,7 @@ def errors_of(population, rng):
 
 
 def habitat_of(settings=SETTINGS, evaluator=None):
-    scorer = Scorer(evaluator or NodeCounter(NEG, 50), Archive.empty(PRIMITIVES, 15), lambda: 0.0, np.inf)
+    scorer = Scorer(Scoring(evaluator or NodeCounter(NEG, 50)), Archive.empty(PRIMITIVES, 15), Deadline(lambda: 0.0))
     return Habitat(PRIMITIVES, settings, scorer, errors_of)
 
 

@@ -14,6 +14,10 @@ from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
+from shine.search.evolution import evolution
+from shine.search.evolution.evolution import Start
+from shine.search.evolution.observers import Observers
+from shine.search.evolution.scoring import Scoring
 
 ARITIES = {"neg": 1, "sqrt": 1, "add": 2, "mul": 2, "where": 3}
 
@@ -145,3 +149,10 @@ class Mortal(NodeCounter):
                 os.remove(os.path.join(self.folder, name))
                 os.kill(os.getpid(), signal.SIGKILL)
         return super().score(population)
+
+
+def evolve(evaluator, primitives, settings, stop, rng, *, guesses=None, seeding=None, **options):
+    """An evolution from its parts: those of `Scoring`, `Start` and `Observers` by name."""
+    own = {name: options.pop(name) for name in ("fitter", "errors", "description") if name in options}
+    start = Start(primitives, guesses, seeding)
+    return evolution.evolve(Scoring(evaluator, **own), start, settings, stop, rng, Observers(**options))

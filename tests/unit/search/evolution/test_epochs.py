@@ -15,12 +15,11 @@ import pytest
 from helpers.markers import mostly_slow
 from unit.base.parallel.executors import Unreliable
 from unit.search.evolution.habitats import errors_of
-from unit.search.evolution.oracles import Mortal, NodeCounter, assert_same, primitive_set
+from unit.search.evolution.oracles import Mortal, NodeCounter, assert_same, evolve, primitive_set
 from unit.search.evolution.test_run_state import again, seeding
 
 import shine
 from shine.base.parallel import opened
-from shine.search.evolution.evolution import evolve
 from shine.search.evolution.settings import EvolutionSettings, IslandSettings, StopSettings
 
 PRIMITIVES = primitive_set()

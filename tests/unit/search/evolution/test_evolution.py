@@ -7,6 +7,7 @@ from unit.search.evolution.oracles import (
     NodeCounter,
     assert_same,
     assert_valid,
+    evolve,
     population_of,
     primitive_set,
     tree_of,
@@ -21,7 +22,6 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 from shine.search.evolution.constants import fitter
-from shine.search.evolution.evolution import evolve
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses
 
@@ -244,7 +244,7 @@ def test_progress_without_a_finite_loss_has_no_best():
 def test_initial_individuals_join_the_first_population():
     evaluator = NodeCounter(NEG, 12)
     initial = population_of(["x" + " neg" * 12], PRIMITIVES, 13)
-    outcome = run(evaluator, settings=replace(SETTINGS, max_depth=13), initial=initial)
+    outcome = run(evaluator, settings=replace(SETTINGS, max_depth=13), guesses=initial)
     assert (outcome.generations, outcome.stopped_by) == (0, "loss")
     assert tree_of(outcome.front, -1).size == 13
 
@@ -270,7 +270,7 @@ def test_arrivals_beyond_a_limit_are_rejected():
 
 def test_more_initial_individuals_than_the_population_holds_are_all_evaluated():
     initial = population_of([f"{value} neg" for value in range(150)], PRIMITIVES, 3)
-    assert run(initial=initial, stop=replace(STOP, generations=0)).evaluations == 150
+    assert run(guesses=initial, stop=replace(STOP, generations=0)).evaluations == 150
 
 
 @pytest.mark.parametrize(
@@ -282,12 +282,12 @@ def test_more_initial_individuals_than_the_population_holds_are_all_evaluated():
 )
 def test_initial_individuals_beyond_a_limit_are_rejected(text, message):
     with pytest.raises(ValueError, match=message):
-        run(initial=population_of(["x", text], PRIMITIVES, 30))
+        run(guesses=population_of(["x", text], PRIMITIVES, 30))
 
 
 def test_initial_individuals_of_another_primitive_set_are_rejected():
     with pytest.raises(ValueError, match="another primitive set"):
-        run(initial=population_of(["x"], primitive_set("add"), 3))
+        run(guesses=population_of(["x"], primitive_set("add"), 3))
 
 
 @pytest.mark.parametrize("functions", ["", "neg", "add", "where"])

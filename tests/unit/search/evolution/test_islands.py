@@ -20,7 +20,7 @@ from unit.search.evolution.habitats import (
     habitat_of,
     stepped,
 )
-from unit.search.evolution.oracles import NodeCounter, assert_same, assert_valid, population_of
+from unit.search.evolution.oracles import NodeCounter, assert_same, assert_valid, evolve, population_of
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -32,10 +32,9 @@ from shine.lang.population import Population
 from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.constants import fitter
-from shine.search.evolution.evolution import evolve
 from shine.search.evolution.islands import Habitat, Island, migrated
 from shine.search.evolution.memory import hashes
-from shine.search.evolution.scoring import Scorer
+from shine.search.evolution.scoring import Deadline, Scorer, Scoring
 from shine.search.evolution.settings import StopSettings
 
 NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
@@ -85,7 +84,9 @@ def test_an_island_with_fitted_constants_evolves_the_same_in_a_new_habitat():
     def habitat():
         fit = fitter(MachineLinearizer(dataset, "mse"), 5, scaled=True)
         evaluator = evaluator_of(dataset, "mse", True, "float64", "machine", 1)
-        return Habitat(primitives, SETTINGS, Scorer(evaluator, Archive.empty(primitives, 15), lambda: 0.0, np.inf, fit))
+        return Habitat(
+            primitives, SETTINGS, Scorer(Scoring(evaluator, fit), Archive.empty(primitives, 15), Deadline(lambda: 0.0))
+        )
 
     island = habitat().stepped(habitat().settled(nobody, rng))
     assert bits(habitat().stepped(island)) == bits(habitat().stepped(island))

@@ -9,6 +9,7 @@ import pytest
 
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
+from shine.search.evolution.observers import Observers
 from shine.search.evolution.run_state import State
 from shine.search.models.front import Result
 from shine.search.run import search
@@ -26,7 +27,7 @@ def found(renewal: int | None, state: State | None = None, **options: Any) -> tu
     told: list[int] = []
     given = {"generations": 9, "rows": 50, "population": 40, "seeding": 0.0, "renewal": renewal, **options}
     settings = settings_from(primitives=["add", "mul", "div"], seconds=None, **given)
-    result = search(rows(), settings, report=lambda p: told.append(p.generation), state=state, save=states.append)
+    result = search(rows(), settings, Observers(lambda p: told.append(p.generation), state=state, save=states.append))
     return result, states, told
 
 
@@ -66,7 +67,7 @@ def test_a_resumed_run_sees_the_same_samples(generation):
 
 def test_a_callback_ends_the_run_also_where_a_sample_ends():
     settings = settings_from(primitives=["add"], seconds=None, generations=9, rows=50, population=20, renewal=3)
-    result = search(rows(), settings, report=lambda progress: progress.generation == 3)
+    result = search(rows(), settings, Observers(lambda progress: progress.generation == 3))
     assert (result.stopped_by, result.generations) == ("callback", 3)
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.search.evolution.oracles import NodeCounter, assert_same, population_of, primitive_set
+from unit.search.evolution.oracles import NodeCounter, assert_same, evolve, population_of, primitive_set
 
-from shine.search.evolution.evolution import evolve
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses

@@ -8,7 +8,7 @@ from shine.lang.growth import Terminals
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import Memory
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.evolution.scoring import FIRST_SLICE, OutOfTime, Scorer
+from shine.search.evolution.scoring import FIRST_SLICE, Deadline, OutOfTime, Scorer, Scoring
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]
@@ -35,7 +35,7 @@ class SlowCounter(NodeCounter):
 
 
 def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20, fitter=None):
-    return Scorer(evaluator, Archive.empty(PRIMITIVES, width), clock, deadline, fitter)
+    return Scorer(Scoring(evaluator, fitter), Archive.empty(PRIMITIVES, width), Deadline(clock, deadline))
 
 
 def random_population(n=1000):

@@ -12,6 +12,7 @@ from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.parse import parse
+from shine.search.evolution.observers import Observers
 from shine.search.finishing.validation import chosen_by, least_error
 from shine.search.models.model import Model
 from shine.search.run import search
@@ -144,7 +145,7 @@ def test_an_interrupt_keeps_what_was_found():
 def test_a_resumed_search_keeps_the_same_rows_back():
     states, rows = [], Dataset.from_arrays(X, Y)
     settings = settings_from(**QUICK | {"primitives": ["add", "mul", "square"], "validation": "random"})
-    whole = search(rows, settings, save=states.append).front
-    resumed = search(rows, settings, state=states[1]).front
+    whole = search(rows, settings, Observers(save=states.append)).front
+    resumed = search(rows, settings, Observers(state=states[1])).front
     assert [str(model.tree) for model in resumed] == [str(model.tree) for model in whole]
     assert resumed.reason == whole.reason

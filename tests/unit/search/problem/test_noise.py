@@ -12,6 +12,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.search.evolution.observers import Observers
 from shine.search.problem.noise import sizes, with_expected_noise
 from shine.search.problem.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
@@ -225,10 +226,10 @@ def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
     rows = Dataset.from_arrays(x[:, None], 3 * x**3 * np.exp(0.1 * np.random.default_rng(0).normal(size=30)))
     quick = settings_from(seconds=None, generations=2, population=50, seeding=0.0, primitives=["mul", "cube"])
     states = []
-    whole = search(rows, quick, save=states.append)
+    whole = search(rows, quick, Observers(save=states.append))
     assert {state.noise for state in states} == {"relative"}
     monkeypatch.setattr("shine.search.problem.noise_choice._likeliest", lambda *given: pytest.fail("examined again"))
-    resumed = search(rows, quick, state=states[0])
+    resumed = search(rows, quick, Observers(state=states[0]))
     assert [str(model.tree) for model in resumed.front] == [str(model.tree) for model in whole.front]
 
 
