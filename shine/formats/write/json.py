@@ -112,7 +112,7 @@ def _body(tree: Tree) -> dict[str, Any]:
             assignments.append({"name": detail, "value": items})
             items = []
         else:
-            items.append(_item(kind, detail))
+            items += [0.0, 0.0, _item("div", 2)] if detail == "nan" and kind == "constant" else [_item(kind, detail)]
     return {"assignments": assignments, "result": items}
 
 

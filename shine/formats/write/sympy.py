@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -173,6 +174,8 @@ class _Sympy(Translation[Any]):
         }
 
     def number(self, value: int | float) -> Any:
+        if math.isnan(value):
+            return self.sympy.nan
         return self.sympy.Integer(int(value)) if float(value).is_integer() else self.sympy.Float(value)
 
     def numeric(self, value: Any) -> Any:
@@ -193,8 +196,9 @@ class _Sympy(Translation[Any]):
         if condition in (self.sympy.true, self.sympy.false):
             return self.numeric(yes if condition == self.sympy.true else no)
         # Unevaluated, because SymPy takes exponential time to merge nested cases.
-        pairs = (self.numeric(yes), condition), (self.numeric(no), True)
-        return self.sympy.Piecewise(*pairs, evaluate=False)
+        pairs = [(self.numeric(yes), condition), (self.numeric(no), True)]
+        # A case that is missing is NaN.
+        return self.sympy.Piecewise(*pairs[: 1 if no == self.sympy.nan else 2], evaluate=False)
 
     def _and(self, left: Any, right: Any) -> Any:
         if self._is_condition(left) and self._is_condition(right):

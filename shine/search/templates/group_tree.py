@@ -8,11 +8,17 @@ from typing import Any
 
 
 def in_a_row(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
-    """The same as `by_group`, with the groups one after the other: for people to read."""
-    tree: ast.expr = ast.Constant(float(numbers[-1]))
-    for place in reversed(range(len(values) - 1)):
-        tree = ast.IfExp(_up_to(column, values, place), ast.Constant(float(numbers[place])), tree)
+    """The same as `for_known`, with the groups one after the other: for people to read."""
+    tree: ast.expr = ast.Constant(float("nan"))
+    for value, number in zip(reversed(values), reversed(numbers), strict=True):
+        tree = _where(column, ast.Eq(), value, ast.Constant(float(number)), tree)
     return tree
+
+
+def for_known(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
+    """The same as `by_group`, but NaN for values of the column that are no group."""
+    pairs = zip(values, numbers, strict=True)
+    return by_group(column, values, [in_a_row(column, [value], [number]) for value, number in pairs])
 
 
 def by_group(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
@@ -37,15 +43,15 @@ def by_group(column: str, values: Sequence[float], numbers: Sequence[Any]) -> as
         (only,) = numbers
         return only if isinstance(only, ast.expr) else ast.Constant(float(only))
     middle = len(values) // 2
-    test = _up_to(column, values, middle - 1)
-    lower, upper = slice(None, middle), slice(middle, None)
-    return ast.IfExp(
-        test, by_group(column, values[lower], numbers[lower]), by_group(column, values[upper], numbers[upper])
-    )
-
-
-def _up_to(column: str, values: Sequence[float], place: int) -> ast.expr:
-    """Whether a row's value is at most halfway to the next of some values."""
     # Halves of large numbers are added, not halves of a sum that could overflow.
-    border = values[place] / 2 + values[place + 1] / 2
-    return ast.Compare(ast.Name(column, ast.Load()), [ast.LtE()], [ast.Constant(float(border))])
+    border = values[middle - 1] / 2 + values[middle] / 2
+    lower, upper = (
+        by_group(column, values[:middle], numbers[:middle]),
+        by_group(column, values[middle:], numbers[middle:]),
+    )
+    return _where(column, ast.LtE(), border, lower, upper)
+
+
+def _where(column: str, comparison: ast.cmpop, value: float, yes: ast.expr, no: ast.expr) -> ast.expr:
+    test = ast.Compare(ast.Name(column, ast.Load()), [comparison], [ast.Constant(float(value))])
+    return ast.IfExp(test, yes, no)

@@ -19,7 +19,7 @@ from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.search.templates.composition import Composition
-from shine.search.templates.group_tree import by_group, in_a_row
+from shine.search.templates.group_tree import by_group, for_known, in_a_row
 from shine.search.templates.template import Template
 
 MOST_IN_A_ROW = 50
@@ -107,7 +107,8 @@ class Law:
             if name in self.template.calls
         }
         listed = readable and self.groups is not None and len(self.groups.values) <= MOST_IN_A_ROW
-        values = [(name, of_tree(Tree(self.features, self._value(name, listed))).result) for name in self.constants]
+        table = in_a_row if listed else for_known
+        values = [(name, of_tree(Tree(self.features, self._value(name, table))).result) for name in self.constants]
         used = {node.id for part in _expressions(body) for node in ast.walk(part) if isinstance(node, ast.Name)}
         own = tuple((name, value) for name, value in values if name in used)
         return replace(
@@ -154,12 +155,12 @@ class Law:
         fixed = {each.name for each in self.template.parameters if each.value is not None}
         return within + sum(np.size(value) for name, value in self.constants.items() if name not in fixed)
 
-    def _value(self, name: str, listed: bool = False) -> ast.expr:
+    def _value(self, name: str, table: Callable[..., ast.expr] = by_group) -> ast.expr:
         value = self.constants[name]
         if isinstance(value, float):
             return ast.Constant(value)
         assert self.groups is not None
-        return (in_a_row if listed else by_group)(self.groups.column, self.groups.values, value.tolist())
+        return table(self.groups.column, self.groups.values, value.tolist())
 
     def _inlined(self, output: int, constants: Mapping[str, float]) -> Tree:
         """An output with the unknown functions written out, and the values of some parameters."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call
 
 _CHOICE, _OR, _AND, _EQUAL, _ORDER, _SUM, _PRODUCT, _SIGN, _ATOM = range(1, 10)
@@ -109,7 +111,7 @@ _CONDITIONS: dict[str, Form] = {
 
 
 def _number(value: float) -> Form:
-    text = repr(value)
+    text = "NAN" if math.isnan(value) else repr(value)
     return Form(text, _SIGN if text.startswith("-") else _ATOM)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -152,7 +153,11 @@ def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, 
         function = (operation.func if isinstance(operation, partial) else operation).__name__
         forms.setdefault(name, call(function if function in own else f"{library}.{function}", STANDARD[name].arity))
     forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
-    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), lambda x: Form(f"number({x!r})", ATOM))
+    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), _number)
+
+
+def _number(value: float) -> Form:
+    return Form(f"number({value!r})" if math.isfinite(value) else f"number(float('{value}'))", ATOM)
 
 
 def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
