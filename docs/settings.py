@@ -1,6 +1,7 @@
-"""Writes the tables of config.md from the settings' docstrings; mkdocs.yml names this file as a hook.
+"""Writes tables of pages from docstrings of fields; mkdocs.yml names this file as a hook.
 
-`<!-- settings: StopSettings -->` on a page becomes a table of the keys of that class: default, allowed values, meaning.
+`<!-- settings: StopSettings -->` becomes a table of the keys of that class: default, allowed values, meaning.
+`<!-- record: ModelRecord -->` becomes a table of the keys and meanings of a part of result.json.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import re
 from typing import Any
 
 from shine.faces.config import schema
+from shine.faces.runs.records import ResultRecord
 
-PLACE = re.compile(r"^<!-- settings: (\w+) -->$", re.MULTILINE)
-HEAD = "| key | default | allowed | meaning |\n|---|---|---|---|\n"
+PLACE = re.compile(r"^<!-- (settings|record): (\w+) -->$", re.MULTILINE)
+HEADS = {
+    "settings": "| key | default | allowed | meaning |\n|---|---|---|---|\n",
+    "record": "| key | meaning |\n|---|---|\n",
+}
 
 
-def models() -> dict[str, dict[str, Any]]:
-    """The schema of each class of settings, by its name."""
-    document = schema()
-    return {"Config": document, **document["$defs"]}
+def models(kind: str) -> dict[str, dict[str, Any]]:
+    """The schema of each class of settings or records, by its name."""
+    document = schema() if kind == "settings" else ResultRecord.model_json_schema()
+    return {"Config" if kind == "settings" else "ResultRecord": document, **document["$defs"]}
 
 
 def default(key: dict[str, Any], required: bool) -> str:
@@ -40,17 +45,18 @@ def allowed(key: dict[str, Any]) -> str:
     return " ".join(text for text in words if not text.endswith("None"))
 
 
-def table(name: str) -> str:
-    """The keys of a class of settings."""
-    model = models()[name]
+def table(kind: str, name: str) -> str:
+    """The keys of a class."""
+    model = models(kind)[name]
     rows = []
     for key, each in model["properties"].items():
         required = key in model.get("required", ())
         meaning = " ".join(each["description"].split()).replace("|", "\\|").replace("``", "`")
-        rows.append(f"| `{key}` | {default(each, required)} | {allowed(each)} | {meaning} |\n")
-    return HEAD + "".join(rows)
+        middle = f" {default(each, required)} | {allowed(each)} |" if kind == "settings" else ""
+        rows.append(f"| `{key}` |{middle} {meaning} |\n")
+    return HEADS[kind] + "".join(rows)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """The text of a page with its tables, as mkdocs asks for it."""
-    return PLACE.sub(lambda place: table(place[1]), markdown)
+    return PLACE.sub(lambda place: table(place[1], place[2]), markdown)

@@ -45,26 +45,27 @@ class ModelRecord(_Record):
     expression: str
     """The formula, in Shine's language, with the scaling written out; its numbers read back to the last bit."""
     loss: FiniteFloat
-    """The loss that the run minimized."""
+    """The loss that the run minimized, with the weights of the noise."""
     complexity: Annotated[int, Ge(1)]
-    """Number of nodes, each counted as often as its weight says."""
+    """Number of nodes, each times its weight, rounded."""
     r2: FiniteFloat | None
-    """Share of the target's variance that the formula explains; null where it is not finite."""
+    """Share of the target's variance that the formula explains, with the weights of the noise; null where it is not
+    finite."""
     digits: Annotated[int, Ge(1)] | None = None
-    """Significant digits of its constants that the data support; null if it is not known."""
+    """Significant digits of its constants that the data support, which tables print; null if not known."""
     template: TemplateRecord | None = None
-    """Its functions and constants, if the run had a template."""
+    """Functions and constants of a formula from a template."""
     uncertainty: UncertaintyRecord | None = None
-    """How sure its constants are; only the chosen formula has it if there are many rows or little time."""
+    """Uncertainty of its constants; only of the chosen formula if there are many rows or little time."""
 
 
 class TemplateRecord(_Record):
-    """A formula of a template: what was found."""
+    """Functions and constants found for a template."""
 
     functions: dict[str, str]
     """The formula of each unknown function, in its arguments."""
     constants: dict[str, FiniteFloat | tuple[FiniteFloat, ...]]
-    """The value of each parameter; of a parameter by group one for each group, in their order."""
+    """The value of each parameter; of a parameter by group, a list in the order of `groups`."""
 
 
 class GroupsRecord(_Record):
@@ -75,31 +76,31 @@ class GroupsRecord(_Record):
     values: tuple[FiniteFloat, ...]
     """Value of the column for each group."""
     labels: tuple[str, ...] | None = None
-    """What the groups are called in the file, if the column numbers texts."""
+    """Names of the groups in the file, if the column numbers texts."""
 
 
 class NoiseRecord(_Record):
     """The noise, estimated without any formula."""
 
     model: str
-    """How the noise grows: `absolute`, `relative`, `log`, `counts`, or `sigma` if it was given."""
+    """Growth of the noise: `absolute`, `relative`, `log`, `counts`, or `sigma` if it was given."""
     source: Literal["replicates", "neighbours"]
-    """What tells: rows that are equal in all features, or else rows beside one another."""
+    """Rows with equal features (`replicates`), or else rows beside one another (`neighbours`)."""
     loss: FiniteFloat
     """Mean squared error, with the weights of the model, that noise alone leaves."""
     low: FiniteFloat
-    """Lower end of the interval that holds it in 95 of 100 cases; 0 from neighbours."""
+    """Lower end of its 95 % interval; 0 from neighbours."""
     high: FiniteFloat
     """Upper end of that interval."""
 
 
 class PutInRecord(_Record):
-    """A formula that a person put into the search: without it, the search would have gone another way."""
+    """A formula that a person put into the search."""
 
     generation: Annotated[int, Ge(0)]
     """The generation after which it joined."""
     formula: str
-    """As it was written."""
+    """The formula as it was written."""
 
 
 class Versions(_Record):
@@ -126,7 +127,7 @@ class ResultRecord(_Record):
     """The contents of result.json."""
 
     schema_version: Literal[1]
-    """Version of this form."""
+    """Version of this form; it grows when a reader of the older form would be misled."""
     best: ModelRecord
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
@@ -136,22 +137,21 @@ class ResultRecord(_Record):
     reason: str
     """Why the chosen formula was chosen."""
     weighting: str
-    """The model of the noise by which rows are weighted in `loss` and `r2`."""
+    """The model of the noise that weights rows in `loss` and `r2`; `absolute` if none does."""
     noise: NoiseRecord | None = None
     """The noise, estimated without any formula; null if the rows do not tell."""
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
-    """Names of the columns that formulas are applied to, in their order."""
+    """Names of the feature columns, in their order."""
     headings: tuple[str, ...]
     """Original headings of these columns."""
     target: str
-    """Name of the target."""
+    """Heading of the target's column; `y` if the data are generated."""
     data: str | None
-    """SHA-256 of the names and numbers that were searched in; null for a search without a run."""
+    """SHA-256 of the names and numbers of the data; null for a search without a run."""
     preparation: Preparation | None = None
-    """How dates, texts and missing values of the file became numbers; null if the file holds nothing but numbers."""
+    """Conversion of dates, texts and missing values of the file to numbers; null if the file holds only numbers."""
     primitives: tuple[str, ...]
-    """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
-    and simplification may have brought in others."""
+    """Functions in formulas: names of Shine's, definitions of others. Scaling and simplification may bring in more."""
     weights: Annotated[dict[str, float], AfterValidator(normalized_weights)]
     """Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed."""
     generations: Annotated[int, Ge(0)]
@@ -159,17 +159,17 @@ class ResultRecord(_Record):
     evaluations: Annotated[int, Ge(0)]
     """Formulas whose loss was computed."""
     seconds: Annotated[FiniteFloat, Ge(0)]
-    """Duration of the search, without reading the data; of all its parts, if it was resumed."""
+    """Duration of the search, of all its parts if it was resumed, without reading the data."""
     seed: int
     """Seed of every random choice."""
     stopped_by: Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
-    """The limit that ended the run, or `interrupted` by the user, or `callback`."""
+    """The limit that ended the run; `interrupted` by Ctrl-C, `callback` by a callback or the live page."""
     put_in: tuple[PutInRecord, ...] = ()
-    """The formulas that a person put in while the search ran; the seed alone repeats a run only without them."""
+    """Formulas put in on the live page; the seed repeats a run only without them."""
     settings: dict[str, JsonValue] | None = None
     """The configuration, with every default; null for a search without one."""
     versions: Versions
-    """Versions of the software that made the run."""
+    """Versions of Shine and the software it used."""
 
 
 def write_result(folder: Path, result: Result, target: str = "y", primitives: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""How sure a formula's constants are, as result.json has it."""
+"""The uncertainty of a formula's constants in result.json."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Part(BaseModel):
 
 
 class ConstantRecord(_Part):
-    """A constant of a formula. Numbers that are infinite or not known are null."""
+    """A constant of a formula. Infinite and unknown numbers are null."""
 
     name: str
     """Its name in `form`."""
@@ -36,20 +36,20 @@ class ConstantRecord(_Part):
 
 
 class UncertaintyRecord(_Part):
-    """How sure the constants of a formula are."""
+    """Uncertainty of the constants of a formula."""
 
     form: str
-    """The formula with names in place of its constants."""
+    """The formula with names in place of its constants: `c0*exp(c1*x)`."""
     constants: tuple[ConstantRecord, ...]
     """The constants in the order of their names."""
     correlations: tuple[tuple[FiniteFloat | None, ...], ...]
-    """Their correlations."""
+    """Correlations of the constants, in their order."""
     intervals: str
     """Method of the intervals: `profile` (likelihood), or `wald` (by standard errors)."""
     notes: tuple[str, ...]
-    """What one should know of these numbers."""
+    """Warnings about these numbers."""
     details: dict[str, Any]
-    """What Shine needs to compute bands of predictions from this file."""
+    """Numbers from which Shine computes bands of predictions."""
 
     @classmethod
     def of(cls, model: Model, profile: bool) -> Self | None:
