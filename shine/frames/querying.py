@@ -11,10 +11,10 @@ from typing import Any
 from shine.base.errors import UnsupportedSyntaxError
 from shine.frames.columns import Column, Table
 from shine.frames.language.reading import read
-from shine.frames.language.scanning import scan
 from shine.frames.language.types import ColumnType, Member, Query, SameTexts
 from shine.frames.members import member_column, same_texts_column
 from shine.frames.running import Computed, Selection, compute, select
+from shine.lang.conditions.scanning import scan
 from shine.lang.forms.names import value_text
 
 RESULTS = ("indices", "mask", "rows")

@@ -1,33 +1,23 @@
-"""Conditions on rows, as text -> expressions of Arrow, which leaves out what cannot fulfil them before it reads it."""
+"""Conditions on rows of files -> expressions of Arrow, which leaves out what cannot fulfil them before it reads it."""
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
-from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
 from typing import Any
 
-from shine.base.errors import DataError
-from shine.data.streams.condition_values import among, compared, family, fitting, nothing
-from shine.lang.forms.names import listed, shown, similar
+from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.lang.conditions.reading import Literal, Reader
+from shine.lang.conditions.scanning import Name, scan
+from shine.lang.forms.names import listed, normalized, shown, similar, value_text
 
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-
-_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-}
-
-ALLOWED = "comparisons of columns with numbers, texts and dates, `in`, `and`, `or`, `not`"
+_OPERATORS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
+}  # fmt: skip
 
 
 def condition(text: str, schema: Any) -> Any:
@@ -36,127 +26,228 @@ def condition(text: str, schema: Any) -> Any:
     Parameters
     ----------
     text : str
-        Such as ``year >= 2020 and region in ("north", "west")``; headings that are no identifiers are in backticks.
+        Such as ``year >= 2020 and region in ("north", "west")``, in the language of `df.shine.query`; headings that are
+        no names are in backticks.
     schema : pyarrow.Schema
         Of the columns.
 
     Raises
     ------
     DataError
-        If it is no condition, or a column is not there.
+        If it is no condition, or a column is not there; with the place in the text.
     """
-    plain, quoted = _without_backticks(text)
     try:
-        return _Reading(text, schema, quoted).expression(ast.parse(plain.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise DataError(f"where: {shown(text)} is not a condition; allowed are {ALLOWED}") from None
+        reader = _Reader(scan(text), schema)
+        return reader.read()
+    except UnsupportedSyntaxError as error:
+        raise DataError(f"where: {error}") from None
 
 
-def _without_backticks(text: str) -> tuple[str, dict[str, str]]:
-    parts = text.split("`")
-    quoted = {f"quoted_heading_{number}": heading for number, heading in enumerate(parts[1::2])}
-    names = iter(quoted)
-    return "".join(next(names) if number % 2 else part for number, part in enumerate(parts)), quoted
+@dataclass(frozen=True)
+class _Column:
+    """A column of the files; `kind` is its type."""
+
+    name: str
+    field: Any
+    kind: Any
 
 
-class _Reading:
-    def __init__(self, text: str, schema: Any, quoted: dict[str, str]) -> None:
-        self.text, self.schema, self.quoted = text, schema, quoted
-        self.negated = False
+class _Reader(Reader):
+    """The result of a node is a `Literal`, a `_Column`, or an expression that is true or false."""
 
-    def expression(self, node: ast.expr) -> Any:
-        """The expression of a node that is true or false."""
-        if isinstance(node, ast.BoolOp):
-            join = operator.and_ if isinstance(node.op, ast.And) else operator.or_
-            found = self.expression(node.values[0])
-            for value in node.values[1:]:
-                found = join(found, self.expression(value))
-            return found
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            outer, self.negated = self.negated, True
-            found = ~self.expression(node.operand)
-            self.negated = outer
-            return found
-        if isinstance(node, ast.Compare):
-            return self._comparison(node)
-        if isinstance(node, ast.Name) and str(self._type(node)) == "bool":
-            return self._field(node)
-        raise self._wrong(node)
+    def __init__(self, scanned: Any, schema: Any) -> None:
+        super().__init__(scanned)
+        self._schema = schema
 
-    def _comparison(self, node: ast.Compare) -> Any:
-        found, left = None, node.left
-        for sign, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, ast.Tuple | ast.List | ast.Set):
-                each = self._membership(left, right.elts, isinstance(sign, ast.NotIn))
-            elif type(sign) in _COMPARISONS:
-                each = self._pair(left, type(sign), right)
-            else:
-                raise self._wrong(node)
-            found, left = each if found is None else found & each, right
-        return found
+    def read(self) -> Any:
+        """The expression of the whole condition."""
+        return self.truth(self.visit(self._scanned.tree), self._scanned.tree)
 
-    def _membership(self, column: ast.expr, elements: list[ast.expr], is_negated: bool) -> Any:
+    def column(self, name: Name) -> _Column:
         from pyarrow import compute
 
-        field, kind = self._field(column), self._type(column)
-        found = among(field, kind, [self._fitting(element, kind, column) for element in elements])
-        if is_negated or self.negated:
-            # Arrow's search in a list says "false" of a missing value, whose opposite would select it.
-            found = found | compute.if_else(field.is_valid(), compute.scalar(False), nothing())
-        return ~found if is_negated else found
+        heading = (
+            name.text
+            if name.text in self._schema.names
+            else next((each for each in self._schema.names if normalized(each) == name.text), name.text)
+        )
+        if heading not in self._schema.names:
+            near = similar(heading, self._schema.names)
+            hint = f"did you mean {shown(near)}? " if near else ""
+            raise LookupError(f"there is no column {shown(heading)}; {hint}there are {listed(self._schema.names)}")
+        return _Column(heading, compute.field(heading), self._schema.field(heading).type)
 
-    def _pair(self, left: ast.expr, sign: type[ast.cmpop], right: ast.expr) -> Any:
-        if not isinstance(left, ast.Name):
-            if not isinstance(right, ast.Name):
-                raise self._wrong(left)
-            left, sign, right = right, _MIRRORED.get(sign, sign), left
-        field, kind = self._field(left), self._type(left)
-        if not isinstance(right, ast.Name):
-            return compared(field, kind, _COMPARISONS[sign].__name__, self._fitting(right, kind, left))
-        other = self._type(right)
-        if family(kind) is None or family(kind) != family(other):
-            names = f"{ast.unparse(left)} ({kind}) and {ast.unparse(right)} ({other})"
-            raise DataError(f"where: {shown(self.text)}: {names} cannot be compared")
-        return _COMPARISONS[sign](field, self._field(right))
+    def truth(self, value: Any, node: ast.AST) -> Any:
+        if isinstance(value, _Column) and family(value.kind) == "bool":
+            return value.field
+        if isinstance(value, Literal | _Column):
+            what = value_text(value.value) if isinstance(value, Literal) else f"column {shown(value.name)}"
+            self.reject(f"{what} is no condition; write a comparison such as x != 0", node)
+        return value
 
-    def _fitting(self, node: ast.expr, kind: Any, column: ast.expr) -> Any:
+    def joined(self, name: str, left: Any, right: Any) -> Any:
+        return left & right if name == "and" else left | right
+
+    def opposite(self, found: Any) -> Any:
+        return ~found
+
+    def missing(self, value: Any, node: ast.AST) -> Any:
+        return self._checked(value, node).field.is_null(nan_is_null=True)
+
+    def with_literal(self, comparison: str, left: Any, right: Literal, node: ast.AST) -> Any:
+        left = self._checked(left, node)
+        return compared(left.field, left.kind, comparison, self._fitting(right.value, left, node))
+
+    def of_columns(self, comparison: str, left: Any, right: Any, node: ast.AST) -> Any:
+        left, right = self._checked(left, node), self._checked(right, node)
+        if family(left.kind) is None or family(left.kind) != family(right.kind):
+            self.reject(f"{left.name} ({left.kind}) and {right.name} ({right.kind}) cannot be compared", node)
+        return _OPERATORS[comparison](left.field, right.field)
+
+    def among(self, left: Any, right: Literal, node: ast.AST) -> Any:
+        from pyarrow import compute
+
+        left = self._checked(left, node)
+        assert isinstance(right.value, tuple)
+        found = among(left.field, left.kind, [self._fitting(value, left, node) for value in right.value])
+        # Arrow's search in a list says "false" of a missing value, whose opposite would select it.
+        return compute.if_else(left.field.is_valid(), found, nothing())
+
+    def _checked(self, value: Any, node: ast.AST) -> _Column:
+        if not isinstance(value, _Column):
+            self.reject("a comparison is not compared again; join comparisons by 'and'", node)
+        return value
+
+    def _fitting(self, value: Any, column: _Column, node: ast.AST) -> Any:
         """The value of a constant beside a column."""
         try:
-            return fitting(self._value(node), kind)
+            return fitting(value, column.kind)
         except ValueError as error:
-            named = self.quoted.get(ast.unparse(column), ast.unparse(column))
-            raise DataError(f"where: {shown(self.text)}: column {shown(named)} holds {kind}; {error}") from None
+            self.reject(f"column {shown(column.name)} holds {column.kind}; {error}", node)
 
-    def _field(self, node: ast.expr) -> Any:
-        from pyarrow import compute
 
-        self._type(node)
-        return compute.field(self._heading(node))
+def family(kind: Any) -> str | None:
+    """What values of a type can be compared with: "text", "bool", "number" or "time"; None for all others."""
+    from pyarrow import types
 
-    def _heading(self, node: ast.expr) -> str:
-        if not isinstance(node, ast.Name):
-            raise self._wrong(node)
-        return self.quoted.get(node.id, node.id)
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    return "time" if types.is_timestamp(kind) or types.is_date(kind) else None
 
-    def _type(self, node: ast.expr) -> Any:
-        name = self._heading(node)
-        if name not in self.schema.names:
-            near = similar(name, self.schema.names)
-            hint = f"did you mean {shown(near)}? " if near else ""
-            raise DataError(f"where: there is no column {shown(name)}; {hint}there are {listed(self.schema.names)}")
-        return self.schema.field(name).type
 
-    def _value(self, node: ast.expr) -> Any:
-        sign = 1
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            sign, node = -1, node.operand
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, int | float):
-                return node.value if sign == 1 else -node.value
-            if isinstance(node.value, str) and sign == 1:
-                return node.value
-        raise self._wrong(node)
+def fitting(value: int | float | str, kind: Any) -> Any:
+    """A constant as the kind of value that a column holds.
 
-    def _wrong(self, node: ast.expr) -> DataError:
-        part = shown(ast.unparse(node))
-        return DataError(f"where: {part} in {shown(self.text)} is not allowed; allowed are {ALLOWED}")
+    Raises
+    ------
+    ValueError
+        If it is of another kind; says what to write.
+    """
+    of_column = family(kind)
+    if of_column == "time":
+        return _moment(value, kind)
+    if of_column == "text" and not isinstance(value, str):
+        raise ValueError(f"write texts in quotes, as in {str(value)!r}")
+    if of_column == "number" and isinstance(value, str):
+        raise ValueError(f"write numbers without quotes, not {value!r}")
+    if of_column == "bool" and value not in (0, 1):
+        raise ValueError(f"write True or False, not {value!r}")
+    if of_column is None:
+        raise ValueError("conditions compare numbers, texts, truth values and dates")
+    return bool(value) if of_column == "bool" else value if of_column == "text" else _number(value)
+
+
+def _number(value: Any) -> int | float:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _moment(value: Any, kind: Any) -> datetime:
+    """A text as a time: without a zone it is the local time of the column, the first of two if clocks are set back."""
+    from pyarrow import lib
+
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise ValueError(f"write dates as '2023-12-31' or '2023-12-31 13:30', not {value!r}")
+    zone = getattr(kind, "tz", None)
+    if zone is None and found.tzinfo is not None:
+        raise ValueError(f"it has no time zone; write the time without one, not {value!r}")
+    return found.replace(tzinfo=lib.string_to_tzinfo(zone)) if zone and found.tzinfo is None else found
+
+
+def compared(field: Any, kind: Any, sign: str, value: Any) -> Any:
+    """The comparison of a column with a value that fits; `sign` is that of a comparison."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_integer(kind):
+        return _compared_whole(field, kind, sign, value)
+    if types.is_decimal(kind) or types.is_floating(kind):
+        value = _float(value)
+    elif isinstance(value, datetime):
+        is_day = types.is_date(kind) and value == datetime(value.year, value.month, value.day)
+        value = pyarrow.scalar(value, kind if is_day else pyarrow.timestamp("us", getattr(kind, "tz", None)))
+    return _OPERATORS[sign](field, compute.scalar(value))
+
+
+def _float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _compared_whole(field: Any, kind: Any, sign: str, value: int | float) -> Any:
+    """Whole numbers beside any number, exactly, as Arrow would convert them to floats or refuse to."""
+    import pyarrow
+    from pyarrow import compute
+
+    lowest, highest = _range(kind)
+    if value > highest or value < lowest:
+        is_true = sign in (("<", "<=", "!=") if value > highest else (">", ">=", "!="))
+        end, beyond = (highest, operator.gt) if value > highest else (lowest, operator.lt)
+        outside = beyond(field, compute.scalar(pyarrow.scalar(end, kind)))
+        return ~outside if is_true else outside
+    below, above = (compute.scalar(pyarrow.scalar(rounded(value), kind)) for rounded in (math.floor, math.ceil))
+    if value == math.floor(value):
+        return _OPERATORS[sign](field, below)
+    if sign in ("==", "!="):
+        return (field <= below) & (field >= above) if sign == "==" else (field <= below) | (field >= above)
+    return field <= below if sign in ("<", "<=") else field >= above
+
+
+def _range(kind: Any) -> tuple[int, int]:
+    from pyarrow import types
+
+    if types.is_unsigned_integer(kind):
+        return 0, 2**kind.bit_width - 1
+    return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+
+
+def among(field: Any, kind: Any, values: list[Any]) -> Any:
+    """Whether a column has one of some values that fit."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_integer(kind):
+        lowest, highest = _range(kind)
+        values = [int(value) for value in values if lowest <= value <= highest and value == math.floor(value)]
+    elif family(kind) != "text":
+        equal = [compared(field, kind, "==", value) for value in values]
+        return reduce(operator.or_, equal) if equal else compute.scalar(False)
+    return field.isin(pyarrow.array(values, kind.value_type if types.is_dictionary(kind) else kind))
+
+
+def nothing() -> Any:
+    """The truth value of what is not known."""
+    import pyarrow
+    from pyarrow import compute
+
+    return compute.scalar(pyarrow.scalar(None, pyarrow.bool_()))

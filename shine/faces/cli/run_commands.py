@@ -33,7 +33,7 @@ in_option = click.option("folder", "--in", type=FILE, metavar="DIR", help="The f
 @click.option("--since", metavar="DATE", help="The first day, as 2026-01-31.")
 @click.option("--until", metavar="DATE", help="The first day that is too late.")
 @click.option("settings", "--set", multiple=True, metavar="KEY=VALUE", help="A setting, as evolution.population=500.")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Another comparison, as 'seconds < 60'.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="A condition, as 'seconds < 60 and seed != 3'.")
 @click.option("--formulas", is_flag=True, help="List every formula of the fronts, not one of each run.")
 @click.option("--best", is_flag=True, help="Consider only the formulas that runs chose.")
 @click.option("--sort", default="date", metavar="KEY", help="date, r2, loss, nodes, seconds, name, ... [date]")
@@ -47,7 +47,8 @@ def runs_group(context: click.Context, /, **options: Any) -> None:
 
     All conditions must hold, those on formulas for one and the same. The formula shown is the chosen one if it meets
     them, else that of the least loss. --where compares name, date, target, data, hash, generations, evaluations,
-    seconds, seed, stopped_by, shine, formula, loss, r2, nodes and all settings by =, !=, <, <=, >, >= and ~ (contains).
+    seconds, seed, stopped_by, shine, formula, loss, r2, nodes and all settings, in the language of df.shine.query;
+    texts stand in quotes, and "'exp' in formula" asks for a part of a text.
 
     \b
     Example:

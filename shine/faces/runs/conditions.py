@@ -1,24 +1,27 @@
-"""Conditions on runs and formulas, as people write them -> functions."""
+"""Conditions on runs and formulas, in the language of `df.shine.query` -> functions."""
 
 from __future__ import annotations
 
+import ast
 import json
-import operator
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import ShineError
+from shine.base.errors import UnsupportedSyntaxError
 from shine.faces.runs.entries import Entry, FormulaEntry, printable
 from shine.faces.runs.words import word
-from shine.lang.forms.names import listed, similar
+from shine.lang.conditions.reading import HOLDS, Literal, Reader
+from shine.lang.conditions.scanning import Name, Scanned, scan
+from shine.lang.forms.names import listed, shown, similar, value_text
 
-RUN_COLUMNS = ("name", "date", "target", "data", "hash", "generations", "evaluations", "seconds", "seed", "stopped_by",
-               "shine", "problem")  # fmt: skip
+_TEXTS = ("name", "target", "data", "hash", "stopped_by", "shine", "problem")
+_NUMBERS = ("generations", "evaluations", "seconds", "seed")
+
+RUN_COLUMNS = ("name", "date", "target", "data", "hash", *_NUMBERS, "stopped_by", "shine", "problem")
 """What a condition can compare of a run."""
 
 FORMULA_COLUMNS = ("loss", "r2", "nodes", "formula")
@@ -35,59 +38,16 @@ BARE = {"r2": ">=", "loss": "<=", "nodes": "<=", "seconds": "<=", "date": ">="}
 OTHER_NAMES = {"size": "nodes", "complexity": "nodes", "R2": "r2", "expression": "formula", "run": "name"}
 """Other words for columns."""
 
-_SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne}
-
-_COMPARISON = re.compile(r"\s*(<=|>=|!=|==|<|>|=|~)?\s*(.*?)\s*\Z", re.DOTALL)
-_CONDITION = re.compile(r"\s*([^\W\d][\w.]*)\s*((?:<=|>=|!=|==|<|>|=|~).*)\Z", re.DOTALL)
+_COMPARISON = re.compile(r"\s*(<=|>=|!=|==|<|>|=)?\s*(.*?)\s*\Z", re.DOTALL)
 _HASH = re.compile(r"[0-9a-f]{6,64}")
 """A hash, or its beginning; shorter ones may be the names of files."""
 
-
-class UnknownSettingError(ShineError):
-    """No run has a setting of this name."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A comparison of a column or a setting with a value.
-
-    Parameters
-    ----------
-    key : str
-        One of `COLUMNS`, or a setting such as ``evolution.population``.
-    sign : str
-        ``<``, ``<=``, ``>``, ``>=``, ``=``, ``!=``, or ``~`` for a text that contains another.
-    value : float or str
-    """
-
-    key: str
-    sign: str
-    value: float | str
+Test = Callable[[str, Entry, FormulaEntry | None], bool | None]
+"""Whether a run with its name, and one of its formulas, meet a condition; None if that is not known."""
 
 
-RunTest = Callable[[str, Entry], bool]
-"""Whether a run, with its name, meets a condition."""
-
-FormulaTest = Callable[[FormulaEntry], bool]
-"""Whether a formula meets a condition."""
-
-
-def condition(text: str) -> Condition:
-    """A condition such as ``r2 > 0.9`` or ``evolution.population = 500``.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    match = _CONDITION.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a condition; write a name, a comparison and a value, as in 'r2 > 0.9'")
-    return compared(match[1], match[2])
-
-
-def compared(key: str, text: object) -> Condition:
-    """A comparison of a name with a text such as ``<12``; a bare value means `BARE`, or equality.
+def compared(key: str, text: object) -> str:
+    """The condition that an option such as ``nodes="<12"`` stands for; a bare value means `BARE`, or equality.
 
     Raises
     ------
@@ -97,97 +57,192 @@ def compared(key: str, text: object) -> Condition:
     key = OTHER_NAMES.get(key, key)
     match = _COMPARISON.match(str(text))
     assert match is not None
-    sign, value = match[1] or BARE.get(key, "="), match[2]
-    sign = "=" if sign == "==" else sign
+    sign, value = match[1] or BARE.get(key, "=="), match[2]
     if not value:
         raise ValueError(f"{key}: {str(text)!r} has no value to compare with")
+    known: object = value
     if key not in COLUMNS:
-        return Condition(key, sign, value if sign == "~" else comparable(_value(value)))
-    if key == "date":
-        return Condition(key, sign, moment(value))
-    if key in ("name", "target", "data", "hash", "stopped_by", "shine", "problem", "formula") or sign == "~":
-        return Condition(key, sign, value)
+        known = comparable(_value(value))
+    elif key == "date":
+        moment(value)
+    elif key in _NUMBERS or key in FORMULA_COLUMNS[:3]:
+        try:
+            known = float(value)
+        except ValueError:
+            raise ValueError(f"{key}: {value!r} is not a number; write for example '{key} {sign} 10'") from None
+    return f"`{key}` {'==' if sign == '=' else sign} {known!r}"
+
+
+def condition(text: str) -> Scanned:
+    """A condition such as ``r2 > 0.9 and evolution.population == 500``; a ValueError if it is none."""
     try:
-        return Condition(key, sign, float(value))
-    except ValueError:
-        raise ValueError(f"{key}: {value!r} is not a number; write for example '{key} {sign} 10'") from None
+        return scan(text)
+    except UnsupportedSyntaxError as error:
+        raise ValueError(f"{text}: {error}") from None
 
 
-def moment(text: str) -> float:
-    """A date, or a date with a time, in local time: seconds since 1970.
+def moment(text: object) -> float:
+    """A date, or a date with a time, in local time: seconds since 1970; a ValueError if it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{value_text(text)} is not a date; write 2026-01-31 or 2026-01-31T14:00") from None
+
+
+def tests(given: Iterable[Scanned], runs: Collection[Entry]) -> tuple[list[Test], list[Test]]:
+    """Conditions on runs alone, and those on formulas too, as functions.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If a condition is wrong, or about a setting that none of the runs has.
     """
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text!r} is not a date; write 2026-01-31 or 2026-01-31T14:00") from None
-
-
-def tests(given: Iterable[Condition], runs: Collection[Entry]) -> tuple[list[RunTest], list[FormulaTest]]:
-    """Conditions on runs and on formulas, as functions.
-
-    Raises
-    ------
-    UnknownSettingError
-        If a condition is about a setting that none of the runs has.
-    """
-    of_runs: list[RunTest] = []
-    of_formulas: list[FormulaTest] = []
-    for each in given:
-        if each.key in FORMULA_COLUMNS:
-            of_formulas.append(partial(_formula_meets, each))
-        elif each.key in COLUMNS:
-            of_runs.append(partial(_run_meets, each))
-        else:
-            known = {key for run in runs for key in run.settings if key != "seed"}
-            of_runs.append(partial(_setting_meets, replace(each, key=_setting(each.key, known))))
+    of_runs: list[Test] = []
+    of_formulas: list[Test] = []
+    settings = {key for run in runs for key in run.settings if key != "seed"}
+    for scanned in given:
+        reader = _Reader(scanned, settings)
+        try:
+            test = reader.truth(reader.visit(scanned.tree), scanned.tree)
+        except UnsupportedSyntaxError as error:
+            raise ValueError(f"{scanned.text}: {error}") from None
+        (of_formulas if reader.asks_for_formulas else of_runs).append(test)
     return of_runs, of_formulas
 
 
-def with_word(given: str) -> FormulaTest:
+def with_word(given: str) -> Test:
     """A formula that uses a function, an operator or a feature."""
     known = word(given)
-    return lambda formula: known in formula.words
+    return lambda name, run, formula: formula is not None and known in formula.words
 
 
-def without_word(given: str) -> FormulaTest:
+def without_word(given: str) -> Test:
     """A formula that does not use a function, an operator or a feature."""
     known = word(given)
-    return lambda formula: known not in formula.words
+    return lambda name, run, formula: formula is not None and known not in formula.words
 
 
-def like(text: str) -> FormulaTest:
+def like(text: str) -> Test:
     """A formula that contains a text; blanks do not matter."""
     text = text.replace(" ", "")
-    return lambda formula: text in formula.expression.replace(" ", "")
+    return lambda name, run, formula: formula is not None and text in formula.expression.replace(" ", "")
 
 
-def _formula_meets(given: Condition, formula: FormulaEntry) -> bool:
-    return _compare(getattr(formula, _FIELDS.get(given.key, given.key)), given)
+@dataclass(frozen=True)
+class _Column:
+    """A column of runs or formulas, or a setting: its name, and its value for a run, None if it is not known."""
+
+    name: str
+    value: Callable[[str, Entry, FormulaEntry | None], float | str | None]
+
+    @property
+    def kind(self) -> str:
+        """What it holds; settings may hold anything."""
+        if self.name not in COLUMNS:
+            return "anything"
+        return "times" if self.name == "date" else "texts" if self.name in (*_TEXTS, "formula") else "numbers"
 
 
-def _run_meets(given: Condition, name: str, run: Entry) -> bool:
-    if given.key == "data" and given.sign in ("=", "!="):
-        return _is_of_data(run, str(given.value)) == (given.sign == "=")
-    return _compare(printable(name) if given.key == "name" else getattr(run, _FIELDS.get(given.key, given.key)), given)
+class _Reader(Reader):
+    """The result of a node is a `Literal`, a `_Column` or a `Test`."""
+
+    def __init__(self, scanned: Scanned, settings: Collection[str]) -> None:
+        super().__init__(scanned)
+        self._settings = settings
+        self.asks_for_formulas = False
+
+    def column(self, name: Name) -> _Column:
+        key = OTHER_NAMES.get(name.text, name.text)
+        field = _FIELDS.get(key, key)
+        if key in FORMULA_COLUMNS:
+            self.asks_for_formulas = True
+            return _Column(key, lambda name, run, formula: getattr(formula, field, None))
+        if key == "name":
+            return _Column(key, lambda name, run, formula: printable(name))
+        if key in COLUMNS:
+            return _Column(key, lambda name, run, formula: getattr(run, field))
+        setting = _setting(key, self._settings)
+        return _Column(
+            setting,
+            lambda name, run, formula: comparable(run.settings[setting]) if setting in run.settings else None,
+        )
+
+    def visit_Attribute(self, node: ast.Attribute) -> _Column:
+        try:
+            return self.column(Name(ast.unparse(node)))
+        except LookupError as error:
+            self.reject(str(error.args[0]), node)
+
+    def truth(self, value: Any, node: ast.AST) -> Any:
+        if isinstance(value, _Column | Literal):
+            what = shown(value.name) if isinstance(value, _Column) else value_text(value.value)
+            self.reject(f"{what} is no condition; write a comparison, as in 'r2 > 0.9'", node)
+        return value
+
+    def joined(self, name: str, left: Test, right: Test) -> Test:
+        decides = name == "or"  # the value of one part that decides the whole
+
+        def test(*of: Any) -> bool | None:
+            first = left(*of)
+            if first is decides:
+                return first
+            second = right(*of)
+            return second if second is decides or first is not None else None
+
+        return test
+
+    def opposite(self, found: Test) -> Test:
+        return lambda *of: None if (holds := found(*of)) is None else not holds
+
+    def missing(self, value: Any, node: ast.AST) -> Test:
+        return lambda *of: value.value(*of) is None
+
+    def with_literal(self, comparison: str, left: Any, right: Literal, node: ast.AST) -> Test:
+        self.of_column(left, node)
+        value: Any = comparable(right.value) if left.kind == "anything" else right.value
+        if left.kind == "times":
+            try:
+                value = moment(value)
+            except ValueError as error:
+                self.reject(str(error), node)
+        elif left.kind != "anything" and isinstance(value, str) != (left.kind == "texts"):
+            advice = "write them in quotes" if left.kind == "texts" else "leave out the quotes"
+            self.reject(f"column {shown(left.name)} holds {left.kind}; {advice}", node)
+        if left.name == "data" and comparison in ("==", "!="):
+            return lambda name, run, formula: _is_of_data(run, value) == (comparison == "==")
+        return lambda *of: _holds(comparison, left.value(*of), value)
+
+    def of_columns(self, comparison: str, left: Any, right: Any, node: ast.AST) -> Test:
+        self.of_column(left, node)
+        self.of_column(right, node)
+        if "anything" not in (left.kind, right.kind) and left.kind != right.kind:
+            told = f"{left.name} holds {left.kind} and {right.name} {right.kind}; texts stand in quotes"
+            self.reject(told, node)
+        return lambda *of: None if (other := right.value(*of)) is None else _holds(comparison, left.value(*of), other)
+
+    def of_column(self, value: Any, node: ast.AST) -> None:
+        """Raise an error unless a value is a column."""
+        if not isinstance(value, _Column):
+            self.reject("a comparison is not compared again; join comparisons by 'and'", node)
+
+    def member(self, left: Any, right: Any, left_node: ast.AST, right_node: ast.AST) -> Any:
+        if isinstance(left, Literal) and isinstance(right, _Column) and right.kind in ("texts", "anything"):
+            part = str(left.value).lower()
+            return lambda *of: None if (text := right.value(*of)) is None else part in str(text).lower()
+        return super().member(left, right, left_node, right_node)
+
+    def among(self, left: Any, right: Literal, node: ast.AST) -> Test:
+        assert isinstance(right.value, tuple)
+        each = [self.with_literal("==", left, Literal(value), node) for value in right.value]
+        return lambda *of: any(test(*of) for test in each)
 
 
-def _setting_meets(given: Condition, name: str, run: Entry) -> bool:
-    return given.key in run.settings and _compare(comparable(run.settings[given.key]), given)
-
-
-def _compare(value: float | str | None, given: Condition) -> bool:
+def _holds(comparison: str, value: float | str | None, other: float | str) -> bool | None:
     if value is None:
-        return False
-    if given.sign == "~":
-        return str(given.value).lower() in str(value).lower()
-    if isinstance(value, str) != isinstance(given.value, str):
-        return given.sign == "!="
-    return bool(_SIGNS[given.sign](value, given.value))
+        return None
+    if isinstance(value, str) != isinstance(other, str):
+        return comparison == "!="
+    return HOLDS[comparison](value, other)
 
 
 def _is_of_data(run: Entry, name: str) -> bool:
@@ -231,9 +286,9 @@ def _setting(given: str, known: Collection[str]) -> str:
     from shine.lang.synonyms import OTHER_WORDS
 
     if len(short) > 1:
-        raise UnknownSettingError(f"{given}: may be {listed(short)}; write the whole name")
+        raise LookupError(f"{given}: may be {listed(short)}; write the whole name")
     meant = OTHER_WORDS.get(rest or given)
     ends = {name.split(".")[-1]: name for name in sorted(known, reverse=True)}
     near = ends.get(meant or "") or ends.get(rest) or similar(given, [*COLUMNS, *sorted(known)])
     told = f"; did you mean {near}?" if near else f"; there are {listed(COLUMNS)}, and the settings of configurations"
-    raise UnknownSettingError(f"{given}: no run has a setting of this name{told}")
+    raise LookupError(f"{given}: no run has a setting of this name{told}")

@@ -14,8 +14,6 @@ from shine.base.stages import stage
 from shine.faces.runs.conditions import (
     COLUMNS,
     OTHER_NAMES,
-    Condition,
-    UnknownSettingError,
     compared,
     condition,
     like,
@@ -25,6 +23,7 @@ from shine.faces.runs.conditions import (
 )
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
 from shine.faces.runs.scanning import run_names
+from shine.lang.conditions.scanning import Scanned
 from shine.lang.forms.names import listed
 
 RUNS = Path("runs")
@@ -87,7 +86,7 @@ class Query:
         Functions, operators or features that the formula must, or must not, have.
     formula : str, optional
         Text that the formula contains; blanks do not matter.
-    conditions : tuple of Condition
+    conditions : tuple of Scanned
     formulas : bool
         Find every formula of the fronts; otherwise one of each run: the chosen one if it meets the conditions, else
         that of the least loss.
@@ -103,7 +102,7 @@ class Query:
     uses: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     formula: str | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Scanned, ...] = ()
     formulas: bool = False
     best: bool = False
     sort: str = "date"
@@ -144,8 +143,8 @@ def query(
         ("date", None if until is None else f"<{until}"),
         *(settings.items() if isinstance(settings, Mapping) else settings),
     ]  # fmt: skip
-    conditions = [compared(key, value) for key, value in given if value is not None]
-    conditions += [condition(text) for text in _several(where)]
+    texts = [compared(key, value) for key, value in given if value is not None]
+    conditions = [condition(text) for text in (*texts, *_several(where))]
     sort = OTHER_NAMES.get(sort, sort)
     words = tuple(_several(uses)), tuple(_several(without))
     return Query(*words, formula, tuple(conditions), formulas, best, sort, reverse, limit)
@@ -172,7 +171,8 @@ def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
     settings : mapping
         Values, or comparisons, of settings by name: ``{"evolution.population": 500, "stop.seconds": ">10"}``.
     where : str or several
-        Further comparisons: ``"seconds < 60"``, ``"stopped_by = loss"``, ``"primitives ~ exp"``.
+        Further conditions, in the language of `df.shine.query`: ``"seconds < 60 and stopped_by == 'loss'"``,
+        ``"'exp' in primitives"``.
     formulas : bool
         Find every formula of the fronts; otherwise one of each run: the chosen one if it meets the conditions, else
         that of the least loss.
@@ -215,20 +215,21 @@ def found(folder: Path, asked: Query) -> list[Found]:
 
 def _matches(entries: Mapping[str, Entry], asked: Query) -> Iterator[tuple[str, FormulaEntry | None]]:
     """The runs that meet a query, each with a formula that does; None where the query says nothing about formulas."""
-    try:
-        run_tests, formula_tests = tests(asked.conditions, entries.values())
-    except UnknownSettingError as error:
-        raise ValueError(str(error)) from None
+    run_tests, formula_tests = tests(asked.conditions, entries.values())
     formula_tests += [*map(with_word, asked.uses), *map(without_word, asked.without)]
     formula_tests += [like(asked.formula)] if asked.formula else []
     about_formulas = asked.formulas or asked.best or bool(formula_tests)
     for name, entry in entries.items():
-        if not all(test(name, entry) for test in run_tests):
+        if not all(test(name, entry, None) for test in run_tests):
             continue
         formulas = sorted(
             entry.formulas, key=lambda each: (not each.best, each.loss is None, each.loss or 0.0, each.index)
         )
-        found = [each for each in formulas[: 1 if asked.best else None] if all(test(each) for test in formula_tests)]
+        found = [
+            each
+            for each in formulas[: 1 if asked.best else None]
+            if all(test(name, entry, each) for test in formula_tests)
+        ]
         if not about_formulas:
             yield name, formulas[0] if formulas else None
         for each in found[: None if asked.formulas else 1] if about_formulas else ():

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.frames.language.steps import Adding, Literal, Typed, Value
+from shine.frames.language.steps import Adding, Typed, Value
 from shine.frames.language.types import FLOATS, INTEGERS
+from shine.lang.conditions.reading import Literal
 from shine.lang.forms.names import shown, value_text
 
 _FOLDING: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 
 from shine.frames.language.types import INTEGERS
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""The comparison with its sides exchanged."""
-
-HOLDS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
-"""Python's comparisons."""
+from shine.lang.conditions.reading import HOLDS
 
 Bound = tuple[str, int | float]
 """A comparison and the number to compare with."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from shine.frames.language.arithmetic import is_number
-from shine.frames.language.bounds import FLIPPED, HOLDS, float_bound, integer_bound
+from shine.frames.language.bounds import float_bound, integer_bound
 from shine.frames.language.instants import duration, instant
-from shine.frames.language.steps import Adding, Literal, Typed, Value
+from shine.frames.language.steps import Adding, Typed
 from shine.frames.language.types import INTEGERS
+from shine.lang.conditions.reading import HOLDS, Literal
 from shine.lang.forms.names import shown, value_text
-
-COMPARISONS: Mapping[type[ast.cmpop], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="
-}  # fmt: skip
 
 LONG_LIST = 16
 """Most values of a list that are compared one by one; longer lists are looked up before the query runs."""
@@ -24,40 +21,19 @@ LONG_LIST = 16
 class Comparing(Adding):
     """Adds steps that compare."""
 
-    def compared(self, kind: ast.cmpop, left: Value, right: Value, left_node: ast.AST, right_node: ast.AST) -> Typed:
-        """One comparison of Python's syntax."""
-        for value, node in ((left, left_node), (right, right_node)):
-            if isinstance(value, Literal) and value.value is None:
-                self._reject("nothing equals a missing value; write isna(x) or notna(x)", node)
-        is_list = isinstance(right, Literal) and isinstance(right.value, tuple)
-        # pandas reads x == [1, 2] as x in [1, 2].
-        if isinstance(kind, ast.In | ast.NotIn) or (is_list and isinstance(kind, ast.Eq | ast.NotEq)):
-            found = self.member(left, right, left_node, right_node)
-            return self._unless(isinstance(kind, ast.NotIn | ast.NotEq), found)
-        if type(kind) not in COMPARISONS:
-            self._reject("'is' is not part of queries; write isna(x), notna(x) or ==", right_node)
-        comparison = COMPARISONS[type(kind)]
-        if isinstance(left, Literal) and isinstance(right, Literal):
-            return self._of_literals(comparison, left, right, right_node)
-        if isinstance(left, Literal):
-            comparison, left, right = FLIPPED[comparison], right, left
-            left_node, right_node = right_node, left_node
-        assert isinstance(left, Typed)
-        if isinstance(right, Literal):
-            return self._with_literal(comparison, left, right, right_node)
-        return self._of_columns(comparison, left, right, right_node)
-
     def _unless(self, opposite: bool, found: Typed) -> Typed:
         """A condition, or its opposite."""
         return self._steps.add("not", "bool", (found.index,)) if opposite else found
 
-    def _of_literals(self, comparison: str, left: Literal, right: Literal, node: ast.AST) -> Typed:
+    def of_literals(self, comparison: str, left: Literal, right: Literal, node: ast.AST) -> Typed:
+        """A comparison of two values in the text."""
         try:
             return self._steps.add("constant", "bool", (), bool(HOLDS[comparison](left.value, right.value)))
         except (TypeError, ValueError):
             self._reject(f"{value_text(left.value)} and {value_text(right.value)} cannot be compared", node)
 
-    def _of_columns(self, comparison: str, left: Typed, right: Typed, node: ast.AST) -> Typed:
+    def of_columns(self, comparison: str, left: Typed, right: Typed, node: ast.AST) -> Typed:
+        """A comparison of two columns or values."""
         meanings = [left.meaning.replace("truth", "number"), right.meaning.replace("truth", "number")]
         if meanings[0] != meanings[1]:
             self._reject(f"{left} and {right} cannot be compared", node)
@@ -72,7 +48,7 @@ class Comparing(Adding):
                 return self._steps.compare_units(comparison, left, right)
         return self._steps.compare(comparison, left, right)
 
-    def _with_literal(self, comparison: str, left: Typed, right: Literal, node: ast.AST) -> Typed:
+    def with_literal(self, comparison: str, left: Typed, right: Literal, node: ast.AST) -> Typed:
         """A comparison of a column or a value with what the text says."""
         value = right.value
         if left.meaning == "text":
@@ -103,19 +79,14 @@ class Comparing(Adding):
         if isinstance(number, int) and not INTEGERS["int64"][0] <= number <= INTEGERS["uint64"][1]:
             self._reject(f"{value_text(number)} fits neither int64 nor uint64; write a float such as 1e30", node)
 
-    def member(self, left: Value, right: Value, left_node: ast.AST, right_node: ast.AST) -> Typed:
+    def among(self, left: Typed, right: Literal, node: ast.AST) -> Typed:
         """Whether a value is in a list."""
-        if not isinstance(right, Literal) or not isinstance(right.value, tuple):
-            self._reject("'in' needs a list, such as x in (1, 2) or x in @values", right_node)
-        if not isinstance(left, Typed):
-            self._reject("'in' asks for values of a column", left_node)
-        if None in right.value:
-            self._reject("a list has no missing values; write isna(x) beside it", right_node)
+        assert isinstance(right.value, tuple)
         if len(right.value) > LONG_LIST and left.column is not None and left.meaning in ("number", "text"):
-            return self._looked_up(left, right.value, right_node)
+            return self._looked_up(left, right.value, node)
         result = self._steps.add("constant", "bool", (), False)
         for value in dict.fromkeys(right.value):
-            found = self._with_literal("==", left, Literal(value, right.is_variable), right_node)
+            found = self.with_literal("==", left, Literal(value, right.is_variable), node)
             result = self._steps.add("or", "bool", (result.index, found.index))
         return result
 

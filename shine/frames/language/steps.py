@@ -7,26 +7,12 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from shine.frames.language.bounds import FLIPPED, Bound
+from shine.frames.language.bounds import Bound
 from shine.frames.language.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, SameTexts, Step
+from shine.lang.conditions.reading import FLIPPED, Literal, Reject
 
 MOST_STEPS = 5_000
 """Most steps of a query: the time of LLVM's passes is not linear in their number."""
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A value that is the same for all rows, not yet of a type.
-
-    Parameters
-    ----------
-    value : object
-    is_variable : bool
-        Whether it comes from a variable, whose next value shall not need new code.
-    """
-
-    value: object
-    is_variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,14 +47,6 @@ class Typed:
 
 Value = Literal | Typed
 """What a node of a query's syntax tree becomes."""
-
-
-class Reject(Protocol):
-    """Raises the error about a node."""
-
-    def __call__(self, message: str, node: ast.AST | None = None) -> NoReturn:
-        """With its place in the text."""
-        ...
 
 
 class Steps:

@@ -9,8 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shine.frames.language.bounds import FLIPPED, HOLDS, float_bound, integer_bound
+from shine.frames.language.bounds import float_bound, integer_bound
 from shine.frames.language.types import INTEGERS
+from shine.lang.conditions.reading import FLIPPED, HOLDS
 
 NUMBERS = [0, 1, -1, 0.5, -0.5, 127, 128, -128, -129, 255, 256, 2.5, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1,
            2**64, -(2**63) - 1, 2.0**63, 1e300, -1e300, 0.1, math.inf, -math.inf, math.nan, 10**400]  # fmt: skip

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from shine import UnsupportedSyntaxError
-from shine.frames.language.scanning import Name, scan
+from shine.lang.conditions.scanning import Name, scan
 
 
 @pytest.mark.parametrize(

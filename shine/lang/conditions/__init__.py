@@ -1,0 +1,1 @@
+"""Conditions as people write them: of data frames, of files that are read, of past runs."""
