@@ -1,4 +1,4 @@
-"""The words for settings: Shine's own, scikit-learn's in the estimators, and those of other libraries.
+"""Synonyms: what scikit-learn and other libraries call Shine's settings, functions and losses.
 
 An unknown word gets an answer in the words of the face that it was given to.
 """
@@ -87,6 +87,57 @@ NOTES = {
     "settings": "pass its entries as keywords of their own: islands=4",
 }
 """What to do about settings of other libraries, or of another face, for which no single setting stands."""
+
+FUNCTIONS = {
+    "plus": "add", "subtract": "sub", "minus": "sub", "multiply": "mul", "times": "mul", "mult": "mul",
+    "divide": "div", "truediv": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs",
+    "ln": "log", "sqr": "square", "sq": "square", "reciprocal": "inv", "inverse": "inv", "sig": "sigmoid",
+    "logistic": "sigmoid", "expit": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max",
+    "minimum": "min", "cond": "where", "if_then_else": "where", "ite": "where", "greater": "gt", "less": "lt",
+    "pdiv": "protected_div", "plog": "protected_log", "psqrt": "protected_sqrt", "remainder": "mod",
+    "signum": "sign", "sine": "sin", "cosine": "cos", "tangent": "tan", "safe_log": "log", "safe_sqrt": "sqrt",
+    "safe_pow": "pow",
+}  # fmt: skip
+"""Shine's primitives, by the names that other libraries have for them, for messages."""
+
+OPERATORS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "^": "pow", "**": "pow",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+    "and": "logical_and", "or": "logical_or", "not": "logical_not", "if": "where",
+}  # fmt: skip
+"""Primitives by the operators that mean them; ``^`` is a power, as in PySR and on paper, not Python's xor."""
+
+OTHER_LOSSES = {
+    "rmsle": "logarithmic", "msle": "logarithmic", "mean_squared_log_error": "logarithmic", "log": "logarithmic",
+    "mean_squared_error": "mse", "squared_error": "mse", "mse_loss": "mse", "l2": "mse", "L2DistLoss": "mse",
+    "rms": "rmse", "root_mean_squared_error": "rmse", "mean_absolute_error": "mae", "absolute_error": "mae",
+    "absolute": "mae", "l1": "mae", "L1DistLoss": "mae", "smape": "relative", "mape": "relative",
+    "mean_absolute_percentage_error": "relative", "pinball": "quantile", "QuantileLoss": "quantile",
+    "quantile_loss": "quantile", "mean_pinball_loss": "quantile", "HuberLoss": "huber", "smooth_l1": "huber",
+    "logcosh": "log_cosh", "LogCoshLoss": "log_cosh", "log_loss": "binomial", "logloss": "binomial",
+    "logistic": "binomial", "cross_entropy": "binomial", "binary_crossentropy": "binomial", "bernoulli": "binomial",
+    "LogitMarginLoss": "binomial", "PoissonLoss": "poisson", "mean_poisson_deviance": "poisson", "nll": "gaussian",
+    "chi2": "gaussian", "normal": "gaussian", "mean_gamma_deviance": "gamma", "negbin": "negative_binomial",
+    "nbinom": "negative_binomial", "student": "student_t", "t": "student_t", "studentt": "student_t",
+    "cauchy": "student_t", "tobit": "censored", "L1HingeLoss": "hinge", "hinge_loss": "hinge",
+}  # fmt: skip
+"""Shine's names for the losses of other libraries."""
+
+LOSS_ARGUMENTS = {"y_pred": "prediction", "y_true": "target", "sample_weight": "weight"}
+"""scikit-learn's names of the arguments of losses, which are understood."""
+
+SHORT_LOSS_ARGUMENTS = {
+    **dict.fromkeys(("y", "ytrue", "truth", "actual", "observed", "obs", "label", "labels", "targets", "t"), "target"),
+    **dict.fromkeys(
+        ("p", "pred", "preds", "predicted", "predictions", "ypred", "y_hat", "yhat", "output", "x"), "prediction"
+    ),
+    **dict.fromkeys(("w", "weights", "sample_weights"), "weight"),
+    **dict.fromkeys(("error", "std", "y_err", "errors"), "sigma"),
+}
+"""What the arguments of other libraries' losses are called here.
+
+They are understood in a loss that has no argument `prediction`; in others they are columns beside the data.
+"""
 
 ALIKE = 0.75
 """Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one."""

@@ -21,16 +21,10 @@ from shine.lang.notation import definition
 from shine.lang.parse import parse
 from shine.lang.python.functions import Functions, free_name, means
 from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
+from shine.lang.synonyms import OPERATORS
 
 PrimitiveSource = str | Callable[..., object] | Primitive
 """The forms in which a primitive is given: a name or a function; see `primitive_table`."""
-
-SYMBOLS = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "^": "pow", "**": "pow",
-    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
-    "and": "logical_and", "or": "logical_or", "not": "logical_not",
-}  # fmt: skip
-"""Primitives by the operators that mean them; ``^`` is a power, as in PySR and on paper, not Python's xor."""
 
 
 def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Primitive], list[str]]:
@@ -82,7 +76,7 @@ def primitive_named(word: str) -> str:
     """The primitive that an operator, or the dotted name of a function of Python or NumPy, means; else the word."""
     word = word.strip()
     known = known_text(word)
-    return _own(known.names[0]) if known is not None else SYMBOLS.get(word, normalized(word))
+    return _own(known.names[0]) if known is not None else OPERATORS.get(word, normalized(word))
 
 
 def _own(name: str) -> str:

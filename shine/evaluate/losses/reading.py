@@ -22,48 +22,17 @@ from shine.lang.notation import definition, is_short_definition
 from shine.lang.parse import parse
 from shine.lang.python.functions import Functions
 from shine.lang.python.known import OWN_MEANINGS
+from shine.lang.synonyms import LOSS_ARGUMENTS, OTHER_LOSSES, SHORT_LOSS_ARGUMENTS
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
-
-OTHER_NAMES = {
-    "rmsle": "logarithmic", "msle": "logarithmic", "mean_squared_log_error": "logarithmic", "log": "logarithmic",
-    "mean_squared_error": "mse", "squared_error": "mse", "mse_loss": "mse", "l2": "mse", "L2DistLoss": "mse",
-    "rms": "rmse", "root_mean_squared_error": "rmse", "mean_absolute_error": "mae", "absolute_error": "mae",
-    "absolute": "mae", "l1": "mae", "L1DistLoss": "mae", "smape": "relative", "mape": "relative",
-    "mean_absolute_percentage_error": "relative", "pinball": "quantile", "QuantileLoss": "quantile",
-    "quantile_loss": "quantile", "mean_pinball_loss": "quantile", "HuberLoss": "huber", "smooth_l1": "huber",
-    "logcosh": "log_cosh", "LogCoshLoss": "log_cosh", "log_loss": "binomial", "logloss": "binomial",
-    "logistic": "binomial", "cross_entropy": "binomial", "binary_crossentropy": "binomial", "bernoulli": "binomial",
-    "LogitMarginLoss": "binomial", "PoissonLoss": "poisson", "mean_poisson_deviance": "poisson", "nll": "gaussian",
-    "chi2": "gaussian", "normal": "gaussian", "mean_gamma_deviance": "gamma", "negbin": "negative_binomial",
-    "nbinom": "negative_binomial", "student": "student_t", "t": "student_t", "studentt": "student_t",
-    "cauchy": "student_t", "tobit": "censored", "L1HingeLoss": "hinge", "hinge_loss": "hinge",
-}  # fmt: skip
-"""Shine's names for the losses of other libraries."""
 
 LossSource = str | Callable[..., object] | Loss
 """The forms in which a loss is given; see `loss_from`."""
 
 PREDICTION, TARGET, RESIDUAL = "prediction", "target", "residual"
 
-SYNONYMS = {"y_pred": PREDICTION, "y_true": TARGET, "sample_weight": WEIGHT}
-"""scikit-learn's names of arguments, which are understood."""
-
 POSITIONS = (PREDICTION, TARGET, WEIGHT)
 """What the arguments of PySR's losses mean by their order."""
-
-OTHER_ARGUMENTS = {
-    **dict.fromkeys(("y", "ytrue", "truth", "actual", "observed", "obs", "label", "labels", "targets", "t"), TARGET),
-    **dict.fromkeys(
-        ("p", "pred", "preds", "predicted", "predictions", "ypred", "y_hat", "yhat", "output", "x"), PREDICTION
-    ),
-    **dict.fromkeys(("w", "weights", "sample_weights"), WEIGHT),
-    **dict.fromkeys(("error", "std", "y_err", "errors"), SIGMA),
-}
-"""What the arguments of other libraries' losses are called here.
-
-They are understood in a loss that has no argument `prediction`; in others they are columns beside the data.
-"""
 
 
 def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
@@ -74,7 +43,7 @@ def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
     source : str, function or Loss
         A name, ``"mse"``; a built-in loss with its numbers, ``"quantile(0.9)"``; a function of `prediction`, `target`,
         `weight` and columns beside the data, as a Python function or as text. PySR's ``"f(p, t) = abs(p - t)^1.5"`` and
-        the arguments of other libraries, such as `y_pred` and `y_true`, are understood (see `OTHER_ARGUMENTS`).
+        the arguments of other libraries, such as `y_pred` and `y_true`, are understood (see `SHORT_LOSS_ARGUMENTS`).
     beside : collection of str
         Names of the columns beside the data. With `sigma` among them, built-in losses of the residual divide it by
         that.
@@ -214,10 +183,10 @@ def _arguments(source: Any) -> list[str]:
 
 def _meanings(arguments: list[str], in_order: bool) -> list[str]:
     """The names that arguments have here; `in_order` says whether they have PySR's order, whatever their names."""
-    names = [SYNONYMS.get(each, each) for each in arguments]
+    names = [LOSS_ARGUMENTS.get(each, each) for each in arguments]
     if PREDICTION in names:
         return names
-    meant = [OTHER_ARGUMENTS.get(each, each) for each in names]
+    meant = [SHORT_LOSS_ARGUMENTS.get(each, each) for each in names]
     if PREDICTION in meant:
         free = {*POSITIONS} - {*names}
         return [meaning if meaning in free else each for each, meaning in zip(names, meant, strict=True)]
@@ -251,7 +220,7 @@ def call_of(text: str) -> tuple[str, tuple[float, ...]]:
     if name in LOSSES and found and not found[2]:
         return name, ()
     if found is None or name not in LIBRARY:
-        near = OTHER_NAMES.get(name) or similar(name, [*LOSSES, *LIBRARY])
+        near = OTHER_LOSSES.get(name) or similar(name, [*LOSSES, *LIBRARY])
         hint = f"did you mean {near!r}? " if near else ""
         raise ValueError(
             f"unknown loss {value_text(text.strip())}; {hint}use one of {', '.join([*LOSSES, *LIBRARY])}, "

@@ -12,10 +12,11 @@ from shine.compiler.arrays import apply
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import LOSSES, SIGMA, WEIGHT, Loss, RowLoss
 from shine.evaluate.losses.library import POSITIVE, BuiltIn, Values
-from shine.evaluate.losses.reading import OTHER_ARGUMENTS, TARGET, built_in_of, loss_from
+from shine.evaluate.losses.reading import TARGET, built_in_of, loss_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown, value_text
 from shine.lang.meaning.values import ValueGraph
+from shine.lang.synonyms import SHORT_LOSS_ARGUMENTS
 
 SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
 """Rows and predictions, quantiles of the target, at which the values of a user's loss are looked at."""
@@ -101,7 +102,7 @@ def _check_columns(loss: Loss, dataset: Dataset) -> None:
     for name in columns:
         if name in dataset.beside or name == WEIGHT or (name == SIGMA and dataset.deviations is not None):
             continue
-        meant = OTHER_ARGUMENTS.get(name)
+        meant = SHORT_LOSS_ARGUMENTS.get(name)
         hint = f"{name} is called {meant} in losses; " if meant else ""
         raise DataError(f"the loss {loss.name} reads a column {shown(name)} beside the data; {hint}{has}")
     for name in dataset.beside:

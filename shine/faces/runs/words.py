@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import re
 
-OPERATORS = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "//": "floordiv", "%": "mod", "<": "lt", "<=": "le",
-    ">": "gt", ">=": "ge", "==": "eq", "!=": "ne", "if": "where", "and": "logical_and", "or": "logical_or",
-    "not": "logical_not",
-}  # fmt: skip
-"""The primitive of each operator."""
+from shine.lang.synonyms import FUNCTIONS, OPERATORS
 
 POWERS = {"square": "pow", "cube": "pow"}
 """Functions that people read as a power."""
@@ -62,7 +57,4 @@ def words_of(formula: str) -> frozenset[str]:
 
 def word(given: str) -> str:
     """The word for a function, an operator or a feature as users name it."""
-    from shine.lang.forms.primitives import OTHER_NAMES  # slow to import
-
-    given = {"^": "**"}.get(given, given)
-    return OPERATORS.get(given) or OTHER_NAMES.get(given, given)
+    return OPERATORS.get(given) or FUNCTIONS.get(given, given)

@@ -13,6 +13,7 @@ from shine.base.typing import Indices
 from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.forms.names import MOST_PRIMITIVES, listed, shown, similar
 from shine.lang.forms.tree import Primitive
+from shine.lang.synonyms import FUNCTIONS
 
 CONSTANT = 0
 """Code of a constant on every tape. Codes 1, 2, ... are the features; the functions follow."""
@@ -89,22 +90,9 @@ class PrimitiveSet:
         return self.functions[code - self.first_function]
 
 
-OTHER_NAMES = {
-    "plus": "add", "subtract": "sub", "minus": "sub", "multiply": "mul", "times": "mul", "mult": "mul",
-    "divide": "div", "truediv": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs",
-    "ln": "log", "sqr": "square", "sq": "square", "reciprocal": "inv", "inverse": "inv", "sig": "sigmoid",
-    "logistic": "sigmoid", "expit": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max",
-    "minimum": "min", "cond": "where", "if_then_else": "where", "ite": "where", "greater": "gt", "less": "lt",
-    "pdiv": "protected_div", "plog": "protected_log", "psqrt": "protected_sqrt", "remainder": "mod",
-    "signum": "sign", "sine": "sin", "cosine": "cos", "tangent": "tan", "safe_log": "log", "safe_sqrt": "sqrt",
-    "safe_pow": "pow",
-}  # fmt: skip
-"""Names that other libraries have for Shine's primitives, for messages."""
-
-
 def near_primitive(name: str, known: Iterable[str]) -> str | None:
     """The primitive that an unknown name may mean; None if there is none."""
-    return OTHER_NAMES.get(name.lower()) or similar(name, known)
+    return FUNCTIONS.get(name.lower()) or similar(name, known)
 
 
 def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str]) -> tuple[Primitive, ...]:
