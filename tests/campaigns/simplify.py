@@ -28,8 +28,18 @@ ROWS = 60
 MOST_MILLISECONDS = 50.0
 """Processor time for each hundred nodes; formulas of fewer nodes have as much as one of a hundred."""
 
-DISTURBANCE = 1e-9
-"""Relative change of the features: where it changes the value much, rounding may, too."""
+DISTURBANCE, ALLOWED = 1e-12, 1e-5
+"""Relative change of each feature and each step, which is 1e4 times what rounding changes, and the relative change of
+any step that this may cause: elsewhere, a formula that is written otherwise has other values by rounding alone."""
+
+SEEDS = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""Odd numbers, which mix the bits of a value to a sign (Steele, Lea and Flood 2014)."""
+
+UNROUNDED = {"abs", "min", "max", "sign", "floor", "ceil", "relu", "logical_and", "logical_or", "logical_not"}
+"""Functions that do not round."""
+
+EXACT = 1e6
+"""Whole numbers below this size come without rounding."""
 
 TOLERANCE = 1e-6
 
@@ -74,32 +84,50 @@ EXPONENTS = ["2", "3", "0.5", "1.5", "-1", "-2", "0.7516", "4", "1/3"]
 COMMON = ["sin", "cos", "exp", "log", "sqrt", "abs", "square", "cube", "neg", "tan", "inv"]
 
 
-def values(node: ast.expr, rows: dict[str, np.ndarray], seen: list[np.ndarray]) -> np.ndarray:
-    """The value of an expression, as NumPy has it; all intermediate values go into a list."""
+def disturbed(found: np.ndarray, seed: int) -> np.ndarray:
+    """What a step may be by rounding, and by far more; constants and whole numbers stay.
+
+    Equal sizes are disturbed equally, so that what cancels still does.
+    """
+    found = np.asarray(found, np.float64)
+    exact = (found == np.rint(found)) & (np.abs(found) < EXACT)
+    mixed = np.abs(found).view(np.uint64) * np.uint64(seed)
+    signs = np.where(mixed >> np.uint64(63), 1.0, -1.0)
+    return found if found.ndim == 0 else np.where(exact, found, found * (1 + DISTURBANCE * signs))
+
+
+def values(node: ast.expr, rows: dict[str, np.ndarray], seen: list[np.ndarray], seed: int = 0) -> np.ndarray:
+    """The value of an expression, as NumPy has it; all intermediate values go into a list.
+
+    With a seed, each step that rounds is disturbed.
+    """
     if isinstance(node, ast.Constant):
         return np.float64(node.value)
     if isinstance(node, ast.Name):
-        return rows[node.id] if node.id in rows else np.float64(np.pi)
+        found = rows[node.id] if node.id in rows else np.float64(np.pi)
+        return disturbed(found, seed) if seed else found
     if isinstance(node, ast.BinOp):
-        found = OPERATORS[type(node.op)](values(node.left, rows, seen), values(node.right, rows, seen))
+        found = OPERATORS[type(node.op)](values(node.left, rows, seen, seed), values(node.right, rows, seen, seed))
     elif isinstance(node, ast.UnaryOp):
-        inner = values(node.operand, rows, seen)
+        inner = values(node.operand, rows, seen, seed)
         found = whether(inner == 0) if isinstance(node.op, ast.Not) else -inner
     elif isinstance(node, ast.Compare):
-        sides = [values(each, rows, seen) for each in (node.left, *node.comparators)]
+        sides = [values(each, rows, seen, seed) for each in (node.left, *node.comparators)]
         truths = [COMPARISONS[type(op)](x, y) for op, x, y in zip(node.ops, sides, sides[1:], strict=False)]
         found = whether(np.logical_and.reduce(np.broadcast_arrays(*truths)))
     elif isinstance(node, ast.BoolOp):
-        parts = [values(each, rows, seen) for each in node.values]
+        parts = [values(each, rows, seen, seed) for each in node.values]
         rule = MEANINGS["logical_and" if isinstance(node.op, ast.And) else "logical_or"]
         found = parts[0]
         for part in parts[1:]:
             found = rule(found, part)
     elif isinstance(node, ast.IfExp):
-        test, then, other = (values(each, rows, seen) for each in (node.test, node.body, node.orelse))
+        test, then, other = (values(each, rows, seen, seed) for each in (node.test, node.body, node.orelse))
         found = np.where(test != 0, then, other)
     else:
-        found = MEANINGS[node.func.id](*(values(each, rows, seen) for each in node.args))
+        found = MEANINGS[node.func.id](*(values(each, rows, seen, seed) for each in node.args))
+    if seed and (isinstance(node, ast.BinOp) or (isinstance(node, ast.Call) and node.func.id not in UNROUNDED)):
+        found = disturbed(found, seed)
     seen.append(found)
     return found
 
@@ -169,7 +197,7 @@ def draw(rng: np.random.Generator, with_facts: bool) -> dict[str, np.ndarray]:
 def wrong_rows(tree: Tree, other: Tree, rows: dict[str, np.ndarray]) -> int:
     """Rows in which two formulas differ by more than rounding; only ordinary rows count.
 
-    A row is ordinary if no intermediate value is missing, huge or tiny, and the value hardly moves with the features.
+    A row is ordinary if no intermediate value is missing, huge or tiny, and none is moved much by disturbed steps.
     """
     seen: list[np.ndarray] = []
     expected = np.broadcast_to(values(tree.result, rows, seen), ROWS)
@@ -178,12 +206,12 @@ def wrong_rows(tree: Tree, other: Tree, rows: dict[str, np.ndarray]) -> int:
         size = np.broadcast_to(np.abs(part), ROWS)
         good &= np.isfinite(size) & (size < 1e50) & ((size > 1e-50) | (size == 0))
     largest = np.maximum.reduce([np.broadcast_to(np.abs(part), ROWS) for part in [expected, *seen]])
-    for sign in (-1, 1):
+    for seed in SEEDS:
         nearby: list[np.ndarray] = []
-        values(tree.result, {name: x * (1 + sign * DISTURBANCE) for name, x in rows.items()}, nearby)
+        values(tree.result, rows, nearby, seed)
         # Not only the value: no step of it may turn, and none may lose all its digits.
         for before, after in zip(seen, nearby, strict=True):
-            good &= np.broadcast_to(np.abs(after - before) <= 1e-5 * np.abs(before), ROWS)
+            good &= np.broadcast_to(np.abs(after - before) <= ALLOWED * np.abs(before), ROWS)
     found = np.broadcast_to(values(other.result, rows, []), ROWS)
     return int((good & ~(np.abs(found - expected) <= TOLERANCE * np.abs(expected) + 1e-13 * largest)).sum())
 

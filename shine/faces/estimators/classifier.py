@@ -126,7 +126,8 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         rows, labels = validated(self, X, y, ensure_min_samples=2)
-        check_classification_targets(labels)
+        with np.errstate(invalid="ignore"):  # scikit-learn compares numbers beyond int64 with whole ones
+            check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
         if weights is not None:
             # Remove rows of weight 0: a class that occurs only in them does not count.

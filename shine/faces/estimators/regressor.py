@@ -14,7 +14,7 @@ from shine.base.typing import Floats
 from shine.data.columns.beside import Beside, taken_apart
 from shine.data.columns.numbers import check_beside, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import checked_sigma, checked_weights, validated
+from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, validated
 from shine.faces.estimators.fitted import Index
 from shine.faces.estimators.rows import in_order, merged, seen
 from shine.faces.estimators.selection import Selection
@@ -229,6 +229,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         from shine.search.templates.headings import with_names
         from shine.search.templates.reading import template as template_of
 
+        check_in_memory(X)
         X, columns = taken_apart(X, beside)
         self.beside_: list[str] = [] if beside is None or isinstance(beside, Mapping) else list(beside)
         law = None

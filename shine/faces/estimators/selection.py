@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -50,14 +51,18 @@ def selected(front: Front, selection: Selection) -> Front:
     Raises
     ------
     ValueError
-        If there is no such criterion, or it returns a position outside the front.
+        If there is no such criterion, or it returns no position in the front.
     """
     if isinstance(selection, str):
         check_selection(selection)
         selection = SELECTIONS[selection]
-    choice = selection(front)
+    given = selection(front)
+    choice = operator.index(given) if hasattr(given, "__index__") else len(front)
     if not -len(front) <= choice < len(front):
-        raise ValueError(f"model_selection chose formula {choice} of a front that has {len(front)}")
+        raise ValueError(
+            f"model_selection chose formula {value_text(given)} of a front that has {len(front)}; return a position, "
+            f"0 to {len(front) - 1}"
+        )
     if choice % len(front) == front.best_index:
         return front
     return replace(front, best_index=choice % len(front), reason="")

@@ -68,6 +68,17 @@ def test_a_number_that_is_no_integer_is_no_missing_one():
     SymbolicRegressor(**QUICK).fit(rows, Y)
 
 
+def test_a_lazy_frame_of_features_is_told_with_a_template_too():
+    frame = pytest.importorskip("polars").LazyFrame({"a": Y})
+    with pytest.raises(TypeError, match="X is of type LazyFrame"):
+        SymbolicRegressor(template="f(a)", **QUICK).fit(frame, Y)
+
+
+def test_classes_that_are_numbers_beyond_integers_are_told_without_a_warning():
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        SymbolicClassifier(**QUICK).fit(X, np.where(Y > 2, 1e300, -1e300))
+
+
 @pytest.mark.parametrize("kind", [SymbolicRegressor, SymbolicClassifier, SymbolicTransformer])
 @pytest.mark.parametrize("given", ["rows.parquet", Path("rows.csv")])
 def test_paths_are_refused_with_the_way_that_works(kind, given):
