@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, rounded_notes
+from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, Inference, rounded_notes
 from shine.evaluate.inference.uncertainty import Uncertainty
 
 
@@ -54,13 +54,13 @@ class Sums:
 
 
 def with_all_rows(
-    known: Uncertainty, sample: Sums, whole: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
+    sampled: Inference, sample: Sums, whole: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
 ) -> Uncertainty:
     """The uncertainty by all rows.
 
     Parameters
     ----------
-    known : Uncertainty
+    sampled : Inference
         By a sample of the rows.
     sample, whole : Sums
         At the formula's constants.
@@ -69,6 +69,11 @@ def with_all_rows(
     ranges : mapping of str to (float, float)
         Of the features, over all rows.
     """
+    known, curved = sampled.uncertainty, sampled.found.determined
+    if curved is not None and curved.curvature.smoothed:
+        # Errors with kinks have a curvature only in the mean over the noise, which the sample tells.
+        mean = curved.curvature.hessian / 2
+        sample, whole = replace(sample, normal=mean), replace(whole, normal=mean * (rows / known.rows))
     # Both steps are approximate where errors are not squares: what they miss cancels.
     (before_step, before_least), (step, least) = _step(sample), _step(whole)
     total = least * (known.total / before_least if before_least > 0 else 1.0)

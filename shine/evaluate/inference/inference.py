@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ FIRST_TOLERANCE = 1e-12
 ROUNDING = 8 * 2.0**-53
 """Error of a prediction, as a share of the target, that is rounding."""
 
+KEPT_NUMBERS, FEWEST_KEPT = 1 << 18, 1000
+"""Most numbers of the rows in a pickle, 2 MiB, and rows that are there however many columns they have. Of more rows, it
+has a random sample."""
+
 FAR = 3.0
 """Standard errors from which on a constant is not just rounded."""
 
@@ -52,11 +56,24 @@ class Basis:
     loss : str or RowLoss
     noise : str
         How the noise grows (see `Uncertainty`).
+    of : float, optional
+        Effective number of all rows if these are a sample, as in a pickle of many; None if they are all.
     """
 
     rows: Dataset
     loss: Any
     noise: str = "absolute"
+    of: float | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows = self.rows.sampled(self.most_kept, np.random.default_rng(0))
+        of = self.rows.effective_rows if rows is not self.rows else self.of
+        return Basis, (replace(rows, known_ranges=self.rows.ranges), self.loss, self.noise, of)
+
+    @property
+    def most_kept(self) -> int:
+        """Most rows in a pickle."""
+        return max(KEPT_NUMBERS // (1 + len(self.rows.features)), FEWEST_KEPT)
 
     @cached_property
     def error(self) -> RowLoss:
@@ -74,8 +91,7 @@ class Basis:
 
     def ranges(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Least and largest value of each of some features."""
-        columns = dict(zip(self.rows.features, self.rows.columns, strict=True))
-        return {name: (float(columns[name].min()), float(columns[name].max())) for name in features}
+        return {name: self.rows.ranges[name] for name in features}
 
 
 class Inference:

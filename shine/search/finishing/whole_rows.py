@@ -195,7 +195,7 @@ class AllRows:
         few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
         basis = replace(self.basis, rows=few)
         on_sample = [replace(model, basis=basis) for model in models]
-        known, forms = [model.uncertainty for model in on_sample], [model.form() for model in on_sample]
+        known, forms = [model.inference() for model in on_sample], [model.form() for model in on_sample]
         everywhere = self._sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
         sample = few.without([name for name in few.features if name not in features])
         here = self._sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation
     from shine.evaluate.inference.inference import Basis
     from shine.evaluate.inference.intervals.bands import Kind as Band
+    from shine.evaluate.inference.many_rows import SumsOfForm
     from shine.evaluate.inference.uncertainty import Uncertainty
 
 LONGEST_IN_REPR = 200
@@ -64,9 +65,11 @@ class Model(UncertainModel):
     noise : str
         Model of the noise by which the rows are weighted in `loss` and `r2` (see `shine.search.problem.noise`).
     basis : Basis, optional
-        The rows that it was fitted to; pickles do not have them.
+        The rows that it was fitted to; pickles have at most some of them.
     known : Uncertainty, optional
-        What is known about its constants if there is no basis.
+        What was computed about its constants before it was copied.
+    sums : SumsOfForm, optional
+        Sums over all rows, if the basis has a sample of them.
     """
 
     tree: Tree
@@ -80,6 +83,7 @@ class Model(UncertainModel):
     basis: Basis | None = field(default=None, compare=False)
     known: Uncertainty | None = field(default=None, compare=False)
     preparation: Preparation | None = None
+    sums: SumsOfForm | None = field(default=None, compare=False)
 
     @property
     def expression(self) -> str:
@@ -268,8 +272,7 @@ class Model(UncertainModel):
         own = _definitions(self.tree)
         return _model_of, (
             str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
-            self.digits, self.objectives, None if (known := self._lasting()) is None else known.plain(),
-            self.preparation, self.noise,
+            self.digits, self.objectives, self.preparation, self.noise, *self._lasting(),
         )  # fmt: skip
 
     def __copy__(self) -> Self:
@@ -304,19 +307,16 @@ def _model_of(
     headings: Mapping[str, str],
     digits: int | None,
     objectives: tuple[float, ...],
-    known: Mapping[str, Any] | None,
     preparation: Preparation | None,
     noise: str,
+    basis: Basis | None,
+    known: Uncertainty | None,
+    sums: SumsOfForm | None,
 ) -> Model:
     """Read a model back from text (see `Model.__reduce__`)."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)
         table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
-    uncertainty = None
-    if known is not None:
-        from shine.evaluate.inference.uncertainty import Uncertainty
-
-        uncertainty = Uncertainty.of_plain(known)
-    tree = parse(expression, parameters, table)
-    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, noise, None, uncertainty, preparation)
+    tree, own = parse(expression, parameters, table), dict(headings)
+    return Model(tree, loss, r2, weights, own, digits, objectives, noise, basis, known, preparation, sums)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,10 @@ from shine.search.models.figures import screen_width
 from shine.search.models.model import LONGEST_IN_REPR, Model
 from shine.search.templates.grouping import grouped_preparation, with_known_groups
 from shine.search.templates.law import Law
+
+if TYPE_CHECKING:
+    from shine.evaluate.inference.inference import Basis
+    from shine.evaluate.inference.many_rows import SumsOfForm
 
 MOST_GROUPS_SHOWN = 8
 """Most groups whose constants are listed where a formula is printed."""
@@ -284,7 +288,7 @@ class TemplateModel(Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return _template_model_of, (
             self.law, self.loss, self.r2, dict(self.weights), dict(self.headings), self.digits, self.output,
-            None if (known := self._lasting()) is None else known.plain(), self.preparation, self.noise,
+            self.preparation, self.noise, *self._lasting(),
         )  # fmt: skip
 
 
@@ -300,21 +304,24 @@ def _template_model_of(
     headings: Mapping[str, str],
     digits: int | None,
     output: int | None,
-    known: Mapping[str, Any] | None,
     preparation: Preparation | None,
     noise: str,
+    basis: Basis | None,
+    known: Uncertainty | None,
+    sums: SumsOfForm | None,
 ) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
-    tree, uncertainty = law.composed(output or 0), None if known is None else Uncertainty.of_plain(known)
     return TemplateModel(
-        tree,
+        law.composed(output or 0),
         loss,
         r2,
         weights,
         headings,
         digits,
         noise=noise,
-        known=uncertainty,
+        basis=basis,
+        known=known,
+        sums=sums,
         preparation=preparation,
         law=law,
         output=output,

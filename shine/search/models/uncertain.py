@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shine.evaluate.inference.inference import Basis, Inference
     from shine.evaluate.inference.intervals.bands import Bands
     from shine.evaluate.inference.intervals.bands import Kind as Band
+    from shine.evaluate.inference.many_rows import SumsOfForm
     from shine.evaluate.inference.summary import Summary
     from shine.evaluate.inference.uncertainty import Uncertainty
     from shine.evaluate.losses import LossSource
@@ -46,8 +47,9 @@ BANDS = ("mean", "prediction")
 class UncertainModel:
     """The part of `shine.Model` that tells how sure it is.
 
-    The rows that a model was fitted to stay with it in memory. A copy from a pickle, or from a run's folder, has only
-    what was computed from them: standard errors, correlations and bands, and the profile intervals that were asked for.
+    All is computed when it is asked for, from the rows that the model was fitted to. They go with it into a pickle; of
+    very many rows, a sample does, with sums over all rows, which tell all but profiles. A model from a run's folder has
+    no rows, but what was computed from them: standard errors, correlations, bands, and profile intervals.
     """
 
     tree: Tree
@@ -55,6 +57,7 @@ class UncertainModel:
     r2: float
     basis: Basis | None
     known: Uncertainty | None
+    sums: SumsOfForm | None
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -130,10 +133,11 @@ class UncertainModel:
         numbers = _exact(exact)
         if numbers not in self._forms:
             found = self._form(Held(numbers))
-            if self.basis is None:
-                places = frozenset(() if self.known is None else self.known.redundant)
+            before = self.known or self.sums
+            if before is not None:
+                places = frozenset(before.redundant)
             else:
-                places = redundant(found, self.basis.rows)
+                places = frozenset() if self.basis is None else redundant(found, self.basis.rows)
             found = self._form(Held(numbers, places)) if places else found
             for number in numbers:
                 if not any(Held((number,)).holds(each, -1) for each in found.exact):
@@ -177,7 +181,7 @@ class UncertainModel:
 
     def quick_method(self, level: float) -> Method:
         """The method of intervals that tables use: profiles, unless they need rows that are not there or very many."""
-        few = self.basis is not None and self.uncertainty.rows <= PROFILED_ROWS
+        few = self._has_all_rows and self.uncertainty.rows <= PROFILED_ROWS
         return "profile" if few or level in self.uncertainty.profiles else "wald"
 
     def predict_interval(
@@ -245,7 +249,7 @@ class UncertainModel:
 
         X = self.with_group_numbers(X)
         basis = basis_of(self.tree, self.headings, X, y, sample_weight, sigma, loss, noise)
-        return replace(self, basis=basis, known=None)  # type: ignore[type-var]
+        return replace(self, basis=basis, known=None, sums=None)  # type: ignore[type-var]
 
     def _standard_deviations(self, X: ArrayLike, kind: object) -> tuple[Floats, Floats]:
         """Values of the formula, and their standard deviations of a kind."""
@@ -266,38 +270,47 @@ class UncertainModel:
             return known.wald(level)
         if level in known.profiles:
             return known.profiles[level]
-        if self.basis is None:
+        if not self._has_all_rows:
             raise DataError(
                 f"profile intervals of level {level:g} need the rows that the model was fitted to, and a model from a "
-                "pickle or a file does not have them: use method='wald', or model.with_data(X, y).conf_int()"
+                "file, or a pickle of many rows, does not have them: use method='wald', or "
+                "model.with_data(X, y).conf_int()"
             )
-        return self._inference(exact, covariance).profile(level)
+        return self.inference(exact, covariance).profile(level)
 
     def _known(self, exact: Exact = (), covariance: Covariance = "auto") -> Uncertainty:
         """What is known about the constants."""
         _check("covariance", covariance, COVARIANCES)
-        if self.basis is not None:
-            return self._inference(exact, covariance).uncertainty
-        if self.known is None:
+        if self.known is not None and not _exact(exact) and covariance == "auto":
+            return self.known
+        if self._has_all_rows or (self.sums is not None and not _exact(exact)):
+            return self.inference(exact, covariance).uncertainty
+        if self.known is None and self.sums is None:
             raise DataError(
                 "the model does not know the rows that it was fitted to; give them to it: model.with_data(X, y)"
             )
-        if _exact(exact) or covariance != "auto":
-            raise DataError(
-                "a model from a pickle or a file knows only the constants and the covariance that it chose itself; for "
-                "others, give it the rows: model.with_data(X, y)"
-            )
-        return self.known
+        raise DataError(
+            "a model from a file, or a pickle of many rows, knows only the constants and the covariance that it chose "
+            "itself; for others, give it the rows: model.with_data(X, y)"
+        )
 
-    def _inference(self, exact: Exact, covariance: Covariance) -> Inference:
+    @property
+    def _has_all_rows(self) -> bool:
+        return self.basis is not None and self.basis.of is None
+
+    def inference(self, exact: Exact = (), covariance: Covariance = "auto") -> Inference:
+        """What computes how sure the constants are; see `conf_int` for the parameters."""
         from shine.evaluate.inference.inference import Inference
         from shine.evaluate.inference.many_rows import SAMPLED_ROWS, InferenceOfManyRows
 
         assert self.basis is not None
         found, form = self._inferences, self.form(exact)
         if (form, covariance) not in found:
-            kind = InferenceOfManyRows if self.basis.rows.n_rows > SAMPLED_ROWS else Inference
-            found[form, covariance] = kind(form, self.basis, covariance)
+            if self.sums is not None:
+                found[form, covariance] = InferenceOfManyRows(form, self.basis, covariance, self.sums.sums)
+            else:
+                kind = InferenceOfManyRows if self.basis.rows.n_rows > SAMPLED_ROWS else Inference
+                found[form, covariance] = kind(form, self.basis, covariance)
         return found[form, covariance]
 
     @cached_property
@@ -313,13 +326,18 @@ class UncertainModel:
 
         return Bands(self.form(exact), self._known(exact))
 
-    def _lasting(self) -> Uncertainty | None:
-        """What a pickle keeps; None if nothing is known."""
-        if self.basis is None and self.known is None:
-            return None
-        with suppress(DataError):  # of formulas with so many constants that nothing is told of them
-            return self._known()
-        return None
+    def _lasting(self) -> tuple[Basis | None, Uncertainty | None, SumsOfForm | None]:
+        """What a pickle keeps: rows; what was computed from them; sums over all rows, if it has a sample of them."""
+        from shine.evaluate.inference.many_rows import SumsOfForm
+
+        basis, known, sums = self.basis, self.known, self.sums
+        asked = self._inferences.get((self._forms[()], "auto")) if () in self._forms else None
+        if known is None and asked is not None:
+            known = vars(asked).get("uncertainty")
+        if known is None and sums is None and basis is not None and basis.rows.n_rows > basis.most_kept:
+            with suppress(DataError):  # of formulas with so many constants that nothing is told of them
+                sums = SumsOfForm.of(self.form(), basis)
+        return basis, known, sums
 
     def _warn_outside(self, columns: list[Floats], stacklevel: int) -> None:
         """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""

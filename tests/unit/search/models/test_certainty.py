@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,12 +54,17 @@ def test_an_average_is_that_of_the_formulas_that_count():
     assert np.array_equal(found.predict(X), values)
 
 
-def test_after_a_pickle_evidence_remains_and_stability_asks_for_the_rows():
+def test_evidence_and_stability_remain_after_a_pickle():
     found = line()
     copied = pickle.loads(pickle.dumps(found))
     assert copied.evidence() == pytest.approx(found.evidence())
+    assert np.array_equal(copied.stability(20).shares, found.stability(20).shares)
+
+
+def test_stability_asks_for_rows():
+    known = [replace(model, basis=None, known=model.uncertainty) for model in line()]
     with pytest.raises(DataError, match="stability needs the rows"):
-        copied.stability()
+        Front(tuple(known), 0).stability()
 
 
 @pytest.mark.parametrize(

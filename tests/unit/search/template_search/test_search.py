@@ -248,7 +248,7 @@ def test_a_parameter_with_the_name_of_a_column_is_refused():
 
 def test_a_search_that_had_no_time_says_so():
     with pytest.raises(DataError, match="seconds were over, give more"):
-        evolve(T[:, None], T, "f(t)*k", ["t"], seconds=1e-6, population=5000)
+        evolve(T[:, None], T, "f(t)*k", ["t"], seconds=1e-6, population=5000, seeding=0)
 
 
 def test_displays_show_the_formulas_of_all_outputs(two):
