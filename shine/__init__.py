@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shine.faces.distillation.distilling import distil
     from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
     from shine.faces.evolving import evolve
-    from shine.formats.read.graphdef import load_graph
     from shine.formats.read.llvmir import primitive_from_llvm
     from shine.lang.forms.primitives import PrimitiveSet
     from shine.lang.parse import parse
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from shine.search.models.model import Model
     from shine.search.templates.reading import template
     from shine.search.templates.template import Template
+    from shine.tensor.graphdef.programs import load_graph
 
 __version__ = "0.1.0"
 
@@ -90,7 +90,7 @@ _HOMES = {
     "evolve": "shine.faces.evolving",
     "grad": "shine.evaluate.kernels.gradient",
     "jit": "shine.evaluate.kernels.jit",
-    "load_graph": "shine.formats.read.graphdef",
+    "load_graph": "shine.tensor.graphdef.programs",
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.formats.read.llvmir",
     "Template": "shine.search.templates.template",

@@ -75,7 +75,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pyarrow": {"data.files", "data.streams", "faces.cli.actions.prediction_files", "frames"},
     "polars": {"data.streams.sources", "frames", "search.templates.grouping"},
     "duckdb": {"data.streams.sources"},
-    "torch": {"faces.distillation.torch_modules", "formats.read.torchfx", "formats.write", "tensor.torch.reader"},
+    "torch": {"faces.distillation.torch_modules", "formats.write", "tensor.torch.reader"},
     "jax": {"formats.write"},
     "onnx": {"formats.write"},
     # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.

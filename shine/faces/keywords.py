@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.data.columns.of_r import whole
 from shine.evaluate.losses import loss_text
+from shine.faces.graph_guesses import with_programs
 from shine.faces.wording import worded
 from shine.formats.read.guesses import Guess
 from shine.lang.forms.names import value_text
@@ -112,7 +113,7 @@ def _primitives(given: Any, word: str) -> tuple[PrimitiveSource, ...]:
 def _guesses(given: Any, word: str) -> tuple[Guess, ...]:
     if not is_list(given):
         raise TypeError(f"{word} must be a list of formulas, such as ['x0*x1'], is {value_text(given)}")
-    return tuple(given)
+    return with_programs(given, word)
 
 
 def _seed(given: Any, word: str) -> int:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.random import Generator
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef import load_graph
-from shine.formats.read.graphdef.files import read_message
-from shine.formats.read.graphdef.messages import TYPE_NAMES, messages
-from shine.formats.read.graphdef.operations import OPERATIONS
+from shine.formats.read.messages import TYPE_NAMES, messages
 from shine.lang.program.interpret import interpret_arrays
 from shine.lang.program.program import Program
+from shine.tensor.graphdef import load_graph
+from shine.tensor.graphdef.files import read_message
+from shine.tensor.graphdef.rules.language import ELEMENTWISE
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "graphs"
 
@@ -87,9 +87,12 @@ def damage_node(graph: Any, node: Any, rng: Generator) -> None:
     some = nodes[int(rng.integers(len(nodes)))]
     match int(rng.integers(9)):
         case 0:
-            node.op = [*OPERATIONS, "MatMul", "PartitionedCall", *(f.signature.name for f in graph.library.function)][
-                int(rng.integers(len(OPERATIONS) + 2 + len(graph.library.function)))
-            ]
+            node.op = [
+                *sorted(ELEMENTWISE),
+                "MatMul",
+                "PartitionedCall",
+                *(f.signature.name for f in graph.library.function),
+            ][int(rng.integers(len(ELEMENTWISE) + 2 + len(graph.library.function)))]
         case 1:
             node.input.append(some.name + ("", ":0", ":1", ":z:0", ":99999999")[rng.integers(5)])
         case 2 if node.input:

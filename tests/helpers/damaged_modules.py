@@ -13,11 +13,11 @@ from helpers.tables import table
 from numpy.random import Generator
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.files import read_message
-from shine.formats.read.graphdef.messages import messages
+from shine.formats.read.messages import messages
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
 from shine.tensor.graphdef.checkpoint.table import read_table
+from shine.tensor.graphdef.files import read_message
 from shine.tensor.graphdef.table import OPERATIONS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tensor_graphs"

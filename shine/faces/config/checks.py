@@ -22,7 +22,8 @@ from shine.evaluate.losses import loss_for, loss_text
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
 from shine.faces.config.problems import Problem, shown, unknown
-from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree, read_program
+from shine.faces.graph_guesses import read_program
+from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.forms.printing import definition_source

@@ -57,8 +57,8 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
     Parameters
     ----------
     source : formula, Program, path or mapping
-        A formula as `shine.parse` takes it; a graph or the path of a graph file, if its inputs are named like
-        features; or a mapping with ``graph`` and, optionally, ``output`` and ``features``: see `graph_tree`.
+        A formula as `shine.parse` takes it; a graph, if its inputs are named like features; or a mapping with
+        ``graph`` and, optionally, ``output`` and ``features``: see `graph_tree`. Paths have been read.
     features : sequence of str
     table : mapping of str to Primitive
         The functions that formulas may call.
@@ -79,12 +79,10 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
     """
     if isinstance(source, Mapping):
         return _mapped_tree(source, features, names)
-    if isinstance(source, Path) or is_graph_file(source):
-        return graph_tree(read_program(Path(str(source))), features, names)
     program = getattr(source, "program", source)
     if isinstance(program, Program):
         return graph_tree(program, features, names)
-    assert not isinstance(source, Program)
+    assert not isinstance(source, Program | Path)
     return formula_tree(source, features, table, names)
 
 
@@ -111,24 +109,11 @@ def _mapped_tree(given: Mapping[str, Any], features: Sequence[str], names: Colle
     graph, output = given["graph"], given.get("output")
     program = getattr(graph, "program", graph)
     if not isinstance(program, Program):
-        program = read_program(Path(str(graph)), output)
+        raise GraphImportError(
+            f"{value_text(graph)} is no graph; give the path of a file, with the ending {' or '.join(GRAPH_FILES)}, or "
+            "what shine.load_graph returns"
+        )
     return graph_tree(program, features, names, output, given.get("features"))
-
-
-def read_program(path: Path, output: str | None = None) -> Program:
-    """The graph in a file, as a program.
-
-    Raises
-    ------
-    GraphImportError
-        If the file cannot be read, is not a graph, or has no such output.
-    """
-    from shine.formats.read.graphdef import load_graph  # slow: it defines the messages of the file format
-
-    try:
-        return load_graph(path, None if output is None else [output])
-    except OSError as error:
-        raise GraphImportError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def graph_tree(

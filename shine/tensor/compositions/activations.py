@@ -11,7 +11,7 @@ from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.names import choices
 from shine.lang.forms.tree import Primitive
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import DIFFERENTIABLE, write_formula
+from shine.tensor.form.formulas import DIFFERENTIABLE, write_composite
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
 
@@ -162,10 +162,9 @@ def activation(builder: FunctionBuilder, name: str, x: Value, *others: Value | f
         raise FormError(f"{name} takes elements {', '.join(ACTIVATIONS)}, and is given {x.type}")
     if name not in table:
         raise FormError(f"there is no function {name!r}; {choices(name, table)}")
-    definition = table[name].definition
     operands = [x, *(other if isinstance(other, Value) else builder.like(x, other) for other in others)]
     if len(operands) != table[name].arity:
         raise FormError(f"{name} takes {table[name].arity} arguments, and is given {len(operands)}")
-    if definition is None:
+    if table[name].definition is None:
         return builder.emit(name, operands)[0]
-    return write_formula(builder, definition, operands)
+    return write_composite(builder, table[name], operands)

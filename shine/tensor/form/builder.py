@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.errors import FormError
+from shine.lang.forms.tree import Primitive
 from shine.tensor.form.module import Attribute, Function, Instruction, Value
 from shine.tensor.form.operations import OPERATIONS, no_functions, result_types
 from shine.tensor.form.shapes import SignatureOf
@@ -58,6 +59,8 @@ class FunctionBuilder:
         self._parameters: list[Value] = []
         self._body: list[Instruction] = []
         self._names: set[str] = set()
+        self.composites: dict[str, tuple[Primitive, tuple[Value, ...]]] = {}
+        """What wrote a value, by its name: a function of the language that was applied to others."""
 
     def parameter(self, name: str, type: TensorType) -> Value:
         """Add a parameter.

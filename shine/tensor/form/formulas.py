@@ -39,6 +39,14 @@ def definition_of(function: Primitive) -> Tree:
     return definition
 
 
+def write_composite(builder: FunctionBuilder, function: Primitive, operands: Sequence[Value]) -> Value:
+    """Add the instructions of a composite, as `write_formula` does, and note whose they are."""
+    result = write_formula(builder, definition_of(function), operands)
+    if result not in operands:
+        builder.composites.setdefault(result.name, (function, tuple(operands)))
+    return result
+
+
 def write_formula(builder: FunctionBuilder, tree: Tree, operands: Sequence[Value]) -> Value:
     """Add the instructions of a formula.
 

@@ -1,10 +1,11 @@
-"""TensorFlow graphs, with their configuration and their checkpoint -> modules; read without TensorFlow.
+"""TensorFlow's graphs -> modules and programs, read without TensorFlow.
 
-`loading` reads a message with the files of `shine.formats.read.graphdef`, cuts it at the feeds (`config`) and lets
-`evaluation` apply the `table` of `rules`, one an operation, to a function in the making (`building`). `control` has
-branches and loops, `conditions` those of TensorFlow 1. Variables come from a `checkpoint`.
+`files` reads a message, `order` sorts its nodes, and `evaluation` applies the rule of each operation (`table`, `rules`)
+to the `node`, its `constants` and the graph's own `functions`. `loading` makes modules, for feeds and fetches that
+`config` reads; `programs` makes programs of elementwise graphs.
 """
 
 from shine.tensor.graphdef.loading import load_module
+from shine.tensor.graphdef.programs import load_graph
 
-__all__ = ["load_module"]
+__all__ = ["load_graph", "load_module"]

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.constants import dtype_name, shape_from_message
-from shine.formats.read.graphdef.files import Source, read_message
-from shine.formats.read.graphdef.order import parse_reference, shown
-from shine.formats.read.graphdef.shapes import Shape
 from shine.lang.forms.names import value_text
-from shine.tensor.graphdef.dtypes import ELEMENTS
+from shine.tensor.graphdef.constants import ELEMENTS, dtype_name, shape_from_message
+from shine.tensor.graphdef.files import Source, read_message
+from shine.tensor.graphdef.order import parse_reference, shown
+from shine.tensor.graphdef.shapes import Shape
 
 MAX_INDEX = 999_999
 """Largest number of an output."""

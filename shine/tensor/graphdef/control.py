@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.functions import Function
-from shine.formats.read.graphdef.node import Node
 from shine.tensor.form.shapes import Types
 from shine.tensor.graphdef.evaluation import Call, Evaluation
+from shine.tensor.graphdef.functions import Function
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count
 from shine.tensor.imported.building import Building, Operand, Output, Variable
 
@@ -67,11 +67,6 @@ def while_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Out
     ]
 
 
-def call(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
-    """PartitionedCall: the function's nodes take its place."""
-    return evaluation.written_out(b, evaluation.function(node, "f"), inputs)
-
-
 def _is_passed(given: Output) -> bool:
     if isinstance(given, Variable):
         return False
@@ -99,6 +94,5 @@ def _passed_on(function: Function) -> set[int]:
 CALLS: dict[str, Call] = {
     **dict.fromkeys(("If", "StatelessIf"), if_),
     **dict.fromkeys(("While", "StatelessWhile"), while_),
-    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), call),
 }
 """The rule of each operation that calls functions by attributes."""

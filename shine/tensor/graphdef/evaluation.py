@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.constants import Tensors
-from shine.formats.read.graphdef.functions import Function, Library, check_arguments
-from shine.formats.read.graphdef.node import Node
-from shine.formats.read.graphdef.order import Step, shown
-from shine.formats.read.graphdef.outputs import Outputs, chosen
 from shine.tensor.form import module as form
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.shapes import Signature
-from shine.tensor.graphdef.dtypes import ELEMENTS, RESOURCE, VARIANT
+from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
+from shine.tensor.graphdef.functions import Function, Library, check_arguments
+from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.order import Outputs, Step, chosen, shown
 from shine.tensor.graphdef.rules import lists
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
@@ -25,7 +23,7 @@ from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.building import Building, Operand, Output, Variable
 
 MAX_DEPTH = 40
-"""Deepest nesting of calls, branches and loops: each takes some levels of Python's stack."""
+"""Deepest nesting of branches and loops: each takes some levels of Python's stack."""
 
 _ARGUMENTS = {**ELEMENTS, RESOURCE: "resource", VARIANT: lists.VARIANT}
 """Element types of arguments of functions: variables can be passed on."""
@@ -46,6 +44,17 @@ class Called:
     bindings: Mapping[str, Any]
 
 
+@dataclass
+class _Frame:
+    """A graph or a function while it is evaluated, and the node that calls it."""
+
+    steps: Iterator[Step]
+    values: dict[str, Outputs[Output]]
+    bindings: Mapping[str, Any]
+    function: Function | None = None
+    node: Node | None = None
+
+
 Call = Callable[["Evaluation", Building, Node, Sequence[Output]], Sequence[Output]]
 """The rule of an operation that calls functions."""
 
@@ -60,17 +69,27 @@ class Evaluation:
         The value of a variable by its name.
     calls : mapping of str to callable
         Rules of operations that call functions.
+    check : callable, optional
+        Raises `GraphImportError` for operations that are not wanted.
+    dtypes : mapping of int to str
+        Element types that are read, by TensorFlow's numbers.
     """
 
     def __init__(
-        self, library: Library, variables: Callable[[str], AnyArray | form.Value], calls: Mapping[str, Call]
+        self,
+        library: Library,
+        variables: Callable[[str], AnyArray | form.Value],
+        calls: Mapping[str, Call],
+        check: Callable[[str], None] | None = None,
+        dtypes: Mapping[int, str] = ELEMENTS,
     ) -> None:
         self.library = library
         self.functions: dict[str, form.Function] = {}
         self._variables = variables
         self._calls = calls
-        self._tensors = Tensors(ELEMENTS)
-        self._active: list[str] = []
+        self._tensors = Tensors(dtypes)
+        self._active: set[str] = set()
+        self._check, self._depth = check, 0
         self._budget = Budget()
 
     def building(self, name: str) -> Building:
@@ -78,12 +97,7 @@ class Evaluation:
         return Building(name, self._signature, self._variables, self._budget)
 
     def run(
-        self,
-        b: Building,
-        steps: Sequence[Step],
-        values: dict[str, Outputs[Output]],
-        bindings: Mapping[str, Any],
-        inside: str = "",
+        self, b: Building, steps: Sequence[Step], values: dict[str, Outputs[Output]], bindings: Mapping[str, Any]
     ) -> None:
         """Add the outputs of each node to those that are known.
 
@@ -92,39 +106,75 @@ class Evaluation:
         b : Building
         steps : sequence of Step
         values : dict of str to Outputs
-            Outputs of nodes that are given: feeds, or arguments.
+            Outputs of nodes that are given, such as feeds.
         bindings : mapping of str to AttrValue
-        inside : str
-            The function that the nodes belong to.
 
         Raises
         ------
         GraphImportError
             If a node cannot be read; the message names it.
         """
-        for step in steps:
-            if step.node.name in values:
+        self._run(b, _Frame(iter(steps), values, bindings))
+
+    def _run(self, b: Building, outermost: _Frame) -> None:
+        """Evaluate frames; calls of functions have theirs on a stack, so that they may nest deeply."""
+        stack = [outermost]
+        while stack:
+            frame = stack[-1]
+            step = next(frame.steps, None)
+            if step is None:
+                stack.pop()
+                if frame.node is None or not stack:
+                    continue
+            elif step.node.name in frame.values:
                 continue
-            node = Node(step.node, bindings, self._tensors)
+            node = frame.node if step is None else Node(step.node, frame.bindings, self._tensors)
+            assert node is not None
             try:
+                if step is None:
+                    stack[-1].values[node.name] = self._returned(frame)
+                    continue
                 self._budget.node()
-                inputs = [chosen(values, reference) for reference in step.inputs]
-                values[node.name] = self._outputs(b, node, inputs)
+                inputs = [chosen(frame.values, reference) for reference in step.inputs]
+                called = None if node.op in self._calls else self.library.called(node)
+                if called is None:
+                    frame.values[node.name] = self._outputs(b, node, inputs)
+                else:
+                    stack.append(self._entered(Called(*called), inputs, node))
             except _Placed:
                 raise
             except (GraphImportError, FormError) as error:
-                place = f"{node} in function {shown(inside)}" if inside else str(node)
+                inside = stack[-1].function
+                place = f"{node} in function {shown(inside.name)}" if inside else str(node)
                 raise _Placed(f"{place}: {error}") from None
+
+    def _entered(self, called: Called, inputs: Sequence[Output], node: Node | None = None) -> _Frame:
+        """The frame of a call."""
+        function = called.function
+        check_arguments(function.arguments, inputs, called.bindings, dtypes=_ARGUMENTS)
+        if function.operations & WRITES:
+            raise GraphImportError(f"function {shown(function.name)} changes variables; they are frozen")
+        if function.name in self._active:
+            raise GraphImportError(f"function {shown(function.name)} calls itself, which is not supported")
+        self._active.add(function.name)
+        values = {each.name: Outputs[Output]([value]) for each, value in zip(function.arguments, inputs, strict=True)}
+        return _Frame(iter(function.steps), values, called.bindings, function, node)
+
+    def _returned(self, frame: _Frame) -> Outputs[Output]:
+        """The results of a call."""
+        function = frame.function
+        assert function is not None
+        self._active.discard(function.name)
+        results = [chosen(frame.values, reference) for reference in function.references]
+        check_arguments(function.results, results, frame.bindings, "result", dtypes=_ARGUMENTS)
+        by_name = frame.node is not None and frame.node.op == function.name
+        return Outputs(results, [each.name for each in function.results] if by_name else ())
 
     def _outputs(self, b: Building, node: Node, inputs: Sequence[Output]) -> Outputs[Output]:
         if node.op in self._calls:
             return Outputs(self._calls[node.op](self, b, node, inputs))
-        called = self.library.called(node)
-        if called is not None:
-            function, bindings = called
-            by_name = node.op == function.name
-            names = [each.name for each in function.results] if by_name else ()
-            return Outputs(self.written_out(b, Called(function, bindings), inputs), names)
+        if self._check is not None:
+            self._check(node.op)
         has_variables = any(isinstance(each, Variable) for each in inputs)
         if node.op in VARIABLES and (has_variables or node.op != "Identity"):
             return Outputs(VARIABLES[node.op](b, node, inputs))
@@ -139,23 +189,15 @@ class Evaluation:
         """The function that an attribute names."""
         return Called(*self.library.named(*node.function(key)))
 
-    def written_out(self, b: Building, called: Called, inputs: Sequence[Output]) -> list[Output]:
+    def written_out(self, b: Building, called: Called, inputs: Sequence[Output]) -> Sequence[Output]:
         """The results of a call, whose nodes become part of the caller."""
-        function = called.function
-        check_arguments(function.arguments, inputs, called.bindings, dtypes=_ARGUMENTS)
-        if function.operations & WRITES:
-            raise GraphImportError(f"function {shown(function.name)} changes variables; they are frozen")
-        if function.name in self._active:
-            raise GraphImportError(f"function {shown(function.name)} calls itself, which is not supported")
-        if len(self._active) == MAX_DEPTH:
-            raise GraphImportError(f"calls nest more than {MAX_DEPTH} deep")
-        self._active.append(function.name)
-        values = {each.name: Outputs[Output]([value]) for each, value in zip(function.arguments, inputs, strict=True)}
-        self.run(b, function.steps, values, called.bindings, function.name)
-        self._active.pop()
-        results = [chosen(values, reference) for reference in function.references]
-        check_arguments(function.results, results, called.bindings, "result", dtypes=_ARGUMENTS)
-        return results
+        frame = self._entered(called, inputs)
+        if self._depth == MAX_DEPTH:
+            raise GraphImportError(f"branches and loops nest more than {MAX_DEPTH} deep")
+        self._depth += 1
+        self._run(b, frame)
+        self._depth -= 1
+        return self._returned(frame).values
 
     def separate(self, name: str, called: Called, inputs: Sequence[Output], passed: Sequence[bool]) -> str:
         """Write a function of the module for some types of arguments.

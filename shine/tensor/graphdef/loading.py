@@ -11,25 +11,22 @@ from typing import Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.constants import Tensors
-from shine.formats.read.graphdef.files import Source, read_message
-from shine.formats.read.graphdef.functions import Library
-from shine.formats.read.graphdef.node import Node
-from shine.formats.read.graphdef.operations import OPERATIONS as LANGUAGE
-from shine.formats.read.graphdef.order import PLACEHOLDERS, Reference, Step, named_nodes, shown
-from shine.formats.read.graphdef.outputs import Outputs, chosen, wanted_steps
-from shine.formats.read.graphdef.rules import Elementwise
-from shine.formats.read.graphdef.shapes import Shape, same, shape_text
 from shine.lang.forms.names import listed, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
 from shine.tensor.graphdef.conditions import with_choices
 from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config, sizes_of
+from shine.tensor.graphdef.constants import ELEMENTS, Tensors
 from shine.tensor.graphdef.control import CALLS
-from shine.tensor.graphdef.dtypes import ELEMENTS
 from shine.tensor.graphdef.evaluation import Evaluation
+from shine.tensor.graphdef.files import Source, read_message
+from shine.tensor.graphdef.functions import Library
+from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.order import PLACEHOLDERS, Outputs, Reference, Step, chosen, named_nodes, shown, wanted_steps
+from shine.tensor.graphdef.rules.language import FUNCTIONS
 from shine.tensor.graphdef.rules.variables import WRITES
+from shine.tensor.graphdef.shapes import Shape, same, shape_text
 from shine.tensor.imported.building import Building, Operand, Output
 from shine.tensor.imported.naming import free_name, sanitized, with_results
 
@@ -226,9 +223,7 @@ def _feed_type(node: Node, feed: Feed, producer: int) -> tuple[str, tuple[int, .
         if not keys:
             raise GraphImportError("the graph does not say its element type; give it, as the feed's 'type' in a config")
         dtype = node.dtype(keys[0])
-        rule = LANGUAGE.get(node.op)
-        if isinstance(rule, Elementwise) and rule.result is not None:
-            dtype = rule.result
+        dtype = (FUNCTIONS[node.op].result if node.op in FUNCTIONS else None) or dtype
     shape = same([feed.shape, node.shape(producer) if node.op in PLACEHOLDERS else None])
     return dtype, _static(shape)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.operations import OPERATIONS as LANGUAGE
-from shine.formats.read.graphdef.rules import Elementwise
 from shine.lang.forms.names import choices
 from shine.tensor.graphdef.rules import (
     blocks,
     elementwise,
+    language,
     lists,
     normalizing,
     pieces,
@@ -27,8 +26,8 @@ _SAME = ("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot",
 """Operations that return their inputs."""
 
 OPERATIONS: dict[str, Rule] = {
-    # Those that are a function of the language have one source.
-    **{name: cast(Rule, rule) for name, rule in LANGUAGE.items() if isinstance(rule, Elementwise)},
+    **language.FUNCTIONS,
+    "NoOp": elementwise.nothing,
     "Pow": elementwise.power,
     "AddN": elementwise.total,
     "Cast": elementwise.cast,

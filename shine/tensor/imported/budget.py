@@ -6,7 +6,9 @@ There is no limit of time: a file is read on every machine or on none. The work 
 from __future__ import annotations
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.order import MAX_NODES
+
+MAX_NODES = 120_000
+"""Most nodes that are computed, with those of called functions; each takes about 3 KB of memory."""
 
 MOST_OPERANDS = 1 << 22
 """Most operands of all operations that nodes become."""

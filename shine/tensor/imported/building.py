@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.constants import Tensor
-from shine.formats.read.graphdef.definitions import FUNCTIONS
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import definition_of, write_formula
+from shine.tensor.form.formulas import write_composite
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
 from shine.tensor.form.types import NAMES, TensorType
 from shine.tensor.imported.budget import Budget
+from shine.tensor.imported.definitions import FUNCTIONS
 
 MOST_FOLDED = 1 << 16
 """Most elements of constants that are computed here, operands and results: shapes and indices have far fewer."""
@@ -104,6 +103,8 @@ class Building:
         budget: Budget,
     ) -> None:
         self.builder, self.budget = FunctionBuilder(name, signature_of), budget
+        self.has_open_shapes = False
+        """Whether lengths are 1 in the place of lengths that only calls know."""
         self._variables = variables
         self._read: dict[str, Operand] = {}
 
@@ -129,10 +130,6 @@ class Building:
         if not is_parameter:
             self.budget.elements(array.size)
         return Operand(self.builder.constant(array), array)
-
-    def tensor(self, tensor: Tensor) -> Operand:
-        """Add a constant of the graph."""
-        return self.constant(tensor.array(), is_parameter=True)
 
     def variable(self, variable: Variable) -> Operand:
         """The value of a variable."""
@@ -196,8 +193,7 @@ class Building:
         if name in OPERATIONS and (name in FROM_THE_LANGUAGE or name in _SAME.values()):
             result = self.emit(name, operands)[0]
         else:
-            definition = definition_of(FUNCTIONS[function])
-            result = Operand(write_formula(self.builder, definition, [operand.value for operand in operands]))
+            result = Operand(write_composite(self.builder, FUNCTIONS[function], [each.value for each in operands]))
         return result if result.dtype == dtype else self.cast_to(result, dtype)
 
     def cast_to(self, operand: Operand, dtype: str) -> Operand:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.memory import MAX_MEMORY, parsed_size
+from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
 from shine.tensor.onnx.messages import messages
 
 MOST_BYTES = 2 << 30

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -95,9 +96,30 @@ def _fmod(call: Call) -> Operand:
     return call.b.apply(name, [x, y], call.shape, call.dtype)
 
 
+_POWERS = (0.5, 1, 2, 3, -0.5, -1, -2)
+"""Powers of floats that torch computes as roots, products and quotients."""
+
+
 def _pow(call: Call) -> Operand:
-    found: Operand = call.b.pow(call.operand("self", call.dtype), call.operand("exponent", call.dtype))
+    b, x, exponent = call.b, call.operand("self", call.dtype), call.get("exponent")
+    found: Operand
+    if x.value.type.dtype in FLOATS and exponent in _POWERS:
+        factor = b.sqrt(x) if abs(exponent) == 0.5 else x
+        found = reduce(b.mul, [factor] * max(int(abs(exponent)), 1))
+        return found if exponent > 0 else call.b.div(b.like(x, 1), found)
+    found = b.pow(x, call.operand("exponent", call.dtype))
     return found
+
+
+def _without_nan(operation: str) -> Rule:
+    """The smaller or larger of two numbers, or the one that is not NaN."""
+
+    def rule(call: Call) -> Operand:
+        b, x, y = call.b, call.operand("self", call.dtype), call.operand("other", call.dtype)
+        found: Operand = b.select(b.ne(x, x), y, b.select(b.ne(y, y), x, b.emit(operation, [x, y])[0]))
+        return found
+
+    return rule
 
 
 def _compared(operation: str) -> Rule:
@@ -133,6 +155,12 @@ def _logic(operation: str) -> Rule:
         return call.b.emit(operation, [_truth(call, "self"), _truth(call, "other")])[0]
 
     return rule
+
+
+def _bitwise_not(call: Call) -> Operand:
+    """Of integers -1 - x."""
+    found: Operand = _not(call) if call.dtype == "bool" else call.b.sub(call.b.like(call.first, -1), call.first)
+    return found
 
 
 def _not(call: Call) -> Operand:
@@ -295,6 +323,8 @@ ELEMENTWISE: dict[str, Rule] = {
     "pow": _pow,
     "maximum": _binary("max"),
     "minimum": _binary("min"),
+    "fmax": _without_nan("max"),
+    "fmin": _without_nan("min"),
     "clamp": _clamp,
     "hardtanh": _clamp,
     "clamp_min": _clamp,
@@ -317,7 +347,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "bitwise_and": _bitwise(_logic("and")),
     "bitwise_or": _bitwise(_logic("or")),
     "bitwise_xor": _bitwise(_logic("ne")),
-    "bitwise_not": _bitwise(_not),
+    "bitwise_not": _bitwise_not,
     "where": _where,
     "masked_fill": _masked_fill,
     "isnan": _is_nan,

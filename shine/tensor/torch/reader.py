@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.formats.read.halves import HALVES
 from shine.lang.forms.names import choices
+from shine.lang.program.program import Program
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import NAMES
 from shine.tensor.form.verifier import verify
 from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.building import Building, Operand
 from shine.tensor.imported.naming import fetched, free_name, with_results
+from shine.tensor.programs import function_program
 from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
 from shine.tensor.torch.indexing import INDEXING
@@ -59,6 +62,43 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
     GraphImportError
         If it cannot be read; the message names the node.
     """
+    with _one_line():
+        return _Reader(_core(program)).module(fetches)
+
+
+def program_from_exported(program: ExportedProgram) -> Program:
+    """Read an elementwise program of `torch.export` as a program of rows.
+
+    Parameters
+    ----------
+    program : ExportedProgram
+        As of `from_exported`; a `torch.fx.GraphModule` is exported as other modules are.
+
+    Returns
+    -------
+    Program
+        Its arguments and outputs have torch's names and types, and its calls may have other shapes. Parameters and
+        buffers without dimensions become numbers, others arrays.
+
+    Raises
+    ------
+    GraphImportError
+        If an operation is not elementwise, or cannot be read.
+    """
+    with _one_line():
+        return _Reader(_core(program)).program_of_rows()
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    try:
+        yield
+    except FormError as error:
+        raise GraphImportError(str(error)) from None
+
+
+def _core(program: ExportedProgram) -> ExportedProgram:
+    """The program in torch's core operations."""
     kind = type(program)
     if kind.__name__ != "ExportedProgram" or not kind.__module__.startswith("torch."):
         raise GraphImportError(f"a program of torch.export.export(model, inputs) is needed, and not {kind.__name__}")
@@ -66,14 +106,10 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
         with warnings.catch_warnings():
             # Torch warns of its own code.
             warnings.simplefilter("ignore")
-            core = program.run_decompositions(_decompositions())
+            return program.run_decompositions(_decompositions())
     except Exception as error:
         # Whatever torch raises for programs that it cannot decompose.
         raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
-    try:
-        return _Reader(core).module(fetches)
-    except FormError as error:
-        raise GraphImportError(str(error)) from None
 
 
 def _decompositions() -> Any:
@@ -94,8 +130,27 @@ class _Reader:
         self.b = Building("main", _no_functions, _no_functions, Budget())
         self.values: dict[str, Any] = {}
         self.labels: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
 
     def module(self, fetches: Sequence[str] | None) -> Module:
+        named = self._results()
+        if fetches is not None:
+            named = fetched(fetches, self._inner())
+        main, labels = with_results(self.b.builder, named, self.labels)
+        return verify(Module("torch", {"main": main}, {**self.labels, **labels}))
+
+    def program_of_rows(self) -> Program:
+        named = self._results()
+        function = self.b.builder.done(*(value for _, value in named))
+        labels = {**self.labels, **self.constants}
+        outputs: dict[str, str] = {}
+        for label, _ in named:
+            # A value may be returned twice.
+            outputs[free_name(outputs, label)] = label
+        return function_program(function, list(outputs), labels, composites=self.b.builder.composites)
+
+    def _results(self) -> list[tuple[str, Value]]:
+        """The results with their names."""
         changed = [s for s in self.program.graph_signature.output_specs if s.kind.name != "USER_OUTPUT"]
         if changed:
             raise GraphImportError(f"it changes {changed[0].target!r}; export the model for inference: model.eval()")
@@ -120,11 +175,7 @@ class _Reader:
                     f"node {node.name!r} ({node.target}): its arguments do not fit: {error}"
                 ) from None
         names = [s.arg.name for s in self.program.graph_signature.output_specs]
-        named = [(name, result.value) for name, result in zip(names, results, strict=True)]
-        if fetches is not None:
-            named = fetched(fetches, self._inner())
-        main, labels = with_results(self.b.builder, named, self.labels)
-        return verify(Module("torch", {"main": main}, {**self.labels, **labels}))
+        return [(name, result.value) for name, result in zip(names, results, strict=True)]
 
     def _inner(self) -> dict[str, Value]:
         """Values by the names of nodes, and by those of the modules that return them."""
@@ -156,7 +207,9 @@ class _Reader:
             raise GraphImportError(f"its value {spec.target!r} is not part of the program")
         dtype, _ = _type(tensors[spec.target])
         tensor = tensors[spec.target].detach().cpu()
-        return self.b.constant((tensor.float() if dtype == "float32" else tensor).numpy())
+        constant = self.b.constant((tensor.float() if dtype == "float32" else tensor).numpy())
+        self.constants[constant.value.name] = str(spec.target)
+        return constant
 
     def _called(self, node: Any) -> Any:
         arguments = [self._argument(argument) for argument in node.args]
@@ -173,7 +226,9 @@ class _Reader:
             return None
         if name not in RULES:
             raise GraphImportError(f"the operation is not supported; {choices(name, RULES)}")
-        named = dict(zip((a.name for a in schema.arguments), arguments, strict=False))
+        # torch leaves out arguments that are the default.
+        named = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+        named.update(zip((a.name for a in schema.arguments), arguments, strict=False))
         named.update((key, self._argument(value)) for key, value in node.kwargs.items())
         results = node.meta["val"]
         types = [_type(value) for value in (results if isinstance(results, list | tuple) else [results])]

@@ -78,7 +78,7 @@ def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
     click.UsageError
         If there is no such file, or it cannot be read.
     """
-    from shine.formats.read.graphdef import load_graph
+    from shine.tensor.graphdef.programs import load_graph
 
     if not path.exists():
         raise click.UsageError(f"{path}: no such file")

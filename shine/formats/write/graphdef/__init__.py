@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from shine.base.errors import ExportError, GraphImportError
-from shine.formats.read.graphdef.messages import Messages, messages
+from shine.formats.read.messages import Messages, messages
 from shine.formats.write.given import takes_models
 from shine.formats.write.graphdef.graph import TYPES, Graph
 from shine.formats.write.graphdef.operations import COMPOSITES, FLOAT, INTEGER

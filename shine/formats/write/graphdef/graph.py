@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import ExportError
-from shine.formats.read.graphdef.messages import TYPE_NAMES, Messages
+from shine.formats.read.messages import TYPE_NAMES, Messages
 from shine.lang.forms.names import unique
 
 TYPES: dict[str, tuple[str, str]] = {

@@ -12,16 +12,15 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.constants import dtype_name, from_stored, shape_from_message, stored
-from shine.formats.read.graphdef.files import content_of
-from shine.formats.read.graphdef.memory import MAX_MEMORY, parsed_size
-from shine.formats.read.graphdef.messages import messages
-from shine.formats.read.graphdef.order import shown
-from shine.formats.read.graphdef.shapes import MAX_ELEMENTS, shape_text
+from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
 from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
 from shine.tensor.graphdef.checkpoint.numbers import ordered_key, varint
 from shine.tensor.graphdef.checkpoint.table import MAGIC, read_table
-from shine.tensor.graphdef.dtypes import ELEMENTS
+from shine.tensor.graphdef.constants import ELEMENTS, dtype_name, from_stored, shape_from_message, stored
+from shine.tensor.graphdef.files import content_of
+from shine.tensor.graphdef.order import shown
+from shine.tensor.graphdef.shapes import MAX_ELEMENTS, shape_text
 
 _VERSION = 1
 """Version of the format that bundles have today."""

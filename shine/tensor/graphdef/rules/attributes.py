@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
-from shine.formats.read.graphdef.order import shown
+from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.order import shown
 from shine.tensor.imported.building import Building, Operand, Output, numbers
 
 Rule: TypeAlias = Callable[[Building, Node, Sequence[Operand]], Sequence[Output]]
@@ -20,6 +20,13 @@ def check_count(inputs: Sequence[object], least: int, most: int | None = None) -
     if len(inputs) < least or 0 <= most < len(inputs):
         wanted = str(least) if most == least else f"at least {least}" if most < 0 else f"{least} to {most}"
         raise GraphImportError(f"reads {len(inputs)} values, but takes {wanted}")
+
+
+def check_types(inputs: Sequence[Operand], dtype: str) -> None:
+    """Raise GraphImportError unless all inputs have an element type."""
+    for position, operand in enumerate(inputs):
+        if operand.dtype != dtype:
+            raise GraphImportError(f"input {position} is {operand.dtype}, but must be {dtype}")
 
 
 def flag(node: Node, key: str, default: bool = False) -> bool:

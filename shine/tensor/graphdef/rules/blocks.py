@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count
 from shine.tensor.imported.building import Building, Operand, numbers
 

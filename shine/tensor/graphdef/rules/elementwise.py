@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
 from shine.tensor.compositions.activations import activation
-from shine.tensor.graphdef.rules.attributes import check_count
+from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.rules.attributes import check_count, check_types
+from shine.tensor.graphdef.rules.language import FUNCTIONS
+from shine.tensor.graphdef.shapes import broadcast
+from shine.tensor.graphdef.shapes import same as same_shape
 from shine.tensor.imported.building import Building, Operand
+from shine.tensor.imported.definitions import FUNCTIONS as DEFINED
 
 
 def same(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Operations that return their inputs."""
     check_count(inputs, 1, -1)
     return inputs
+
+
+def nothing(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """NoOp: no inputs and no outputs."""
+    check_count(inputs, 0)
+    return ()
 
 
 def switch(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
@@ -40,18 +51,21 @@ def merge(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
 
 def power(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Pow; integers wrap."""
-    check_count(inputs, 2)
+    found = FUNCTIONS["Pow"](b, node, inputs)
     exponent = inputs[1].known
     if exponent is not None and exponent.dtype.kind in "iu" and (exponent < 0).any():
         raise GraphImportError("its exponent is a negative integer, which TensorFlow refuses for integers")
-    return b.emit("pow", inputs)
+    if exponent is None and inputs[1].dtype.startswith("int"):
+        # A formula refuses negative exponents when it is computed, as TensorFlow does.
+        values = tuple(each.value for each in inputs)
+        b.builder.composites[found[0].value.name] = (DEFINED["integer_pow"], values)
+    return found
 
 
 def cast(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Cast to another element type."""
     check_count(inputs, 1)
-    if inputs[0].dtype != node.dtype("SrcT"):
-        raise GraphImportError(f"its input is {inputs[0].dtype}, but attr 'SrcT' is {node.dtype('SrcT')}")
+    check_types(inputs, node.dtype("SrcT"))
     return (b.cast_to(inputs[0], node.dtype("DstT")),)
 
 
@@ -59,12 +73,15 @@ def select(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     """Select and SelectV2: a choice by a condition; that of Select may choose whole rows."""
     check_count(inputs, 3)
     condition, *branches = inputs
+    if condition.dtype != "bool":
+        raise GraphImportError(f"its condition is {condition.dtype}, but must be bool")
+    check_types(branches, node.dtype("T"))
     if node.op == "Select":
-        if branches[0].shape != branches[1].shape:
-            raise GraphImportError(f"its values have shapes {list(branches[0].shape)} and {list(branches[1].shape)}")
+        _check_same(b, branches)
         rank = branches[0].rank
         if condition.rank == 1 and rank > 1:
             condition = b.reshape(condition, shape=(*condition.shape, *(1,) * (rank - 1)))
+    broadcast([each.shape for each in (condition, *branches)])
     return b.emit("select", [condition, *branches])
 
 
@@ -95,13 +112,19 @@ def error_function(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequen
 
 def total(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """AddN: the sum of the inputs."""
-    check_count(inputs, 1, -1)
-    added = inputs[0]
-    for operand in inputs[1:]:
-        if operand.shape != added.shape:
-            raise GraphImportError(f"its inputs have shapes {list(added.shape)} and {list(operand.shape)}")
-        added = b.add(added, operand)
-    return (added,)
+    expected = node.attribute("N", "i")
+    if expected < 1:
+        raise GraphImportError(f"attr 'N' must be at least 1, is {expected}")
+    check_count(inputs, expected)
+    check_types(inputs, node.dtype("T"))
+    _check_same(b, inputs)
+    return (reduce(b.add, inputs),)
+
+
+def _check_same(b: Building, inputs: Sequence[Operand]) -> None:
+    """Refuse inputs of different shapes, unless lengths are open: then the program's call decides."""
+    check = broadcast if b.has_open_shapes else same_shape
+    check([each.shape for each in inputs])
 
 
 def bias(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:

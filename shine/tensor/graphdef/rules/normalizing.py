@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
 from shine.tensor.compositions import networks as compositions
 from shine.tensor.compositions import normalization
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count, flag, one_of
 from shine.tensor.imported.building import Building, Operand
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.node import Node
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import axis_of, check_count, one_number, one_of
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers
 

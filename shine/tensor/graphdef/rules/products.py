@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
 from shine.tensor.compositions import contraction
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count, flag, word
 from shine.tensor.imported.building import Building, Operand
 

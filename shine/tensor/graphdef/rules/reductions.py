@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import Rule, axes_of, axis_of, check_count, flag, one_number
 from shine.tensor.imported.building import Building, Operand
 

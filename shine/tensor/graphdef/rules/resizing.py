@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
 from shine.tensor.compositions.resizing import resize_linear, resize_nearest
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count, flag
 from shine.tensor.imported.building import Building, Operand, numbers
 

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
-from shine.tensor.graphdef.dtypes import RESOURCE
+from shine.tensor.graphdef.constants import RESOURCE
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import axis_of, check_count, listed, one_number
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers, repeated
 
@@ -20,7 +20,7 @@ def constant(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Ope
     tensor = node.tensor()
     if tensor.dtype != node.dtype("dtype"):
         raise GraphImportError(f"attr 'dtype' is {node.dtype('dtype')}, but its tensor is {tensor.dtype}")
-    return (b.tensor(tensor),)
+    return (b.constant(tensor.array(), is_parameter=True),)
 
 
 def placeholder(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
@@ -30,7 +30,9 @@ def placeholder(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[
             "it is a variable that a function uses, without its name; freeze the graph first, with "
             "convert_variables_to_constants_v2 of tensorflow.python.framework.convert_to_constants"
         )
-    raise GraphImportError("it is needed, but not fed; feed it, or fetch what does not need it")
+    raise GraphImportError(
+        "it is needed, but not fed; feed it, or fetch what does not need it; functions have arguments instead"
+    )
 
 
 def shape(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:

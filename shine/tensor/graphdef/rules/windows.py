@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.node import Node
-from shine.formats.read.graphdef.shapes import MAX_ELEMENTS
 from shine.tensor.compositions import pooling
+from shine.tensor.graphdef.node import Node
 from shine.tensor.graphdef.rules.attributes import check_count, listed, one_of
+from shine.tensor.graphdef.shapes import MAX_ELEMENTS
 from shine.tensor.imported.building import Building, Operand, numbers
 from shine.tensor.imported.channels import Convolution, transposed_convolution
 

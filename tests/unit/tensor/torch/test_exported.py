@@ -279,6 +279,10 @@ def test_networks_in_training_and_other_objects_are_refused():
         from_exported(torch.nn.Linear(2, 2))
 
 
+def test_arguments_that_are_left_out_have_torch_s_defaults():
+    check(lambda x: (F.hardtanh(10 * x), F.hardtanh(10 * x, -1.0, 1.0), F.celu(x), F.softplus(50 * x)), X)
+
+
 def test_sizes_must_be_static():
     batch = torch.export.Dim("batch", min=2, max=9)
     program = torch.export.export(torch.nn.Linear(4, 2), (drawn(3, 4),), dynamic_shapes=({0: batch},))

@@ -11,9 +11,9 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.graphdef.messages import TYPE_NAMES
-from shine.formats.read.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
 from shine.formats.read.halves import widened
+from shine.formats.read.messages import TYPE_NAMES
+from shine.tensor.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
 
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
 """Shine's storage types by TensorFlow's numbers."""
@@ -212,3 +212,13 @@ def _from_numbers(message: Any, kind: np.dtype[Any], dtype: str, elements: int, 
             f"for up to {MAX_FILLED} elements in all"
         )
     return np.concatenate([values, np.full(elements - given, values[-1])]) if given < elements else values
+
+
+ELEMENTS: dict[int, str] = {**DTYPES, 4: "uint8", 5: "int16", 6: "int8", **dict.fromkeys(HALF_TYPES, "float32")}
+"""NumPy's names by TensorFlow's numbers; half precision is read as float32."""
+
+RESOURCE = 20
+"""Number of the type of variables themselves."""
+
+VARIANT = 21
+"""Number of the type of lists of tensors."""

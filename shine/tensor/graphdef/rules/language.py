@@ -1,4 +1,4 @@
-"""The table of TensorFlow's elementwise operations.
+"""TensorFlow's operations that apply a function of the language to each element.
 
 They compute what TensorFlow's kernels for the CPU compute. Two operations are refused, because a graph cannot rely on
 them: Round of integers, for which the kernel returns 0, and RealDiv of integers, which has no kernel.
@@ -6,24 +6,77 @@ them: Round of integers, for which the kernel returns 0, and RealDiv of integers
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.rules import (
-    Elementwise,
-    Rule,
-    alpha,
-    cast,
-    constant,
-    identities,
-    identity,
-    nothing,
-    placeholder,
-    placeholder_with_default,
-    power,
-    select,
-    softplus_threshold,
-    tolerance,
-    total,
-)
+from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.rules.attributes import check_count, check_types
+from shine.tensor.graphdef.shapes import broadcast
+from shine.tensor.imported.building import Building, Operand
+
+Extra = Callable[[Node, str], Sequence[float]]
+"""Takes a node and its element type; returns arguments of the function that are not inputs."""
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """An operation that applies one function to its inputs, which broadcast.
+
+    Parameters
+    ----------
+    arity : int
+    floats, integers, bools : str, optional
+        The primitive for each kind of element; None if TensorFlow has no such kernel.
+    result : str, optional
+        Element type of the result, if it differs from the inputs'.
+    extra : callable, optional
+        Further arguments of the primitive.
+    """
+
+    arity: int
+    floats: str | None = None
+    integers: str | None = None
+    bools: str | None = None
+    result: str | None = None
+    extra: Extra | None = None
+
+    def __call__(self, b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+        check_count(inputs, self.arity)
+        dtype = "bool" if self.floats is None and self.integers is None else node.dtype("T")
+        check_types(inputs, dtype)
+        kind = "bools" if dtype == "bool" else "floats" if dtype.startswith("float") else "integers"
+        function: str | None = getattr(self, kind)
+        if function is None:
+            raise GraphImportError(f"there is no {node.op} of {dtype}; supported are {_kinds(self)}")
+        extra = () if self.extra is None else self.extra(node, dtype)
+        shape = broadcast([value.shape for value in inputs])
+        return (b.apply(function, inputs, shape, self.result or dtype, extra),)
+
+
+def _kinds(operation: Elementwise) -> str:
+    kinds = {"floats": "float32, float64", "integers": "int32, int64", "bools": "bool"}
+    return ", ".join(text for kind, text in kinds.items() if getattr(operation, kind))
+
+
+def alpha(node: Node, dtype: str) -> Sequence[float]:
+    """Attribute `alpha` of LeakyRelu."""
+    given = node.optional("alpha", "f")
+    return (float(np.float32(0.2)) if given is None else given,)
+
+
+def tolerance(node: Node, dtype: str) -> Sequence[float]:
+    """Attribute `tolerance` of ApproximateEqual."""
+    given = node.optional("tolerance", "f")
+    return (float(np.float32(1e-5)) if given is None else given,)
+
+
+def softplus_threshold(node: Node, dtype: str) -> Sequence[float]:
+    """Threshold of Softplus, as TensorFlow's kernel has it."""
+    return (math.log(np.finfo(dtype).eps) + 2,)
 
 
 def _arithmetic(*names: str) -> dict[str, Elementwise]:
@@ -39,17 +92,10 @@ def _comparison(function: str, bools: bool = False) -> Elementwise:
     return Elementwise(2, function, function, function if bools else None, result="bool")
 
 
-OPERATIONS: dict[str, Rule] = {
-    "Const": constant,
-    "Placeholder": placeholder,
-    "PlaceholderWithDefault": placeholder_with_default,
-    **dict.fromkeys(("Identity", "StopGradient", "Snapshot", "PreventGradient", "CheckNumerics"), identity),
-    "IdentityN": identities,
-    "NoOp": nothing,
+FUNCTIONS: dict[str, Elementwise] = {
     # Arithmetic.
     **_arithmetic("Add", "Sub", "Mul"),
     "AddV2": Elementwise(2, "add", "add"),
-    "AddN": total,
     "Div": Elementwise(2, "div", "div"),
     "RealDiv": Elementwise(2, "div"),
     "TruncateDiv": Elementwise(2, None, "div"),
@@ -62,7 +108,7 @@ OPERATIONS: dict[str, Rule] = {
     "Xdivy": Elementwise(2, "xdivy"),
     "Xlogy": Elementwise(2, "xlogy"),
     "Xlog1py": Elementwise(2, "xlog1py"),
-    "Pow": power,
+    "Pow": Elementwise(2, "pow", "pow"),
     "SquaredDifference": Elementwise(2, "squared_difference", "squared_difference"),
     "Maximum": Elementwise(2, "max", "max"),
     "Minimum": Elementwise(2, "min", "min"),
@@ -97,11 +143,14 @@ OPERATIONS: dict[str, Rule] = {
     "LogicalAnd": Elementwise(2, bools="logical_and"),
     "LogicalOr": Elementwise(2, bools="logical_or"),
     "LogicalNot": Elementwise(1, bools="logical_not"),
-    "Select": select,
-    "SelectV2": select,
-    "Cast": cast,
 }  # fmt: skip
-"""The rule of each operation, except calls of functions."""
+"""Operations that apply a function of the language."""
+
+ELEMENTWISE = frozenset(FUNCTIONS) | {
+    "Const", "Placeholder", "PlaceholderWithDefault", "Identity", "IdentityN", "StopGradient", "Snapshot",
+    "PreventGradient", "CheckNumerics", "NoOp", "AddN", "Select", "SelectV2", "Cast",
+}  # fmt: skip
+"""The operations that a formula may have."""
 
 _VARIABLE = "variables are not part of a graph; freeze it first, so that they become constants"
 _LOOP = "only straight-line graphs are supported; write conditions with SelectV2"
@@ -114,15 +163,8 @@ ADVICE: dict[str, str] = {
 """Advice for common operations that are not supported."""
 
 
-def rule(op: str) -> Rule:
-    """The rule of an operation.
-
-    Raises
-    ------
-    GraphImportError
-        If it is not supported; the message lists the supported ones.
-    """
-    if op not in OPERATIONS:
+def check_elementwise(op: str) -> None:
+    """Raise GraphImportError unless a formula may have an operation; the message lists those that it may have."""
+    if op not in ELEMENTWISE:
         advice = ADVICE.get(op, "only elementwise operations and calls of the graph's own functions are supported")
-        raise GraphImportError(f"this op is not supported: {advice} ({', '.join(sorted(OPERATIONS))})")
-    return OPERATIONS[op]
+        raise GraphImportError(f"this op is not supported: {advice} ({', '.join(sorted(ELEMENTWISE))})")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef import memory
-from shine.formats.read.graphdef.constants import DTYPES, tensor_from_message
-from shine.formats.read.graphdef.messages import messages
-from shine.formats.read.graphdef.shapes import broadcast, covers, same
+from shine.formats.read import protobuf as memory
+from shine.formats.read.messages import messages
+from shine.tensor.graphdef.constants import DTYPES, tensor_from_message
+from shine.tensor.graphdef.shapes import broadcast, covers, same
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

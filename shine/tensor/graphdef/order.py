@@ -1,16 +1,13 @@
-"""The order of nodes: the inputs of each node, and a sequence in which all can be computed."""
+"""The order of nodes, their inputs and their outputs, and a sequence in which all can be computed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from shine.base.errors import GraphImportError
-
-MAX_NODES = 120_000
-"""Most nodes that are computed, with those of called functions; each takes about 3 KB of memory."""
 
 _REFERENCE = re.compile(r"(?P<node>[^:^]+)(?::(?P<output>[A-Za-z_][A-Za-z0-9_]*))?(?::(?P<index>[0-9]{1,6}))?")
 
@@ -163,3 +160,77 @@ def _cycle(first: str, last: str, inputs: Mapping[str, object], stack: Sequence[
     listed = [*names[:3], *names[-1:]] if between else names
     text = " reads ".join([*map(shown, listed[:3]), *between, *map(shown, listed[3:]), shown(first)])
     return f"node {shown(first)} depends on itself: {text}; loops are not supported"
+
+
+T = TypeVar("T")
+
+
+class Outputs(NamedTuple, Generic[T]):
+    """The outputs of a node, with their names if they have any: functions read them by name."""
+
+    values: Sequence[T]
+    names: Sequence[str] = ()
+
+
+def chosen(values: Mapping[str, Outputs[T]], reference: Reference) -> T:
+    """The output of a node that a reference names.
+
+    Raises
+    ------
+    GraphImportError
+        If the node has no such output.
+    """
+    found, names = values[reference.node]
+    index = reference.number
+    if reference.output is not None and names:
+        if reference.output not in names:
+            raise GraphImportError(f"{shown(reference.node)} has no output {shown(reference.output)}")
+        index += names.index(reference.output)
+    if index >= len(found):
+        plural = "s" * (len(found) != 1)
+        raise GraphImportError(f"{shown(reference.node)} has no output {index}; it has {len(found)} output{plural}")
+    return found[index]
+
+
+def wanted_steps(
+    nodes: Mapping[str, Any], outputs: Sequence[str] | None
+) -> tuple[list[tuple[str, Reference]], list[Step]]:
+    """The results by label, and the nodes they need.
+
+    Parameters
+    ----------
+    nodes : mapping of str to NodeDef
+    outputs : sequence of str, optional
+        By default all nodes that no other node reads.
+
+    Raises
+    ------
+    GraphImportError
+        If a result does not exist, or a node that it needs.
+    """
+    if outputs is None:
+        names = unread_nodes(nodes)
+        # Ordering all nodes also finds a loop that no result needs.
+        steps = ordered_steps(nodes, names, others=nodes)
+        if not names:
+            raise GraphImportError("the graph has no results: every node is read by another; name some with outputs=")
+        return [(name, Reference(name, None, 0)) for name in names], steps
+    if not outputs:
+        raise GraphImportError("outputs is empty; name at least one node")
+    if len(set(outputs)) < len(outputs):
+        raise GraphImportError("an output is listed twice")
+    results = []
+    for label in outputs:
+        try:
+            reference = parse_reference(label)
+        except GraphImportError as error:
+            raise GraphImportError(f"output {error}") from None
+        if reference.node not in nodes:
+            raise GraphImportError(f"there is no node {shown(reference.node)}; {_some(nodes)}")
+        results.append((label, reference))
+    return results, ordered_steps(nodes, [reference.node for _, reference in results])
+
+
+def _some(names: Mapping[str, Any]) -> str:
+    listed = list(names)[:20]
+    return f"nodes are {', '.join(map(shown, listed))}{', ...' if len(names) > len(listed) else ''}"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.formats.read.graphdef import load_graph
-from shine.formats.read.graphdef.definitions import FUNCTIONS
-from shine.formats.read.graphdef.messages import messages
+from shine.formats.read.messages import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
+from shine.tensor.graphdef import load_graph
+from shine.tensor.imported.definitions import FUNCTIONS
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.constants import Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
-from shine.formats.read.graphdef.order import shown
+from shine.tensor.graphdef.constants import Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
+from shine.tensor.graphdef.order import shown
 
 _NO_SHAPE_BEFORE = 22
 """Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""

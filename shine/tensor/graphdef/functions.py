@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.graphdef.constants import DTYPES, dtype_name
-from shine.formats.read.graphdef.node import Node, bound
-from shine.formats.read.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
+from shine.tensor.graphdef.constants import DTYPES, dtype_name
+from shine.tensor.graphdef.node import Node, bound
+from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
