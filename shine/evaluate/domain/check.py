@@ -11,20 +11,22 @@ known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.bounds import bounds
 from shine.evaluate.domain.interval import Interval
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
-from shine.evaluate.domain.plausible import plausible_rows
+from shine.evaluate.domain.plausible import PlausibleRows
 from shine.evaluate.domain.tails import far_ends
 from shine.lang.forms.tree import Tree
+from shine.lang.meaning.folding import Functions as Meanings
 from shine.lang.meaning.interpret import evaluate
 
 FAR = 100.0
@@ -43,8 +45,14 @@ _HALVINGS = 26
 _MOST_PIECES = 2048
 """Most pieces of segments that are checked further."""
 
+_ORDERED_ROWS = 10_000
+"""Most rows that are sorted: of more rows, any order shows nearly the same."""
+
 _TAIL_ROWS = 2000
 """Most rows that tell the tails of a formula's own values."""
+
+ENDING_AT_ZERO = {"sqrt": 0, "log": 0, "pow": 0, "div": 1}
+"""Primitives that have no value, or another sign, beyond zero in one of their arguments."""
 
 _CUT = 0.4877
 """Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
@@ -64,7 +72,7 @@ class Domain:
     _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
     _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
-    _points: dict[tuple[str, ...], Floats] = field(default_factory=dict)
+    _plausible: dict[tuple[str, ...], PlausibleRows] = field(default_factory=dict)
     _explosive: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
@@ -135,10 +143,15 @@ class Domain:
         if not np.isfinite(own).all():
             return True
         own_low, own_high = far_ends(own)
-        if used not in self._points:
-            self._points[used] = plausible_rows(columns)
-        values = _values(tree, used, self._points[used])
-        return not ((values >= min(low, own_low)) & (values <= max(high, own_high))).all()
+        low, high = min(low, own_low), max(high, own_high)
+        if used not in self._plausible:
+            self._plausible[used] = PlausibleRows.of(columns)
+
+        def look(points: Floats) -> tuple[bool, Floats]:
+            values, guides = _guided_values(tree, used, points)
+            return not ((values >= low) & (values <= high)).all(), guides
+
+        return self._plausible[used].any(look)
 
     @cached_property
     def _far_ends(self) -> tuple[float, float]:
@@ -159,9 +172,18 @@ class Domain:
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
-            values, weights = self.dataset.columns[self.dataset.features.index(name)], self.dataset.weights
-            self._columns[name] = Column.of(values if weights is None else values[weights > 0])
+            self._columns[name] = Column.of(self.dataset.columns[self.dataset.features.index(name)][self._order])
         return self._columns[name]
+
+    @cached_property
+    def _order(self) -> Indices | slice:
+        """The rows of positive weight, unless they are many in an order that depends on their values alone: the same
+        rows in another order have the same neighbourhood."""
+        columns, weights = self.dataset.columns, self.dataset.weights
+        if weights is None and self.dataset.n_rows > _ORDERED_ROWS:
+            return slice(None)
+        rows = np.arange(self.dataset.n_rows) if weights is None else np.flatnonzero(weights > 0)
+        return rows[np.lexsort(columns[:, rows])] if len(rows) <= _ORDERED_ROWS else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,12 +241,32 @@ def _used(tree: Tree) -> tuple[str, ...]:
     return tuple(name for name in tree.parameters if ("name", name) in tokens)
 
 
-def _values(tree: Tree, used: tuple[str, ...], points: Floats) -> Floats:
+def _values(tree: Tree, used: tuple[str, ...], points: Floats, functions: Meanings = COMPILED) -> Floats:
     """Values of a formula at points in the columns that it reads."""
     by_name = dict(zip(used, points, strict=True))
     nothing = np.zeros(points.shape[1])
     columns = [by_name.get(name, nothing) for name in tree.parameters]
-    return evaluate(tree, columns, np.float64, COMPILED)
+    return evaluate(tree, columns, np.float64, functions)
+
+
+def _guided_values(tree: Tree, used: tuple[str, ...], points: Floats) -> tuple[Floats, Floats]:
+    """Values, and guides to points where they are extreme or do not exist, shape (n_guides, n_points).
+
+    A root or a pole may be tame until its argument reaches zero, so that the values alone do not lead there.
+    """
+    margins: list[Floats] = []
+
+    def watched(name: str, place: int) -> Callable[..., Floats]:
+        def function(*arguments: Floats) -> Floats:
+            if np.size(arguments[place]) == points.shape[1]:
+                margins.append(np.abs(arguments[place]))
+            return COMPILED[name](*arguments)
+
+        return function
+
+    functions = {**COMPILED, **{name: watched(name, place) for name, place in ENDING_AT_ZERO.items()}}
+    values = np.broadcast_to(_values(tree, used, points, functions), points.shape[1:])
+    return values, np.array([values, -values, *margins])
 
 
 def _in_doubt(box: Interval, centre: float, reach: Floats | float) -> Mask:

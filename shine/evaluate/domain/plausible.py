@@ -10,7 +10,7 @@ plausible: columns along a curve stay near the curve.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
@@ -20,8 +20,8 @@ import numpy as np
 from shine.base.typing import Floats, Indices, Mask
 from shine.evaluate.domain.neighbourhood import NEARER, Column, linked, multiples, ordered
 
-KNOWN, POINTS = 128, 2048
-"""Most known rows that are mixed, and number of plausible rows."""
+KNOWN, POINTS = 512, 2048
+"""Most known rows that are mixed, and number of plausible rows after each step."""
 
 STEPS = 3
 """Steps from a known row to a plausible one: each moves one column, or columns that move together."""
@@ -31,6 +31,9 @@ NEAR = 5
 
 TOGETHER = 0.9
 """Correlation of ranks from which columns move together."""
+
+NEAREST, TRIES = 16, 8
+"""Points nearest to what is looked for, by each guide, and how often each of them takes a step."""
 
 MISSED = 3.0
 """A pair of values is not plausible if so many known pairs would be near it if the columns were independent, and there
@@ -43,27 +46,60 @@ independent: heavy tails of two columns seldom meet."""
 _SEED = 1
 
 
-def plausible_rows(columns: Sequence[Column]) -> Floats:
-    """Rows that might be fresh rows of the same kind, shape (n_columns, n_points).
+Look = Callable[[Floats], tuple[bool, Floats]]
+"""Points, shape (n_columns, n_points) -> whether some of them are what is looked for; and guides, shape (n_guides,
+n_points), each least at the points that are nearest to that."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlausibleRows:
+    """Rows that might be fresh rows of the same kind.
 
     Parameters
     ----------
-    columns : sequence of Column
-        At least one.
+    rows : _Rows
+        What they are mixed from.
+    steps : tuple of ndarray of shape (n_columns, n_points)
+        Known rows, and the points after each step from them.
     """
-    rng = np.random.default_rng(_SEED)
-    drawn = rng.permutation(len(columns[0].values))[:KNOWN].tolist()
-    chosen = list(dict.fromkeys([*(row for column in columns for row in column.ends), *drawn]))[:KNOWN]
-    rows = _Rows.of(columns, np.array([column.values[chosen] for column in columns]), rng)
-    points = rows.known[:, np.resize(np.arange(len(chosen)), POINTS)]
-    for _ in range(STEPS):
-        moving = rng.integers(0, len(rows.groups), POINTS)
-        near = rng.integers(0, len(chosen), (POINTS, -(-len(chosen) // NEAR)))
-        share = np.where(rng.random(POINTS) < 0.5, 1.0, rng.random(POINTS))
-        for number, group in enumerate(rows.groups):
-            own = np.flatnonzero(moving == number)
-            points[:, own] = rows.moved(points[:, own], group, near[own], share[own])
-    return points
+
+    rows: _Rows
+    steps: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> Self:
+        """Plausible rows of at least one column."""
+        rng = np.random.default_rng(_SEED)
+        drawn = rng.permutation(len(columns[0].values))[:KNOWN].tolist()
+        chosen = list(dict.fromkeys([*(row for column in columns for row in column.ends), *drawn]))[:KNOWN]
+        rows = _Rows.of(columns, np.array([column.values[chosen] for column in columns]), rng)
+        steps = [rows.known[:, np.resize(np.arange(len(chosen)), POINTS)]]
+        for _ in range(STEPS):
+            steps.append(rows.stepped(steps[-1], rng))
+        return cls(rows, tuple(steps))
+
+    def any(self, look: Look) -> bool:
+        """Whether some plausible row is what is looked for.
+
+        Among the points after each step, those nearest to it by some guide take the next step several times.
+        """
+        guided = []
+        for points in self.steps:
+            found, guides = look(points)
+            if found:
+                return True
+            guided.append((points, guides))
+        rng = np.random.default_rng(_SEED)
+        points, guides = guided[1]
+        for others in guided[2:]:
+            nearest = np.unique(np.argsort(guides, axis=1, kind="stable")[:, :NEAREST])
+            points = self.rows.stepped(np.repeat(points[:, nearest], TRIES, axis=1), rng)
+            found, guides = look(points)
+            if found:
+                return True
+            both = zip((points, guides), others, strict=True)
+            points, guides = (np.concatenate(each, axis=1) for each in both)
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +141,18 @@ class _Rows:
             (np.argsort(order, axis=1) + 0.5) / known.shape[1],
             [(a, b, NEARER * float((known[b] - known[a]).min())) for a, b in ordered(columns, known, 1.0)],
         )
+
+    def stepped(self, points: Floats, rng: np.random.Generator) -> Floats:
+        """Points after a step: each moves one column, or columns that move together, towards a near row."""
+        count, known = points.shape[1], self.known.shape[1]
+        moving = rng.integers(0, len(self.groups), count)
+        near = rng.integers(0, known, (count, -(-known // NEAR)))
+        share = np.where(rng.random(count) < 0.5, 1.0, rng.random(count))
+        moved = points.copy()
+        for number, group in enumerate(self.groups):
+            own = np.flatnonzero(moving == number)
+            moved[:, own] = self.moved(points[:, own], group, near[own], share[own])
+        return moved
 
     def moved(self, points: Floats, group: list[int], candidates: Indices, share: Floats) -> Floats:
         """Points with some columns moved a share of the way to the nearest candidate, or as they are."""

@@ -22,10 +22,10 @@ FEWEST = 3
 TELLING = 8
 """Least number of values that say anything about tails."""
 
-FURTHER = 1.5
-"""How many of its mean steps a tail may go on: of values with its index, one in five goes further."""
+FURTHER = 1.75
+"""How many of its mean steps a tail may go on: of values with its index, one in six goes further."""
 
-DOUBT = 2.0
+DOUBT = 3.0
 """Standard errors by which the tail may be heavier than its estimate."""
 
 

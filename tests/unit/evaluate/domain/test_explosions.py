@@ -11,7 +11,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Column
-from shine.evaluate.domain.plausible import plausible_rows
+from shine.evaluate.domain.plausible import PlausibleRows
 from shine.evaluate.domain.tails import far_ends
 
 FEATURES = ("a", "b", "c")
@@ -50,7 +50,7 @@ def domain_of(X: np.ndarray, y: np.ndarray) -> Domain:
 
 
 def points_of(X: np.ndarray) -> np.ndarray:
-    return plausible_rows([Column.of(column.copy()) for column in X.T]).T
+    return PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps[-1].T
 
 
 @pytest.mark.parametrize("rows", [30, 100, 300])
@@ -93,6 +93,34 @@ def test_formulas_that_explode_on_fresh_rows_are_told_by_the_known_ones(rows):
     missed = [text for domain, text in cases if domain.defines(shine.parse(text, FEATURES))]
     assert len(cases) >= 10
     assert len(missed) <= len(cases) // 10, missed
+
+
+@pytest.mark.parametrize("kind", ["uniform", "normal", "lognormal", "clustered counts"])
+def test_the_order_of_the_rows_does_not_matter(kind):
+    rng = np.random.default_rng(6)
+    X = KINDS[kind](rng, 25)
+    y = values("a + b", X) + 0.1 * rng.normal(size=25)
+    for explosion in EXPLOSIONS:
+        tree = shine.parse(explosion.format(p=0.7, q=1.3), FEATURES)
+        found = set()
+        for _ in range(5):
+            order = rng.permutation(25)
+            found.add(domain_of(X[order], y[order]).defines(tree))
+        assert len(found) == 1, explosion
+
+
+@pytest.mark.parametrize(
+    ("kind", "margin"),
+    [("uniform", "a*b + c"), ("normal", "a*b + c"), ("normal", "a + b + c"), ("correlated", "a/b + c")],
+)
+@pytest.mark.parametrize("text", ["1 + 0.001*sqrt({})", "a + 0.001*log(sqrt({}))", "a + 1e-4*({})**0.3"])
+def test_an_end_of_the_domain_is_found_though_no_value_leads_there(kind, margin, text):
+    X = KINDS[kind](np.random.default_rng(7), 200)
+    X = X[np.lexsort(X.T)]
+    # All known rows, and all that are drawn without a guide, lie on the same side of the end.
+    drawn = PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps
+    end = min(float(values(margin, points).min()) for points in [X, *(step.T for step in drawn)])
+    assert domain_of(X, X[:, 0]).explodes(shine.parse(text.format(f"({margin} - {0.99 * end!r})"), FEATURES))
 
 
 def test_an_explosion_of_counts_is_found_though_no_known_row_shows_it():

@@ -24,8 +24,7 @@ QUICK = {
 
 pytestmark = pytest.mark.filterwarnings("ignore::shine.base.errors.ExtrapolationWarning")  # few rows, many fresh ones
 
-# Seed 1 ends at a formula on the border of what counts as an explosion.
-each_seed = pytest.mark.parametrize("seed", mostly_slow([0, 2, 3], fast=[0]))
+each_seed = pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
 
 
 def rows(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -43,8 +42,8 @@ def with_poles(X: np.ndarray) -> list[str]:
     return [f"0.01/(x0 - {float(0.9 * a + 0.1 * b)!r})" for a, b in pairwise(ordered[5:16])]
 
 
-def assert_defined(models, X: np.ndarray) -> None:
-    domain = Domain(Dataset.from_arrays(X, X[:, 0]))
+def assert_defined(models, X: np.ndarray, y: np.ndarray) -> None:
+    domain = Domain(Dataset.from_arrays(X, y))
     for model in models:
         assert domain.defines(model.tree), model.expression
 
@@ -56,7 +55,7 @@ def test_regressors_do(seed):
     X, fresh = rows(rng, 25), rows(rng, 10_000)
     y = target(rng, X)
     model = SymbolicRegressor(random_state=seed, guesses=with_poles(X), **QUICK).fit(X, y)
-    assert_defined(model.front_, X)
+    assert_defined(model.front_, X, y)
     assert np.abs(model.predict(fresh)).max() < 1000 * np.ptp(y)
 
 
@@ -75,7 +74,7 @@ def test_classifiers_do(seed):
     X, fresh = rows(rng, 30), rows(rng, 10_000)
     labels = target(rng, X) > 0
     model = SymbolicClassifier(random_state=seed, guesses=with_poles(X), **QUICK).fit(X, labels)
-    assert_defined(model.front_, X)
+    assert_defined(model.front_, X, labels.astype(float))
     assert np.isfinite(model.best_.predict(fresh)).all()
 
 
@@ -84,6 +83,7 @@ def test_transformers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)
     model = SymbolicTransformer(n_components=3, random_state=seed, guesses=with_poles(X), **QUICK)
-    assert np.isfinite(model.fit(X, target(rng, X)).transform(fresh)).all()
+    y = target(rng, X)
+    assert np.isfinite(model.fit(X, y).transform(fresh)).all()
     for front in model.front_:
-        assert_defined(front, X)
+        assert_defined(front, X, y)
