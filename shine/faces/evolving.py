@@ -21,9 +21,9 @@ from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.observers import Observers, Progress, ignore
+from shine.search.kinds.objective.objective import Function
+from shine.search.kinds.objective.search import searched_with
 from shine.search.models.front import Result
-from shine.search.objective.objective import Function
-from shine.search.objective.search import searched_with
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import headings_by_name, with_template
@@ -99,7 +99,7 @@ def evolve(
     objective : callable, optional
         A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
         predictions of many formulas, shape (n_formulas, n_rows), and returns their losses, shape (n_formulas,). It is
-        slow; see `shine.search.objective.objective.Objective`. The loss fits constants and lines.
+        slow; see `shine.search.kinds.objective.objective.Objective`. The loss fits constants and lines.
     validation : {"random", "groups", "time"}, optional
         Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
         At random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the

@@ -21,7 +21,6 @@ from shine.evaluate.losses.form import LOSSES, Loss
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
-from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.search.evolution import renewal
 from shine.search.evolution.constants import fitter
@@ -32,10 +31,12 @@ from shine.search.evolution.scoring import Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.end import Finish
 from shine.search.finishing.kept_rows import Split, check_validation
+from shine.search.kinds.template.search import template_search
 from shine.search.models.choice import choose
 from shine.search.models.front import Result
 from shine.search.models.given_units import report_in_given_units, tell_best, teller
 from shine.search.models.model import Model
+from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.budget import FEWER_PASSES, TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
@@ -47,7 +48,6 @@ from shine.search.problem.preparation import Task, constraint_compiler, prepared
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
 from shine.search.problem.yardsticks import description_length, good_enough
-from shine.search.template_search.search import template_search
 from shine.search.watching.visited import view_of
 
 PROBE, RENEWING = 1, 3

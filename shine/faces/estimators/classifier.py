@@ -141,7 +141,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         prior = np.bincount(codes, weights)
         rows, targets, weights, _ = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
-        from shine.search.odds.search import search_odds  # slow to import, and only a fit needs it
+        from shine.search.kinds.classes.search import search_odds  # slow to import, and only a fit needs it
 
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]

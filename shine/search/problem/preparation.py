@@ -25,11 +25,11 @@ from shine.lang.forms.tape import functions_of, tape_from_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.population import Population
 from shine.lang.vocabulary import primitive_table
-from shine.search.bitwise import warn_of_bitwise
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.lines import without_line
 from shine.search.problem.scaling import Scaling
 from shine.search.problem.settings import SearchSettings

@@ -14,8 +14,8 @@ from shine.faces.keywords import settings_from
 from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
 from shine.search.evolution.observers import Observers
-from shine.search.objective.search import search_objective
-from shine.search.odds.search import search_odds
+from shine.search.kinds.classes.search import search_odds
+from shine.search.kinds.objective.search import search_objective
 from shine.search.run import search
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))

@@ -32,7 +32,6 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
-from shine.search.all_rows_time import planned, steps_of
 from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
@@ -44,11 +43,12 @@ from shine.search.finishing.poles import individuals_to_refine
 from shine.search.finishing.polishing import polished, population_of, preferred
 from shine.search.finishing.refinement import TOLERANCE, measured
 from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.kinds.objective.objective import Function, Objective, ObjectiveEvaluator
 from shine.search.models.choice import shortest
 from shine.search.models.front import Front, Result, pareto_front
 from shine.search.models.given_units import model_in_given_units, report_in_given_units
 from shine.search.models.model import Model
-from shine.search.objective.objective import Function, Objective, ObjectiveEvaluator
+from shine.search.problem.all_rows_time import planned, steps_of
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
@@ -95,7 +95,7 @@ def search_objective(
     settings : SearchSettings
     observers : Observers
     function : callable
-        See `shine.search.objective.objective.Objective`.
+        See `shine.search.kinds.objective.objective.Objective`.
 
     Raises
     ------

@@ -7,11 +7,11 @@ import pytest
 
 import shine
 from shine.lang.parse import parse
+from shine.search.kinds.template.rough_fits import RoughFit
+from shine.search.kinds.template.search import prepared_template
+from shine.search.kinds.template.solving import Known, solved, solved_for_all
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
-from shine.search.template_search.rough_fits import RoughFit
-from shine.search.template_search.search import prepared_template
-from shine.search.template_search.solving import Known, solved, solved_for_all
 
 A, B = np.random.default_rng(0).uniform(1, 3, (2, 200))
 

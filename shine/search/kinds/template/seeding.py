@@ -1,7 +1,7 @@
 """Guesses for the unknown functions of a template: the known part is solved for them, and the seeding sees the values.
 
-Parameters stand in the way (see `shine.search.template_search.solving`). Then rough functions come first (see
-`shine.search.template_search.rough_functions`). Their parameters are near the true ones, so that the known part can be
+Parameters stand in the way (see `shine.search.kinds.template.solving`). Then rough functions come first (see
+`shine.search.kinds.template.rough_functions`). Their parameters are near the true ones, so that the known part can be
 solved for the unknown functions; the seeding looks for formulas of those values. With the best formulas, the parameters
 come nearer still, and the seeding looks once more, as long as that helps.
 """
@@ -28,15 +28,15 @@ from shine.search.evolution.evolution import Seeding
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.kinds.template.rough_fits import RoughFit, fitted_individual, with_fitted_parameters
+from shine.search.kinds.template.rough_functions import rough_functions
+from shine.search.kinds.template.solving import Known, Solved, solved, solved_for_all
 from shine.search.models.figures import r2_text
 from shine.search.models.given_units import DIGITS
 from shine.search.problem.lines import with_line
 from shine.search.problem.preparation import SEEDING_ROWS, guesses_on
 from shine.search.problem.yardsticks import rounding_error
 from shine.search.seeding import Finding, Guesses, SeedingSettings
-from shine.search.template_search.rough_fits import RoughFit, fitted_individual, with_fitted_parameters
-from shine.search.template_search.rough_functions import rough_functions
-from shine.search.template_search.solving import Known, Solved, solved, solved_for_all
 from shine.search.templates.composition import Composition
 
 ROUGH_FITS = 2

@@ -23,9 +23,9 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import polished, population_of, preferred
 from shine.search.finishing.tidying import tidied
+from shine.search.kinds.classes.classes import Classes, entropy
+from shine.search.kinds.classes.lines import LINE, LOG_LOSS, lined
 from shine.search.models.model import Model
-from shine.search.odds.classes import Classes, entropy
-from shine.search.odds.lines import LINE, LOG_LOSS, lined
 from shine.search.problem.lines import with_functions
 from shine.search.problem.yardsticks import nats_of_errors
 

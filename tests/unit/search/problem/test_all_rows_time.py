@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.search.all_rows_time import FEW, affordable, planned
+from shine.search.problem.all_rows_time import FEW, affordable, planned
 from shine.search.problem.budget import FRONT, TimeBudget
 
 

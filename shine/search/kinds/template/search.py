@@ -22,7 +22,6 @@ from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
-from shine.search.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.constants import fitter
@@ -34,22 +33,23 @@ from shine.search.evolution.scoring import Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.polishing import not_beaten
 from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
+from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
+from shine.search.kinds.template.guesses import guessed
+from shine.search.kinds.template.scaling import TemplateScaling
+from shine.search.kinds.template.seeding import template_seeding
+from shine.search.kinds.template.view import template_view
 from shine.search.models.choice import Choice, choose
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
+from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
 from shine.search.problem.yardsticks import Evidence, description_length, good_enough
-from shine.search.template_scaling import TemplateScaling
-from shine.search.template_search.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
-from shine.search.template_search.finishing import TemplateFinish, least_rows, oddities
-from shine.search.template_search.guesses import guessed
-from shine.search.template_search.place import template_view
-from shine.search.template_search.seeding import template_seeding
 from shine.search.templates.binding import bound, resolved
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer

@@ -9,7 +9,7 @@ from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.search.template_scaling import TemplateScaling
+from shine.search.kinds.template.scaling import TemplateScaling
 
 T = np.random.default_rng(0).uniform(0.5, 3, 80)
 LAW = (T**2 + 1) * np.exp(-T)

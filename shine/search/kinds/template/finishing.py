@@ -27,15 +27,15 @@ from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.snapping import rounded_off, snapped, without_idle_digits
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, oddities_of, preferred
+from shine.search.kinds.template.constraints import SlotConstraints
+from shine.search.kinds.template.ranges import ranges_of_arguments
+from shine.search.kinds.template.redundancy import without_redundant
+from shine.search.kinds.template.snapping import SharedConstants
 from shine.search.models.choice import written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.yardsticks import Evidence, nats_of_errors, rounding_error
-from shine.search.template_ranges import ranges_of_arguments
-from shine.search.template_search.constraints import SlotConstraints
-from shine.search.template_search.redundancy import without_redundant
-from shine.search.template_search.snapping import SharedConstants
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer
 from shine.search.templates.fits.scores import TemplateEvaluator

@@ -26,8 +26,8 @@ from shine.lang.forms.tree import Tree
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.evolution.operators.slots import Slot
-from shine.search.template_search.rough_fits import RoughFit, rough_fits
-from shine.search.template_search.solving import Solved, solved_for_all
+from shine.search.kinds.template.rough_fits import RoughFit, rough_fits
+from shine.search.kinds.template.solving import Solved, solved_for_all
 from shine.search.templates.composition import Composition
 
 DEGREES = {1: (1, 3, 5), 2: (1, 2, 3)}

@@ -10,8 +10,8 @@ import pytest
 
 import shine
 from shine.base.errors import DataError
-from shine.search.objective import objective as module
-from shine.search.objective.objective import Objective
+from shine.search.kinds.objective import objective as module
+from shine.search.kinds.objective.objective import Objective
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 3, (80, 2))

@@ -16,7 +16,6 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.lang.forms.names import value_text
-from shine.search.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
@@ -25,6 +24,9 @@ from shine.search.evolution.evolution import Start
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.supported_digits import by_odds, with_supported_digits
+from shine.search.kinds.classes.classes import Classes
+from shine.search.kinds.classes.lines import LOG_LOSS, OddsEvaluator
+from shine.search.kinds.classes.refinement import OddsRefinement
 from shine.search.models.choice import shortest
 from shine.search.models.front import Front, Result, pareto_front
 from shine.search.models.given_units import (
@@ -33,9 +35,7 @@ from shine.search.models.given_units import (
     model_in_given_units,
     report_in_given_units,
 )
-from shine.search.odds.classes import Classes
-from shine.search.odds.lines import LOG_LOSS, OddsEvaluator
-from shine.search.odds.refinement import OddsRefinement
+from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.given_names import in_formulas
 from shine.search.problem.preparation import constraint_compiler, prepared, seeded

@@ -9,11 +9,11 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.search.evolution.observers import SearchView, Shown
+from shine.search.kinds.template.guesses import guessed_individual
 from shine.search.models.front import pareto_front
 from shine.search.models.given_units import DIGITS
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.settings import SearchSettings
-from shine.search.template_search.guesses import guessed_individual
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
 from shine.search.watching.visited import Choose, Explained, within_limits

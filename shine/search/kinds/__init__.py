@@ -1,0 +1,1 @@
+"""The kinds of problems that a search solves: formulas, templates, objectives, classes."""
