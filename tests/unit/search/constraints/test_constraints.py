@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -390,18 +386,6 @@ def test_bad_constraints_of_a_search_name_their_place():
         shine.evolve(X, A, constraints={"limits": {"sin": -1}})
     with pytest.raises(ValueError, match=r"constraints has no 'nestin'; did you mean 'nesting'\? it has limits"):
         shine.evolve(X, A, constraints={"nestin": {}})
-
-
-GUIDE = (Path(__file__).resolve().parents[4] / "docs" / "constraints.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL))
-def test_the_examples_of_the_guide_run(code, tmp_path):
-    script = tmp_path / "example.py"
-    script.write_text(code, encoding="utf-8")
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize(
