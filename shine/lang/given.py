@@ -1,4 +1,4 @@
-"""What a user may have given, told apart before it is used."""
+"""Kinds of user input, told apart before use."""
 
 from __future__ import annotations
 

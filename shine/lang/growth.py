@@ -19,7 +19,7 @@ from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 
 @dataclass(frozen=True)
 class Terminals:
-    """How terminals are drawn.
+    """Distribution of terminals.
 
     Parameters
     ----------

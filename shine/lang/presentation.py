@@ -200,7 +200,7 @@ _RULES: Mapping[str, Callable[..., ast.expr]] = {
     "div": _quotient,
     "pow": _power,
 }
-"""How people write each operator; other functions are written as calls."""
+"""Operators as people write them; other functions are written as calls."""
 
 
 def _number(node: ast.expr) -> float | None:

@@ -86,7 +86,7 @@ NOTES = {
     "temp_equation_file": "shine evolve on the command line writes run directories",
     "settings": "pass its entries as keywords of their own: islands=4",
 }
-"""What to do about settings of other libraries, or of another face, for which no single setting stands."""
+"""Advice about settings of other libraries, or of another face, that no single setting replaces."""
 
 FUNCTIONS = {
     "plus": "add", "subtract": "sub", "minus": "sub", "multiply": "mul", "times": "mul", "mult": "mul",
@@ -134,7 +134,7 @@ SHORT_LOSS_ARGUMENTS = {
     **dict.fromkeys(("w", "weights", "sample_weights"), "weight"),
     **dict.fromkeys(("error", "std", "y_err", "errors"), "sigma"),
 }
-"""What the arguments of other libraries' losses are called here.
+"""Our names of the arguments of other libraries' losses.
 
 They are understood in a loss that has no argument `prediction`; in others they are columns beside the data.
 """
@@ -171,7 +171,7 @@ def meant(word: str, allowed: Collection[str]) -> str | None:
 
 
 def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) -> str:
-    """What to do about an unknown word, to stand before the allowed ones in a message; empty if that is not known.
+    """Advice about an unknown word, for a message, before the allowed ones; empty if there is none.
 
     Parameters
     ----------

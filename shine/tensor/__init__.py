@@ -26,7 +26,7 @@ _HOMES = {
     "module_of": "shine.tensor.form.reading",
     "text_of": "shine.tensor.form.printing",
 }
-"""Where each name is defined; it is imported when it is first used."""
+"""The module of each name, imported at its first use."""
 
 
 def __getattr__(name: str) -> Any:

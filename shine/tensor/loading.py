@@ -31,7 +31,7 @@ OF_TORCH = (".pt2", ".pt", ".pth")
 """Endings of PyTorch's files."""
 
 _TEXT = "module @"
-"""How a module as text begins."""
+"""The beginning of a module as text."""
 
 
 def load(

@@ -12,7 +12,7 @@ from shine.compiler.codegen.vecmath import functions as vecmath
 
 
 class Emitter:
-    """Where instructions go, and the state of the lanes they work on.
+    """The place of new instructions, and the state of the lanes they work on.
 
     Parameters
     ----------

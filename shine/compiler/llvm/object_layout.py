@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep the facts about tuples, floats and arrays, and where the function is that makes arrays.
+"""Offsets of the fields of tuples, floats and arrays in CPython and NumPy, and the function that makes arrays.
 
 `is_readable` tries all that on some arrays.
 """

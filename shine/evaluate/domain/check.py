@@ -30,7 +30,7 @@ from shine.lang.meaning.folding import Functions as Meanings
 from shine.lang.meaning.interpret import evaluate
 
 FAR = 100.0
-"""How far a formula may move away between two rows, beyond its values at both rows. The unit is the range of its values
+"""Largest excursion of a formula between two rows, beyond its values at both rows. The unit is the range of its values
 on the known rows, or the range of the target if that is larger."""
 
 TOO_FAR = 1e3
@@ -40,7 +40,7 @@ STEADY = 2.0
 """The same for formulas that are steady between the rows."""
 
 _HALVINGS = 26
-"""How often segments are halved: poles are found down to about 2**-_HALVINGS of their length."""
+"""Halvings of segments: poles are found down to about 2**-_HALVINGS of their length."""
 
 _MOST_PIECES = 2048
 """Most pieces of segments that are checked further."""
@@ -55,7 +55,7 @@ ENDING_AT_ZERO = {"sqrt": 0, "log": 0, "pow": 0, "div": 1}
 """Primitives that have no value, or another sign, beyond zero in one of their arguments."""
 
 _CUT = 0.4877
-"""Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
+"""Share of a piece before the cut. The middle of symmetric data may lie exactly on a removable singularity."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,7 @@ NEARER = 0.25
 thousand times the known range away, and count as a pole."""
 
 Reach = Literal["between", "beyond", "recombined", "within"]
-"""How far the neighbourhood reaches: see `neighbourhood`."""
+"""Kinds of neighbourhoods: see `neighbourhood`."""
 
 _MOST_ORDERED = 64
 """Largest number of columns whose order is examined, as every pair is."""

@@ -1,4 +1,4 @@
-"""How far fresh values of a quantity may lie beyond the known ones, by the tails of the known ones.
+"""Limits of fresh values of a quantity, by the tails of the known ones.
 
 Beyond a high quantile, the logarithm of the distance from the median grows by the same mean step whenever the share of
 values that are further out falls by a constant factor: Hill (1975) estimates that step by the mean logarithm of the
@@ -23,7 +23,7 @@ TELLING = 8
 """Least number of values that say anything about tails."""
 
 FURTHER = 1.75
-"""How many of its mean steps a tail may go on: of values with its index, one in six goes further."""
+"""Length of a tail in its mean steps: of values with its index, one in six goes further."""
 
 DOUBT = 3.0
 """Standard errors by which the tail may be heavier than its estimate."""
@@ -56,7 +56,7 @@ def far_ends(values: Floats) -> tuple[float, float]:
 
 
 def _reach(distances: Floats, count: int) -> float:
-    """How far from the median a fresh value on one side may be, by the distances of the known ones."""
+    """Largest distance of a fresh value from the median on one side, by the distances of the known ones."""
     if len(distances) < 2:
         return 0.0
     outer = np.sort(distances)[::-1]

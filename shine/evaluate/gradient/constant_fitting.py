@@ -273,7 +273,7 @@ class _Advance:
         store(build, right, record.length, number(0), _DOUBLE)
 
     def _move(self, unknown: ir.Value) -> ir.Value:
-        """How far an unknown of the trial is from the best one."""
+        """Distance of an unknown of the trial from the best one."""
         return self.build.fsub(self._at(self.trial, unknown), self._at(self.record.unknowns, unknown))
 
     def _damp(self, first: ir.Value, better: ir.Value) -> None:

@@ -1,1 +1,1 @@
-"""How sure a formula is: its constants, its predictions, and its form."""
+"""Uncertainty of a formula: of its constants, its predictions, and its form."""

@@ -1,4 +1,4 @@
-"""What a sample of the rows says about a formula's constants -> what all rows say, by sums over all rows.
+"""Inference from a sample of the rows -> inference from all rows, by sums over them.
 
 A covariance is carried over by the normal equations of both: ``T C T'`` with ``T A T' = B``, where A and B are the
 inverse normal matrices of the sample and of all rows. If the covariance trusts the weights of the rows, the result is

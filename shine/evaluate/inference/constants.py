@@ -1,4 +1,4 @@
-"""Which numbers of a formula are constants that data determine, and what they are called.
+"""The constants of a formula that data determine, and their names.
 
 Every number is a constant, however short it is written: a search writes 10 for 10.03 if the data hardly tell them
 apart. So is the coefficient of each term, 1 where none is written: ``x + 3`` is ``c0*x + c1``, and ``sin(x)`` is
@@ -34,7 +34,7 @@ LARGEST_WHOLE, LARGEST_TERM = 10, 4
 """Whole numbers, and terms of fractions, up to these are simple."""
 
 LETTERS = ("c", "k", "theta", "constant")
-"""What constants are called; the first that no name of the formula begins with, followed by digits."""
+"""Prefixes of constants' names; the first that no name of the formula begins with, followed by digits."""
 
 DEEPEST = 100
 """Factors of a product that are looked at for numbers."""

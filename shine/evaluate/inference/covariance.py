@@ -34,7 +34,7 @@ Kind = Literal["auto", "model", "robust"]
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """How far fitted constants may be off.
+    """The covariance of fitted constants.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which directions of the constants the rows determine.
+"""Directions of the constants that the rows determine.
 
 Changes of the constants that do not change the predictions are not determined. Nor are those along which the likelihood
 levels off, as where a formula separates two classes: any larger multiple of the predictions is as likely there, and the
@@ -39,7 +39,7 @@ HALVINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class Determined:
-    """What the rows determine of the constants.
+    """The part of the constants that the rows determine.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Determined:
 
 
 def determined(likelihood: Likelihood, constants: Floats, total: float) -> Determined:
-    """What the rows determine of constants that leave a finite sum of errors.
+    """The part that the rows determine of constants with a finite sum of errors.
 
     Parameters
     ----------

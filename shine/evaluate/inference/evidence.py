@@ -1,4 +1,4 @@
-"""How much the rows speak for each of several formulas.
+"""Evidence of the rows for each of several formulas.
 
 The description of the rows by a formula takes so many nats: the negative log-likelihood at the best constants, the
 constants with as many digits as the rows determine (by the Fisher information: Wallace and Freeman 1987; Bartlett,

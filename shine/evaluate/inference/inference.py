@@ -42,12 +42,12 @@ NOTED = 0.1
 
 ROUNDED = "simple numbers stand for the most likely ones"
 FAR_AWAY = "the formula's constants are not the most likely ones, which are"
-"""What notes say of such constants: of those that are up to `FAR` standard errors away, and of others."""
+"""Notes about such constants: about those up to `FAR` standard errors away, and about others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """What a formula was fitted to; the formulas of a front share it.
+    """The data and noise of a fit, shared by the formulas of a front.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Basis:
 
     @cached_property
     def spread(self) -> str:
-        """How new readings scatter: as the loss says, or else the noise."""
+        """Scatter of new readings: by the loss, or else by the noise."""
         built_in = built_in_of(Loss(self.error.name, self.error))
         if built_in is None or built_in.spread is None:
             return self.noise
@@ -95,7 +95,7 @@ class Basis:
 
 
 class Inference:
-    """What the rows say about the constants of a formula.
+    """Inference from the rows about the constants of a formula.
 
     Squares of rows at the ends of float64's range overflow; what follows from them is infinite or not a number.
 

@@ -1,4 +1,4 @@
-"""What very many rows say about the constants of a formula, in the time that a large sample of them takes.
+"""Inference from very many rows, in the time that a large sample of them takes.
 
 The sample tells what needs many passes: the kind of the covariance, what the rows do not determine, quantiles of the
 noise. Sums over all rows say the rest, in one pass (see `shine.evaluate.inference.all_rows`).
@@ -24,7 +24,7 @@ SAMPLED_ROWS = 1 << 17
 
 
 class InferenceOfManyRows(Inference):
-    """What very many rows say about the constants of a formula (see `Inference`).
+    """Inference from very many rows (see `Inference`).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which numbers of a formula are redundant: the others make up for any change of them.
+"""Redundant numbers of a formula: the others make up for any change of them.
 
 In ``a/(b + c*x)`` one of the three constants can be any number. Where that is a simple number, 1 say, people mean the
 others: it belongs to the structure of the formula.

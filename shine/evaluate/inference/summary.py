@@ -21,14 +21,14 @@ MOST_DIGITS = 6
 """Significant digits of a constant whose standard error is not known."""
 
 CONDITIONS = "given: the form of the formula is right, these constants are all free, and rows are independent"
-"""What intervals and bands rest on."""
+"""Assumptions of intervals and bands."""
 
 LOSSES = {
     "squared": "squared errors",
     "absolute": "absolute errors",
     "poisson": "counts (Poisson)",
 }
-"""What the errors are called."""
+"""Names of the errors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ class Summary:
 
     @property
     def heading(self) -> str:
-        """What the table is about, in one line."""
+        """The table's subject, in one line."""
         known = self.known
         parts = [LOSSES.get(known.error, known.error), f"{known.rows:g} row{'s' * (known.rows != 1)}"]
         if math.isfinite(known.freedom):
@@ -86,7 +86,7 @@ class Summary:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one should know of the numbers."""
+        """Notes on the numbers."""
         return self.known.notes
 
     def __str__(self) -> str:
@@ -155,6 +155,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _grows(noise: str) -> str:
-    """How the noise grows, in words."""
+    """The growth of the noise, in words."""
     words = {"relative": " of the value", "log": " of the value", "counts": " of the value's root"}
     return words.get(noise, "")

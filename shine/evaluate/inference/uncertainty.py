@@ -1,4 +1,4 @@
-"""What is known about the constants of a formula: small enough to travel with it, without the rows."""
+"""The uncertainty of a formula's constants: small enough to travel with it, without the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shine.evaluate.inference.intervals.quantiles import two_sided
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """How sure the constants of a formula are, and how its predictions scatter.
+    """The uncertainty of a formula's constants, and the scatter of its predictions.
 
     Parameters
     ----------

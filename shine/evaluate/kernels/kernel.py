@@ -46,7 +46,7 @@ _C_TYPES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class _Conventions:
-    """How kernels of formulas differ from those of graphs.
+    """Conventions of kernels, of formulas or of graphs.
 
     Parameters
     ----------

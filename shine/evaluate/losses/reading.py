@@ -32,7 +32,7 @@ LossSource = str | Callable[..., object] | Loss
 PREDICTION, TARGET, RESIDUAL = "prediction", "target", "residual"
 
 POSITIONS = (PREDICTION, TARGET, WEIGHT)
-"""What the arguments of PySR's losses mean by their order."""
+"""Meanings of the arguments of PySR's losses, by their order."""
 
 
 def loss_from(source: object, beside: Collection[str] = ()) -> Loss:

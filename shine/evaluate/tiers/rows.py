@@ -199,7 +199,7 @@ def addresses(columns: AnyArray) -> NDArray[np.uintp]:
 
 
 def columns_from(columns: Sequence[Floats], row: int) -> NDArray[np.uintp]:
-    """Where a row of each column is, or would be if it lies before the first or after the last one."""
+    """Address of a row of each column, also of rows before the first or after the last one."""
     return np.array([column.ctypes.data + 8 * row for column in columns], dtype=np.uintp)
 
 

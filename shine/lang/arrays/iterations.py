@@ -1,4 +1,4 @@
-"""What a reduction runs over: ranges, vectors, their slices, and `zip`, `enumerate` and `reversed` of these.
+"""Iterables of reductions: ranges, vectors, their slices, and `zip`, `enumerate` and `reversed` of these.
 
 Each becomes a loop over whole numbers, and a rule for the items that Python would yield.
 """

@@ -35,7 +35,7 @@ _Iterating = Generator[ast.AST, Any, Iteration]
 
 
 class Indices:
-    """Which verified expressions are whole numbers linear in loop variables and lengths.
+    """Verified expressions that are whole numbers, linear in loop variables and lengths.
 
     Kept for a whole formula: an assigned name stands for its value.
     """
@@ -98,7 +98,7 @@ class ArrayVerifier(ExpressionVerifier):
         super().__init__(primitives, names)
         self._vectors, self._taken, self._indices = vectors, taken, indices
         self._items: dict[str, ast.expr] = {}
-        """What the loop variables of the enclosing reductions stand for."""
+        """Meanings of the loop variables of the enclosing reductions."""
         self._loops: list[str] = []
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

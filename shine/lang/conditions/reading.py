@@ -67,7 +67,7 @@ class Reader(TreeVisitor):
     """
 
     allowed = "columns, numbers, texts, comparisons, in, & | ~, and, or, not, isin, between, isna, notna"
-    """What a text may have, for messages."""
+    """Syntax that a text may have, for messages."""
 
     def __init__(self, scanned: Scanned, variables: Mapping[str, Any] | None = None) -> None:
         self._scanned, self._variables = scanned, variables or {}

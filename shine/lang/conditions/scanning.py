@@ -31,7 +31,7 @@ _NO_OPERATORS = {
 
 @dataclass(frozen=True)
 class Name:
-    """What a name of the text means: a column by its heading, or a variable of the caller."""
+    """Meaning of a name in the text: a column by its heading, or a variable of the caller."""
 
     text: str
     is_variable: bool = False

@@ -194,7 +194,7 @@ def check_text(what: str, value: object) -> None:
 
 
 def choices(name: str, names: Iterable[str], most: int = 16) -> str:
-    """What stands in a message for a name that is not one of some: those near it, or all if they are few.
+    """The part of a message about an unknown name: the allowed names near it, or all if they are few.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ DIGITS_OF_FUNCTIONS = 14
 """Digits that are right in the exponential or the logarithm of a rounded number."""
 
 _FIGURES_OF_A_NAME = 3
-"""What a number with a name counts for."""
+"""Figures of a number with a name."""
 
 
 def short(number: float, digits: int = 15) -> float:
@@ -38,7 +38,7 @@ def short(number: float, digits: int = 15) -> float:
 
 
 def figures(number: float) -> int:
-    """How much there is to read in a number: its significant figures, and its minus. All long numbers are alike."""
+    """Length of a number for a reader: its significant figures, and its minus. All long numbers are alike."""
     own = _FIGURES_OF_A_NAME if named_number(abs(number)) is not None else _decimal_figures(number)
     own = min(own, MOST_FIGURES + 1)
     return own + (number < 0)

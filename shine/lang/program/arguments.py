@@ -48,7 +48,7 @@ FORMULA = Wording("formula", "argument", "too many", "is out of range", types=Fa
 
 
 class Signature:
-    """How a program is called.
+    """The arguments of a call of a program.
 
     Parameters
     ----------

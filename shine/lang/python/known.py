@@ -191,7 +191,7 @@ RAISES_OF_OPERATORS: Mapping[type[ast.operator], Raises] = {
         *_overflow("a ** b", "isfinite(a) and isfinite(b) and a != 0"),
     ),
 }
-"""When operators raise on Python's own numbers; on NumPy's they never do."""
+"""Conditions under which operators raise on Python's own numbers; on NumPy's they never do."""
 
 _BUILTINS = {
     "abs": Known(("abs",)),
@@ -288,7 +288,7 @@ TRUTHS = frozenset({
 
 
 def known_of(function: object) -> Known | None:
-    """What is known of a function of Python, NumPy or SciPy; None if it is not recognised."""
+    """Facts about a function of Python, NumPy or SciPy; None if it is not recognised."""
     if isinstance(function, np.ufunc) and function.__name__ in _OF_SCIPY:
         return _OF_SCIPY[function.__name__]
     return KNOWN.get(id(function))

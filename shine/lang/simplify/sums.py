@@ -43,7 +43,7 @@ class Builder:
         self._powers: dict[int, list[int]] = {}
 
     def rank(self, term: int) -> tuple[int, int]:
-        """What makes a formula worse than others of the same value: its size, and then what a subclass adds."""
+        """Rank of a term among those of the same value, the best first: by size, then by a subclass's additions."""
         return self.terms.sizes[term], 0
 
     def product_of(self, term: int) -> Product:

@@ -71,7 +71,7 @@ class Terms:
         self._ranges = ranges
         self._number_types: set[type] = set()
         self.work = 0
-        """What simplification did so far: a count of small steps, which bounds it alike on all machines."""
+        """Work so far: a count of small steps, which bounds simplification alike on all machines."""
 
     def constant(self, value: float) -> int:
         """The term of a finite number."""

@@ -103,7 +103,7 @@ class _Transform:
         return with_result_names(made, self._names(made, kept))
 
     def _names(self, made: Function, kept: Sequence[Value]) -> tuple[Value, ...]:
-        """What results are called: `d_x` by the parameter `x`; results of the original keep their names."""
+        """Names of results: `d_x` by the parameter `x`; results of the original keep their names."""
         names = [f"d_{self.function.parameters[i].name}" for i in self.declared.wrt] + [value.name for value in kept]
         used = {value.name for value in made.parameters}
         found = []

@@ -20,7 +20,7 @@ from shine.tensor.form.types import FLOATS
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What a rule needs to know.
+    """The context of a rule.
 
     Parameters
     ----------

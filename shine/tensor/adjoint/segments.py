@@ -76,7 +76,7 @@ def _divided(function: Function, parts: int, module: Module) -> list[Function]:
 
 
 def _cuts(body: Sequence[Instruction], parts: int) -> list[int]:
-    """Where to cut: near equal shares of the bytes, at the places over which the fewest bytes pass."""
+    """Cuts near equal shares of the bytes, at the places over which the fewest bytes pass."""
     sizes = [sum(value.type.bytes for value in i.results) for i in body]
     passing = _passing(body)
     total, done = sum(sizes), 0

@@ -1,4 +1,4 @@
-"""What networks need beyond the primitive operations: softmax, attention, running sums, one-hot and the like.
+"""Compositions for networks: softmax, attention, running sums, one-hot and the like.
 
 Each function adds instructions to a builder and returns a value. Elementwise functions are in `activations`, means and
 what divides by them in `normalization`, windows in `pooling`, sums of products in `contraction`.

@@ -93,7 +93,7 @@ class Line:
     beyond: int
 
     def elements(self, padding_too: bool) -> np.ndarray:
-        """How many elements each window contains."""
+        """Number of elements of each window."""
         inside = np.full(self.low + self.length + self.high + self.beyond, float(padding_too))
         inside[self.low : self.low + self.length] = 1.0
         inside[self.low + self.length + self.high :] = 0.0

@@ -60,7 +60,7 @@ class FunctionBuilder:
         self._body: list[Instruction] = []
         self._names: set[str] = set()
         self.composites: dict[str, tuple[Primitive, tuple[Value, ...]]] = {}
-        """What wrote a value, by its name: a function of the language that was applied to others."""
+        """The origin of a value, by its name: a function of the language that was applied to others."""
 
     def parameter(self, name: str, type: TensorType) -> Value:
         """Add a parameter.

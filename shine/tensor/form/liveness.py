@@ -1,4 +1,4 @@
-"""How long values are needed, and how many bytes are needed at once."""
+"""Lifetimes of values, and the bytes that are needed at once."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ _KINDS: dict[Kind, tuple[str, type]] = {
     "function": ("a function", str),
     "array": ("an array", np.ndarray),
 }
-"""What each kind is called, and its type in Python."""
+"""Name of each kind, and its type in Python."""
 
 
 def no_functions(name: str) -> tuple[Types, Types]:

@@ -209,12 +209,12 @@ def convolve(types: Types, attributes: Attributes, signature_of: SignatureOf) ->
 
 
 def call(types: Types, attributes: Attributes, signature_of: SignatureOf) -> Types:
-    """What the function returns."""
+    """Result types of the function."""
     return _called(str(attributes["function"]), types, signature_of)
 
 
 def cond(types: Types, attributes: Attributes, signature_of: SignatureOf) -> Types:
-    """What both branches return."""
+    """Result types of both branches."""
     _demand(bool(types) and types[0] == TensorType("bool"), "the first operand must be a scalar bool")
     first, second = (_called(str(attributes[name]), types[1:], signature_of) for name in ("true", "false"))
     _demand(first == second, f"the branches return {_listed(first)} and {_listed(second)}; they must return the same")

@@ -38,7 +38,7 @@ _KINDS: dict[type, dict[str, Kind]] = {
     },
     Value: {"name": str, "type": TensorType},
 }
-"""What each field contains."""
+"""Type of each field."""
 
 
 def check_structure(module: Module) -> None:

@@ -1,4 +1,4 @@
-"""What goes into a graph and what comes out: the `Config` of TensorFlow's compiler, or names and shapes."""
+"""Feeds and fetches of a graph: the `Config` of TensorFlow's compiler, or names and shapes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Signature:
-    """What goes in and what comes out.
+    """Feeds and fetches.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
 
 
 def _field(message: Any, dtype: str) -> str:
-    """Where the numbers of a TensorProto stand that becomes an array of a type."""
+    """The field of a TensorProto with the numbers of an array of a type."""
     return "half_val" if message.dtype in HALF_TYPES else _FIELDS[dtype]
 
 

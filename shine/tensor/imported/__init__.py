@@ -1,1 +1,1 @@
-"""What the readers of foreign graphs share: a function in the making, and layers as other systems define them."""
+"""Shared by the readers of foreign graphs: a function in the making, and layers as other systems define them."""

@@ -1,4 +1,4 @@
-"""How much a reader may make of a file: small files can ask for anything, by functions that call others twice.
+"""Limits of readers: small files can ask for anything, by functions that call others twice.
 
 There is no limit of time: a file is read on every machine or on none. The work follows from what is counted.
 """
@@ -18,7 +18,7 @@ MOST_ELEMENTS = 1 << 26
 
 
 class Budget:
-    """What the functions of one module may still take.
+    """The rest of the budget of one module's functions.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class Variable:
 
 
 Output = Operand | Variable
-"""What an output of a node can be."""
+"""Kinds of outputs of a node."""
 
 
 class Building:

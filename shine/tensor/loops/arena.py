@@ -17,7 +17,7 @@ Kind = Literal["parameter", "result", "data", "arena"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value is: the index of a parameter, a result or data of the code, or its first byte in the arena."""
+    """The place of a value: the index of a parameter, a result or data of the code, or its first byte in the arena."""
 
     kind: Kind
     at: int = 0
@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """What a group of nests does with memory.
+    """Memory that a group of nests reads, writes and needs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Memory:
-    """Where the values of a function are.
+    """The places of a function's values.
 
     Parameters
     ----------

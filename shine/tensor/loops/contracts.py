@@ -1,4 +1,4 @@
-"""What fusion and the memory plan promise, checked apart from them: for tests."""
+"""Contracts of fusion and the memory plan, checked independently: for tests."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MOST_BLOCKS = 32
 
 @dataclass(frozen=True)
 class Sharing:
-    """How a group is divided.
+    """The division of a group into blocks.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Part:
-    """What one call of the code of a divided group does.
+    """One call of the code of a divided group.
 
     Parameters
     ----------

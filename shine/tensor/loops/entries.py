@@ -14,7 +14,7 @@ from shine.tensor.loops.division import Sharing
 
 @dataclass(eq=False)
 class Steps:
-    """What threads share: what groups do, in words; functions of steps and their blocks; memory of each thread."""
+    """Shared by threads: groups in words; functions of steps and their blocks; memory of each thread."""
 
     said: list[str]
     blocks: dict[str, int] = field(default_factory=dict)

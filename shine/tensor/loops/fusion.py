@@ -78,7 +78,7 @@ class Group:
 
 
 def fuse(function: Function) -> tuple[Placement, list[Group]]:
-    """Which values of a function have memory, and the groups of nests that compute them, in order.
+    """The values of a function with memory, and the groups of nests that compute them, in order.
 
     Elementwise chains become part of the product or the reduction that makes their input, and of the reduction that
     reads them. Precondition: the function is valid. Postcondition: `check_fusion` of `contracts`.
@@ -157,7 +157,7 @@ def _padding(instruction: Instruction) -> Iterator[Nest]:
 
 
 def reads(placed: Placement, nest: Nest) -> list[Access]:
-    """What a nest reads from memory; without indices where its own loops decide them."""
+    """A nest's reads from memory; without indices where its own loops decide them."""
     found: list[Access] = []
     inside = set(nest.maker.results) if nest.maker is not None else set()
     for operand in nest.maker.operands if nest.maker is not None else ():
@@ -292,7 +292,7 @@ def _grouped(placed: Placement, nests: list[Nest]) -> list[Group]:
 
 
 def _common(placed: Placement, group: Group, nest: Nest) -> int:
-    """How many outer loops a nest can share with a group that it reads from."""
+    """Number of outer loops that a nest can share with a group that it reads from."""
     limits = [outermost(member) for member in (*group.nests, nest)]
     outer = min(limits)
     for member in group.nests:

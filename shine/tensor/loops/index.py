@@ -36,7 +36,7 @@ class Index:
 
     @property
     def lane(self) -> int:
-        """How far neighbouring lanes are apart."""
+        """Distance between neighbouring lanes."""
         return self.terms.get(LANE, 0)
 
     def plus(self, other: Index | int, times: int = 1) -> Index:

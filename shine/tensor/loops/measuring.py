@@ -1,4 +1,4 @@
-"""How fast each group of nests is, beside what the processor can do."""
+"""Speed of each group of nests, beside that of the processor."""
 
 from __future__ import annotations
 

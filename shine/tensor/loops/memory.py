@@ -19,7 +19,7 @@ from shine.tensor.loops.placement import Placement, is_uniform
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a function is computed; its code does nothing else.
+    """The plan of a function; its code does nothing else.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class LoopScratch(NamedTuple):
 
 
 def loop_scratch(maker: Instruction) -> LoopScratch:
-    """What a `while` needs besides its results."""
+    """Bytes that a `while` needs besides its results."""
     *state, size = accumulate((aligned(result.type.bytes) for result in maker.results), initial=0)
     return LoopScratch((state, [size + at for at in state]), 2 * size, 2 * size + ALIGNMENT)
 
@@ -93,7 +93,7 @@ def _plan_of(function: Function, machine: Machine, plans: Mapping[str, Plan]) ->
 
 
 def _steps(placed: Placement, groups: Sequence[Group], scratch: Sequence[int]) -> Iterator[Step]:
-    """What each group does with memory; what is written in pieces is there from the first one on."""
+    """Memory traffic of each group; a value written in pieces is there from the first one on."""
     done: set[Value] = set()
     for group, size in zip(groups, scratch, strict=True):
         written = dict.fromkeys(value for nest in group.nests for value in sorted(nest.written, key=str))

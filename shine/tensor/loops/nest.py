@@ -35,7 +35,7 @@ _COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "red
 
 @dataclass(frozen=True)
 class Site:
-    """Where nests are emitted.
+    """The function in which nests are emitted.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def shape_of(machine: Machine, placed: Placement, nest: Nest, outer: int) -> Sha
 
 
 def _lines(placed: Placement, nest: Nest) -> list[Mapping[Any, int]]:
-    """How memory is run through: multiples of the loops' variables, for each access."""
+    """Strides of memory accesses: multiples of the loops' variables, for each access."""
     found = [(leaf, at) for leaf, at in reads(placed, nest)]
     for store in nest.stores:
         places = [i.times(step) for i, step in zip(symbols(nest.shape), store.step, strict=True)]
@@ -324,7 +324,7 @@ def combined(builder: ir.IRBuilder, reduction: Instruction, a: ir.Value, b: ir.V
 
 
 def neutral(reduction: Instruction, width: int) -> ir.Constant:
-    """What a reduction begins with."""
+    """The initial value of a reduction."""
     dtype = reduction.result.type.dtype
     if reduction.operation in ("reduce_sum", "reduce_prod"):
         return constant(dtype, int(reduction.operation == "reduce_prod"), width)

@@ -1,4 +1,4 @@
-"""Which values get memory.
+"""Values with memory of their own.
 
 Elementwise chains and movements of axes get none: they are computed where they are needed, in the nest that stores or
 reduces them, or in the epilogue of the product that makes their input.
@@ -32,7 +32,7 @@ Access = tuple[Value, tuple[Index, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Which values of a function have memory.
+    """Values of a function with memory of their own.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Placement:
         return value
 
     def accesses(self, value: Value, is_computed: bool) -> list[Access]:
-        """What is read to make element ``[axis0, axis1, ...]`` of a value.
+        """Reads for element ``[axis0, axis1, ...]`` of a value.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ def _is_repeated(
 
 
 def _ends(body: Sequence[Instruction], users: Mapping[Value, list[Instruction]]) -> dict[Value, set[object]]:
-    """Where values are used, behind elementwise chains of their shape; two places stand for all more."""
+    """Uses of values, behind elementwise chains of their shape; two stand for all more."""
     found: dict[Value, set[object]] = {}
     for instruction in reversed(body):
         for result in instruction.results:

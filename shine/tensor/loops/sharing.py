@@ -1,4 +1,4 @@
-"""How threads share the work of a group of nests: over what it is divided, if that pays.
+"""Division of the work of a group of nests among threads, if that pays.
 
 No element depends on the division: each is computed by the same operations in the same order, by whoever computes it.
 So results have the same bits for any number of threads.
@@ -39,7 +39,7 @@ _ELEMENTARY_COST = 4
 
 
 def sharing_of(machine: Machine, placed: Placement, group: Group) -> Sharing | None:
-    """How a group is divided; None if it is too small, or adds up one number, or moves elements in order."""
+    """The division of a group; None if it is too small, or adds up one number, or moves elements in order."""
     if any(nest.kind not in {"loops", *PRODUCTS} for nest in group.nests) or work_of(placed, group) < SHARED_GROUP:
         return None
     first = group.nests[0]

@@ -87,7 +87,7 @@ class TensorCode(Code):
 
     @property
     def report(self) -> str:
-        """What each group of loops does, a line each: tiles, vectors, what is fused with what; then its memory."""
+        """A line for each group of loops: tiles, vectors, fused values; then its memory."""
         return "\n".join([*self._lowered.report, f"arena: {self.interface.arena_bytes} bytes"])
 
     @cached_property

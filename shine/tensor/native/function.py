@@ -162,7 +162,7 @@ class TensorFunction:
 
     @property
     def report(self) -> str:
-        """What the loops of the code for this processor are: tiles, vectors, what is fused; and the scratch memory."""
+        """The loops of the code for this processor: tiles, vectors, fused values; and the scratch memory."""
         return self._kernel.code.report
 
     def gradient(

@@ -15,7 +15,7 @@ from shine.tensor.passes.pipeline import optimized
 
 
 def lowering(module: Module, function: str, name: str, is_shared: bool = False) -> Lowering:
-    """How a function of a module becomes LLVM IR.
+    """Lowering of a function of a module to LLVM IR.
 
     Parameters
     ----------

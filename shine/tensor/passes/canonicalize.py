@@ -9,7 +9,7 @@ from shine.tensor.form.types import INTEGERS, TRUTH, broadcast
 from shine.tensor.passes.rewriting import Replacement, Rewriting, Rule, by_table, integer, integers, rewritten
 
 MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
-"""What a comparison becomes if its operands are swapped."""
+"""Each comparison with its operands swapped."""
 
 _EXACT = INTEGERS | TRUTH
 """Elements without zeros of two signs."""

@@ -62,7 +62,7 @@ def _never_runs(r: Rewriting, instruction: Instruction) -> Replacement:
 
 
 def _unchanged(r: Rewriting, instruction: Instruction) -> Replacement:
-    """What a loop returns as it is given need not be taken from the loop."""
+    """Take values that a loop returns unchanged from before the loop."""
     fixed = unchanged(r.module, instruction)
     if not any(r.uses[instruction.results[place]] for place in fixed):
         return None
@@ -71,7 +71,7 @@ def _unchanged(r: Rewriting, instruction: Instruction) -> Replacement:
 
 
 def _holds(module: Module, function: Function, known: dict[Value, np.ndarray]) -> bool | None:
-    """What a condition gives, as far as it follows from the parameters that are known; None if it does not."""
+    """The value of a condition, if it follows from the known parameters; None if it does not."""
     if len(function.body) > MOST_STEPS:
         return None
     values = dict(known)

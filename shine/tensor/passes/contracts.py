@@ -1,4 +1,4 @@
-"""What each pass promises, checked apart from the pass: for tests."""
+"""The contract of each pass, checked independently: for tests."""
 
 from __future__ import annotations
 

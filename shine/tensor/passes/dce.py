@@ -159,4 +159,4 @@ def _while(specialized: _Specialized, instruction: Instruction, used: set[int]) 
 
 
 NARROW = {"call": _call, "cond": _cond, "while": _while}
-"""How each operation that calls functions does with fewer parameters and results."""
+"""Rules that drop parameters and results, for each operation that calls functions."""

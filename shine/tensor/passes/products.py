@@ -56,7 +56,7 @@ def _is_inner_sum(r: Rewriting, instruction: Instruction) -> bool:
 
 
 def _terms(r: Rewriting, instruction: Instruction, total: Value) -> list[Value]:
-    """What a sum adds, where the partial sums have the shape of the whole and are not used elsewhere."""
+    """The summands of a sum whose partial sums have the shape of the whole and are not used elsewhere."""
     terms = []
     for operand in instruction.operands:
         inner = r.maker(operand, "add")

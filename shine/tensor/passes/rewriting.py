@@ -62,7 +62,7 @@ class Rewriting:
         return self._order[value]
 
     def uses_now(self, value: Value) -> int:
-        """How often a value of the original, or what replaces it, is used; 0 for values that are new."""
+        """Number of uses of a value of the original, or of its replacement; 0 for new values."""
         return self._uses_now[value]
 
     def readers(self, value: Value) -> list[Instruction]:
@@ -153,7 +153,7 @@ class Rewriting:
 
 Replacement: TypeAlias = "Value | tuple[Value, ...] | None"
 Rule: TypeAlias = Callable[[Rewriting, Instruction], Replacement]
-"""What replaces the results of an instruction; None if the instruction stays."""
+"""Replacements of the results of an instruction; None if the instruction stays."""
 
 
 MOST_ROUNDS = 64
@@ -205,7 +205,7 @@ def with_bodies(module: Module, functions: Iterable[Function]) -> Module:
 
 
 def uses_of(function: Function) -> Counter[Value]:
-    """How often each value is an operand or a result."""
+    """Number of times that each value is an operand or a result."""
     uses = Counter(operand for instruction in function.body for operand in instruction.operands)
     uses.update(function.results)
     return uses

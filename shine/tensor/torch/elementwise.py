@@ -17,7 +17,7 @@ Rule = Callable[[Call], "Operand | Sequence[Operand]"]
 
 
 _OF_TRUTH = {"add": "or", "mul": "and", "max": "or", "min": "and"}
-"""What arithmetic of truth is; torch refuses the rest."""
+"""Arithmetic of truth; torch refuses the rest."""
 
 
 def _unary(operation: str) -> Rule:

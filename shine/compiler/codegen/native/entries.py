@@ -27,7 +27,7 @@ SMALL_COPY_BYTES = 1024
 
 _BYTE, _I32 = ir.IntType(8), ir.IntType(32)
 _EXTENDED = {"int32": "signext", "bool": "zeroext"}
-"""How callers and callees fill the rest of a register; targets that do not care ignore it."""
+"""Extension of small integers to a register; targets that need none ignore it."""
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 

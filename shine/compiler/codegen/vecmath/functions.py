@@ -1,7 +1,7 @@
 """Shine's own elementary functions as LLVM IR: no libm, and the same bits on every target.
 
 `call(builder, "exp", x)` calls `@shine.exp.v8f64`, say, and defines it in the module on first use. Every function
-is within 2 units in the last place of the true value over its whole domain (docs/accuracy.md has the measurements).
+is within 2 units in the last place of the true value over its whole domain (docs/accuracy.md has the errors).
 
 Only plain additions, multiplications, divisions, square roots, comparisons and integer operations are emitted, and
 fused multiply-adds of float32. A target without that instruction gets its bits from float64
@@ -28,7 +28,7 @@ Body = Callable[..., Lanes]
 
 @dataclass(frozen=True)
 class Rule:
-    """How one function is computed: `double` and `single` take and return lanes of their format."""
+    """Code of one function: `double` and `single` take and return lanes of their format."""
 
     arity: int
     double: Body

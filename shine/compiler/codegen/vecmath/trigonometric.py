@@ -265,7 +265,7 @@ ARCTANGENTS = (
     (11 / 16, 1.0, 0.7853981633974483, 3.061616997868383e-17),
     (19 / 16, 1.5, 0.982793723247329, 1.3903311031230998e-17),
 )
-"""Where each interval begins, the centre c that atan is taken around, and atan(c) in two parts, as in fdlibm."""
+"""Intervals of atan, as in fdlibm: beginning, centre c, and atan(c) in two parts."""
 
 ARCTANGENT_FAR = 39 / 16
 """End of the last interval; beyond it, atan(x) = pi/2 + atan(-1/x)."""

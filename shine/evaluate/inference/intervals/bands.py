@@ -44,7 +44,7 @@ class Noise:
 
 
 def growth(noise: str, predictions: Floats) -> Floats:
-    """What the standard deviation of the noise is in proportion to, shape (n_rows,)."""
+    """Relative standard deviations of the noise, shape (n_rows,)."""
     if noise.startswith(OVERDISPERSED):
         mean, alpha = np.maximum(predictions, 0.0), float(noise.removeprefix(OVERDISPERSED))
         return np.sqrt(np.maximum(mean, np.finfo(np.float64).tiny) + alpha * mean**2)

@@ -56,7 +56,7 @@ class _Splitter:
         self.result = self.graph.read(definition, arguments, [name for name in LOGARITHMS if name not in BASIC])
 
     def split(self, value: int, depth: int) -> tuple[int | None, list[tuple[int, str, int]]]:
-        """What is left of a value without logarithms, None if it is nothing, and factor, function and argument of
+        """The rest of a value without logarithms, None if there is none, and factor, function and argument of
         each."""
         graph = self.graph
         name, operands = graph.names[value], graph.operands[value]

@@ -126,7 +126,7 @@ Arguments = Callable[["RowRule", ir.Value], tuple[ir.Value, list[ir.Value]]]
 
 @dataclass(frozen=True)
 class _Known:
-    """What a function of `errors_module` knows of the rows.
+    """The rows as a function of `errors_module` sees them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Elementary functions for ONNX, written out in nodes.
 
 ONNX Runtime lacks six of them in float64, and its sine, cosine and hyperbolic tangent are many ulp off. These are the
-algorithms of Shine's own compiled functions (docs/accuracy.md), with the same coefficients.
+algorithms of Shine's own compiled functions, with the same coefficients.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
 
 
 def _place(content: bytes, position: int) -> tuple[tuple[int, int], int]:
-    """Where a block starts and how long it is."""
+    """Start and length of a block."""
     start, position = varint(content, position)
     size, position = varint(content, position)
     return (start, size), position

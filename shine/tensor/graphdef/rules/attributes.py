@@ -1,4 +1,4 @@
-"""What rules ask of nodes and inputs: attributes with their defaults, numbers of inputs, axes."""
+"""Attributes of nodes with their defaults, numbers of inputs, axes."""
 
 from __future__ import annotations
 

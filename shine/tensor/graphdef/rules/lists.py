@@ -23,7 +23,7 @@ class TensorList(Operand):
 
     @property
     def dtype(self) -> str:
-        """What TensorFlow calls the type of lists."""
+        """TensorFlow's name of the type of lists."""
         return VARIANT
 
 

@@ -97,7 +97,7 @@ class Convolution:
 
 
 def convolution_of(machine: Machine, maker: Instruction) -> Convolution:
-    """How an instruction is computed."""
+    """The plan of an instruction."""
     image, kernel = (operand.type for operand in maker.operands)
     result = maker.result.type
     attributes: Any = maker.attributes
@@ -138,7 +138,7 @@ class Rooms:
 
 
 def rooms_of(site: Site, nest: Nest, scratch: ir.Value, panel: ir.Value | None = None) -> Rooms:
-    """Where a convolution reads and packs; `panel` is memory for packed filters, else behind the padded images."""
+    """Memory of a convolution; `panel` is that of packed filters, else behind the padded images."""
     maker = nest.maker
     assert maker is not None
     done = convolution_of(site.machine, maker)

@@ -98,7 +98,7 @@ def view(machine: Machine, placed: Placement, value: Value) -> tuple[Value, tupl
 
 
 def dot_of(machine: Machine, placed: Placement, maker: Instruction) -> Dot:
-    """How an instruction is computed."""
+    """The plan of an instruction."""
     (a, b), dtype = maker.operands, maker.result.type.dtype
     rank = maker.result.type.rank - (a.type.rank > 1) - (b.type.rank > 1)
     batch = maker.result.type.shape[:rank]

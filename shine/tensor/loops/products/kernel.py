@@ -49,7 +49,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Walk:
-    """Where the elements of an operand are, in elements.
+    """Address and strides of an operand, in elements.
 
     Parameters
     ----------

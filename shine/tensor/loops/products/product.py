@@ -95,7 +95,7 @@ class Block:
 
 
 def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_column: int) -> Tiles:
-    """How a product is cut."""
+    """The tiles and blocks of a product."""
     return tiles_of(machine, DTYPES[dtype].itemsize, m, k, n, right_column == 1)
 
 

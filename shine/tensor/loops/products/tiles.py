@@ -25,7 +25,7 @@ sums, which wait beyond that cache, are written and read few times."""
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a product is cut.
+    """The tiles and blocks of a product.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def _conv_transpose(node: Node) -> Operand:
 def _cut_away(
     node: Node, sizes: Sequence[int], reach: Sequence[int], strides: Sequence[int], extra: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """What padding takes away from each end of the full result, and what the result lacks at the upper end."""
+    """Elements that padding takes away from each end of the full result, and that the result lacks at the upper end."""
     space = len(sizes)
     full = [(n - 1) * s + far + 1 + more for n, s, far, more in zip(sizes, strides, reach, extra, strict=True)]
     auto = node.get("auto_pad", "NOTSET")

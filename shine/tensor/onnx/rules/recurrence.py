@@ -116,7 +116,7 @@ def _run(node: Node, cell: Cell, gates: int, activations: tuple[str, ...]) -> li
 
 
 def _check(node: Node, x: Operand, weights: Operand, direction: str, activations: tuple[str, ...]) -> None:
-    """What is not supported is an error."""
+    """Refuse unsupported attributes and inputs."""
     if direction not in ("forward", "reverse", "bidirectional"):
         raise GraphImportError(f"its direction {direction!r} is not one of forward, reverse, bidirectional")
     given = tuple(name.lower() for name in node.get("activations", activations))

@@ -21,7 +21,7 @@ MOST = 1 << 16
 """Most elements of a result along an axis."""
 
 TIE = 1e-6
-"""How far from the middle between two elements a place counts as the middle, because it has been rounded:
+"""Distance from the middle between two elements at which a place counts as the middle, because of rounding:
 https://github.com/microsoft/onnxruntime/issues/28291."""
 
 
