@@ -1,6 +1,6 @@
-"""The numbers that people write for a fitted constant, and what it costs to write each down, in nats.
+"""The numbers that people write for a fitted constant, and the price of each, in nats.
 
-A number is first of all a decimal: it costs what its digits cost. Fractions, and multiples of pi, e and roots, are
+A number is first of all a decimal, at the price of its digits. Fractions, and multiples of pi, e and roots, are
 other kinds of numbers, and so rare in formulas that naming the kind costs as much as some digits. Each further choice
 within a kind (which numerator, which unit) costs what choosing among all alternatives costs. So pi stands for 3.1416,
 which needs more digits than its name is worth, but not for 3.14 or 3.1, and 1/3 for 0.333, but not for 0.33.

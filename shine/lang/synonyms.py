@@ -1,4 +1,4 @@
-"""Synonyms: what scikit-learn and other libraries call Shine's settings, functions and losses.
+"""Synonyms: names of Shine's settings, functions and losses in scikit-learn and other libraries.
 
 An unknown word gets an answer in the words of the face that it was given to.
 """

@@ -53,7 +53,7 @@ FIT = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER] * 3))
 """A function that fits lines: ``fit(predictions, data, found)`` (see `shine.evaluate.gradient.line_fitting`)."""
 
 LINE_FORMS = ("none", "intercept", "slope", "both")
-"""Forms of lines, the simplest first: what is fitted of slope and intercept, which else are 1 and 0."""
+"""Forms of lines, the simplest first, by the fitted ones of slope and intercept; the others are 1 and 0."""
 
 LINE_FIELDS = ("slope", "intercept", "error")
 """Numbers of a fitted line; the error is the weighted sum over the rows so far, above the least one: not finite if the

@@ -54,7 +54,7 @@ def cache_folder() -> Path:
 
 
 def problem() -> str | None:
-    """Why nothing is kept, and what to do about it; None if the cache works, or the user wants none."""
+    """The reason why nothing is kept, and the remedy; None if the cache works, or the user wants none."""
     try:
         folder = cache_folder()
     except RuntimeError:

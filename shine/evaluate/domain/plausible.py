@@ -58,7 +58,7 @@ class PlausibleRows:
     Parameters
     ----------
     rows : _Rows
-        What they are mixed from.
+        The rows that they are mixed from.
     steps : tuple of ndarray of shape (n_columns, n_points)
         Known rows, and the points after each step from them.
     """

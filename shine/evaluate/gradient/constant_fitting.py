@@ -241,7 +241,7 @@ class _Advance:
         build.ret_void()
 
     def _lengthen(self, unknowns: ir.Value) -> None:
-        """Set the factor of the next step: what would have been right for the step to this trial.
+        """Set the factor of the next step: the right one for the step to this trial, in hindsight.
 
         Weights stand for curvatures that may be too large, as for errors with a kink. The slope of the error along the
         step, before and after it, shows by how much.

@@ -164,7 +164,7 @@ class _Fit(Emitter):
             variables["going"] = build.zext(enough, I64)
 
     def _lengthen(self, best: ir.Value, trial: ir.Value, kept: ir.Value, fresh: ir.Value) -> None:
-        """Set the factor of the next step: what would have been right for the step to this trial (see
+        """Set the factor of the next step: the right one for the step to this trial, in hindsight (see
         `constant_fitting`)."""
         build, job = self.build, self.job
         zero = double(0.0)

@@ -137,7 +137,7 @@ class _LineFit:
                 self._fit_simpler(out, form, fitted)
 
     def _start(self) -> ir.Value:
-        """Find the best line to start from; return what the step from the constant promises."""
+        """Find the best line to start from; return the promise of the step from the constant."""
         build, facts = self.build, self.facts
         slope, step, mean, promise = self._slopes()
         self._set(_number(0.0), facts["middle"])
@@ -223,7 +223,7 @@ class _LineFit:
         growth = build.fadd(
             build.fmul(build.fmul(moved, moved), weight), build.fmul(build.fmul(turned, turned), square)
         )
-        # What is no better than the constant is no use.
+        # A line no better than the constant is no use.
         with build.if_then(build.fcmp_ordered("<", build.fadd(error, build.fadd(growth, both)), most)):
             self._set(*start)
             self._evaluate(self.line, self.sums)

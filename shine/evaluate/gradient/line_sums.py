@@ -33,7 +33,7 @@ _ZERO = number(0)
 
 
 class _Rows:
-    """Emits a function's loop over the rows: errors at a line, and what follows from their derivatives.
+    """Emits a function's loop over the rows: errors at a line, and the sums of their derivatives.
 
     Parameters
     ----------

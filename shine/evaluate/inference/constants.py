@@ -97,7 +97,7 @@ class Form:
     written : str, optional
         The formula as people read it, if that is not the text of the tree.
     kernels : dict of str to GradientKernel
-        What was compiled, by the level of optimization; `dataclasses.replace` with other values keeps it.
+        Compiled code, by the level of optimization; `dataclasses.replace` with other values keeps it.
     """
 
     tree: Tree

@@ -1,4 +1,4 @@
-"""From a formula and the rows that it was fitted to, to what is known about its constants."""
+"""Inference about the constants of a formula from the rows of its fit."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Uncertainty:
     Parameters
     ----------
     names : tuple of str
-        What the constants are called (see `shine.evaluate.inference.constants`).
+        Names of the constants (see `shine.evaluate.inference.constants`).
     values, best : ndarray of shape (n_constants,)
         Their values in the formula, and the most likely ones.
     covariance : ndarray of shape (n_constants, n_constants)
@@ -50,7 +50,7 @@ class Uncertainty:
         How the noise grows: `absolute`, `relative`, `log`, `counts`, `sigma`, `overdispersed ALPHA`, or
         `unknown`: then only bands of the formula's value are known.
     scale : float
-        Standard deviation of the noise, in units of what it grows with.
+        Standard deviation of the noise, in units of the quantity that it grows with.
     residuals : ndarray
         Quantiles of the residuals at `shine.evaluate.inference.intervals.bands.SHARES`, in units of what the noise
         grows with; empty if the distribution of the errors is known.
@@ -61,7 +61,7 @@ class Uncertainty:
     redundant : tuple of int
         Places of simple numbers that are no constants (see `shine.evaluate.inference.redundant`).
     notes : tuple of str
-        What a user should know of the numbers.
+        Notes for the user.
     profiles : mapping of float to ndarray of shape (n_constants, 2)
         Profile-likelihood intervals that were computed, by their level.
     """
@@ -117,7 +117,7 @@ class Uncertainty:
         return np.array([two_sided(level, each) for each in self.freedoms.tolist()], np.float64)
 
     def plain(self) -> dict[str, Any]:
-        """The same as lists and numbers, for JSON and pickles; None stands for what is not finite."""
+        """The same as lists and numbers, for JSON and pickles; None stands for numbers that are not finite."""
         found: dict[str, Any] = {}
         for name, value in vars(self).items():
             found[name] = _plain(value)

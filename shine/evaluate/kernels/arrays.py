@@ -89,8 +89,8 @@ class ArrayKernel:
         ----------
         *arguments, **named : array-like
             By position or by name. A vector has shape (length,), or (individuals, length) for a batch; a number is one,
-            or an array of shape (individuals,). What has no axis of individuals is the same for all. Lengths may differ
-            from call to call.
+            or an array of shape (individuals,). Values without an axis of individuals are the same for all.
+            Lengths may differ from call to call.
 
         Returns
         -------

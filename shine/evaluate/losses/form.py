@@ -63,7 +63,7 @@ class RowLoss:
         return self == SQUARED
 
     def least_sum(self, weight: float) -> float:
-        """The least sum of errors of rows with this sum of weights; compiled code adds up what lies above it."""
+        """The least sum of errors of rows with this sum of weights; compiled code adds up the rest."""
         return weight * (self.least or 0.0)
 
     def limit(self, total: float, weight: float) -> float:

@@ -1,4 +1,4 @@
-"""The built-in losses: what each says about a row, in the language of formulas.
+"""The built-in losses: the error of a row, in the language of formulas.
 
 The error of a row is 0 where the prediction is perfect, and smaller is better. Where a prediction is outside its range,
 the error is large, but finite and falls towards the range: a formula that is out of range in one row can be fitted.
@@ -62,10 +62,10 @@ class BuiltIn:
         A function in the language: of ``residual`` (prediction - target, divided by `sigma` if the data have it), or of
         ``prediction``, ``target`` and columns beside the data; and then of the numbers.
     meaning : str
-        What the prediction means.
+        Meaning of the prediction.
     numbers : mapping of str to Number
     values : mapping of str to Values
-        What the target and the columns must be.
+        Allowed values of the target and the columns.
     likelihood : float, optional
         Factor of the sum of errors in the negative log-likelihood (see `shine.evaluate.losses.form.RowLoss`); None
         if the scale of the errors follows from the data.

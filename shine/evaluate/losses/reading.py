@@ -202,7 +202,7 @@ def _check_arguments(names: list[str]) -> None:
 
 
 def _explained(error: UnsupportedSyntaxError) -> UnsupportedSyntaxError:
-    """The same error with what a loss is."""
+    """The same error with the properties of a loss."""
     text = f"the loss cannot be compiled: {error.message}"
     return UnsupportedSyntaxError(text, error.line, error.column, error.file)
 

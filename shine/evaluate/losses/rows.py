@@ -1,4 +1,4 @@
-"""A loss over the rows of a data set: whether it can be computed, and what its values say about it."""
+"""A loss over the rows of a data set: whether it can be computed, and properties that follow from its values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
     Returns
     -------
     Loss
-        What nobody says of a user's function follows from its values: if a perfect prediction has the error 0 in every
+        The properties of a user's function follow from its values: if a perfect prediction has the error 0 in every
         row, the scale of the errors is estimated from the data, as that of squared errors is. Any other function is a
         negative log-likelihood, up to a constant for each row: that of a perfect prediction is subtracted if errors are
         negative.
@@ -135,7 +135,7 @@ def _check_values(loss: Loss, built_in: BuiltIn, dataset: Dataset) -> None:
 
 
 def _learned(loss: Loss, dataset: Dataset) -> Loss:
-    """A user's loss with what its values on the rows say."""
+    """A user's loss with the properties that follow from its values on the rows."""
     rows = dataset.sampled(SAMPLED_ROWS, np.random.default_rng(0))
     columns, target = loss_columns(rows, loss.kind), rows.target
     perfect = _errors(loss, target, target, columns)

@@ -32,7 +32,7 @@ CONSTANT_STEPS = 100
 """Most steps of the best constant."""
 
 TOLERANCE = 1e-3
-"""Share of the error below which a step's promise ends the fit: less than what lines of a few hundred rows err."""
+"""Share of the error below which a step's promise ends the fit; lines from a few hundred rows are further off."""
 
 LEAST_GAIN = 0.005
 """Share of the best constant's error that an individual must save for its line to be improved: for a few hundred rows,

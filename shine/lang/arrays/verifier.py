@@ -63,7 +63,7 @@ class Indices:
             self._names[name] = number
 
     def note(self, node: ast.BinOp) -> None:
-        """Note what a sum, difference or product of verified operands is."""
+        """Note the kind of a sum, difference or product of verified operands."""
         left, right = self.of(node.left), self.of(node.right)
         if left is None or right is None:
             return
@@ -203,7 +203,7 @@ class ArrayVerifier(ExpressionVerifier):
         )
 
     def _kind(self, name: str, node: ast.Call) -> tuple[str, ast.expr, bool]:
-        """The kind of a reduction, what it runs over, and whether it must have a term."""
+        """The kind of a reduction, its iterable, and whether it must have a term."""
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
         if name != "reduce":

@@ -57,7 +57,7 @@ class Reject(Protocol):
 
 
 class Reader(TreeVisitor):
-    """Visits a syntax tree; the result of a node is a `Literal`, or what a subclass makes of columns.
+    """Visits a syntax tree; the result of a node is a `Literal`, or a subclass's value for columns.
 
     Parameters
     ----------

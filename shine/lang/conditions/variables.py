@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
 
 
 def is_known(value: object) -> bool:
-    """Whether queries know what to do with a value."""
+    """Whether queries can use a value."""
     if isinstance(value, tuple):
         return all(is_known(each) and not isinstance(each, tuple) for each in value)
     kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)

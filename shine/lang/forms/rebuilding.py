@@ -9,7 +9,7 @@ from shine.lang.forms.visitor import TreeVisitor, Visit
 
 
 class Rebuilding(TreeVisitor):
-    """Builds an expression again; subclasses say what stands in place of constants and names."""
+    """Builds an expression again; subclasses replace constants and names."""
 
     def keeps(self, exponent: ast.expr) -> bool:
         """Whether the exponent of a power stays as it is."""

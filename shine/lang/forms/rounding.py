@@ -15,7 +15,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
 
 Precision = int | Literal["exact"] | None
-"""Digits of constants in a text: so many significant digits, all ("exact"), or what the text is for (None)."""
+"""Digits of constants in a text: so many significant digits, all ("exact"), or by the purpose of the text (None)."""
 
 ALL_DIGITS = 17
 """From so many significant digits on, a float64 reads back the same."""

@@ -171,7 +171,7 @@ class _Values(ValueGraph):
 
 
 def means(tree: Tree, primitive: Primitive) -> bool:
-    """Whether a formula computes what a primitive computes, by the same operations in the same order."""
+    """Whether a formula computes a primitive by the same operations in the same order."""
     if len(tree.parameters) != primitive.arity:
         return False
     values = _Values()

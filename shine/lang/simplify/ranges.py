@@ -1,4 +1,4 @@
-"""Ranges of subformulas, which follow from those of the features: what is never negative on the rows of some data.
+"""Ranges of subformulas on the rows of some data, which follow from those of the features.
 
 Only signs and plain arithmetic are kept, whose bits are the same on all processors.
 """

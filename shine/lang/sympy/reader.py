@@ -1,4 +1,4 @@
-"""Walks SymPy's expressions and keeps the values of their nodes; rules say what each class of nodes means."""
+"""Walks SymPy's expressions and keeps the values of their nodes; a rule gives each class of nodes its meaning."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Gradients that keep to a memory budget: parts of the original become functions, and are computed again.
 
-Only what passes from part to part is kept for the adjoints; the values inside a part are computed again when it is
+Only values passed from part to part are kept for the adjoints; the values inside a part are computed again when it is
 differentiated (Chen, Xu, Zhang and Guestrin, *Training deep nets with sublinear memory cost*, 2016).
 """
 

@@ -116,7 +116,7 @@ def avg_pool(b: FunctionBuilder, x: Value, windows: Windows, count_padding: bool
     x : Value
     windows : Windows
     count_padding : bool
-        Whether padding counts as zeros; what `ceil` adds never counts.
+        Whether padding counts as zeros; padding of `ceil` never counts.
     """
     total = _reduced(b, "add", x, windows, 0.0)
     counts = np.ones(())

@@ -48,7 +48,7 @@ class Instruction:
         A name in `OPERATIONS`.
     operands : tuple of Value
     attributes : mapping of str
-        What is known when the program is written, such as axes.
+        Facts known when the program is written, such as axes.
     """
 
     results: tuple[Value, ...]

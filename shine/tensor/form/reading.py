@@ -1,4 +1,4 @@
-"""Text -> module: the reverse of `printing`, with the line and the column of what is wrong."""
+"""Text -> module: the reverse of `printing`; errors have a line and a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the data of a module are of the classes that they should be: what code that makes modules may get wrong."""
+"""Classes of a module's data, checked because code that makes modules may get them wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokens of the text form, and what a reader takes of them."""
+"""The tokens of the text form, and a reader of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a module: names, order, types. What passes can be printed, interpreted and compiled."""
+"""Checks of a module: names, order, types. A module that passes can be printed, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUE_NAME = re.compile(r"[A-Za-z_0-9.]+")
 """Names of values."""
 
 MOST_NESTED = 100
-"""Calls of functions within each other: what works on modules may follow them by recursion."""
+"""Calls of functions within each other: passes may follow them by recursion."""
 
 
 def verify(module: Module) -> Module:

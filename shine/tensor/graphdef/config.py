@@ -49,7 +49,7 @@ class Feed:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A result: an output of a node, and perhaps what shape and element type it must have."""
+    """A result: an output of a node, and perhaps its required shape and element type."""
 
     node: str
     index: int = 0

@@ -1,6 +1,6 @@
 """Limits of readers: small files can ask for anything, by functions that call others twice.
 
-There is no limit of time: a file is read on every machine or on none. The work follows from what is counted.
+There is no limit of time: a file is read on every machine or on none. The counts bound the work.
 """
 
 from __future__ import annotations

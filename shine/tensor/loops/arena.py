@@ -55,7 +55,7 @@ class Memory:
         results.
     arena_bytes : int
     sum_bytes : int
-        What the arena would have if nothing were shared.
+        Size of the arena without sharing.
     lower_bound : int
         Bytes that are needed at the same time at least.
     """
@@ -87,9 +87,9 @@ def plan_memory(
     data: Sequence[Value] = (),
     base: Callable[[Value], Value] = lambda value: value,
 ) -> Memory:
-    """Place what steps write.
+    """Place the values that steps write.
 
-    Precondition: a step reads parameters, data and what steps before it write. Postcondition: two values of which each
+    Precondition: a step reads parameters, data and values of steps before it. Postcondition: two values of which each
     is needed while the other one is have no byte in common; all offsets are multiples of `ALIGNMENT`. Results are
     written to their own buffers at once.
 
@@ -106,7 +106,7 @@ def plan_memory(
     Raises
     ------
     FormError
-        If a step reads what was not written.
+        If a step reads a value before it is written.
     """
     places: dict[Value, Place] = {value: Place("parameter", i) for i, value in enumerate(function.parameters)}
     places.update((value, Place("data", i)) for i, value in enumerate(data))
@@ -183,7 +183,7 @@ def _placed(blocks: list[_Block], bound: int) -> int:
                 best = found, [block.offset for block in blocks]
             if best[0] == bound:
                 break
-            # What ended at the top is placed first.
+            # Values that ended at the top are placed first.
             top = max(order, key=lambda block: block.offset + block.size)
             order.sort(key=lambda block: block is not top)
     size, offsets = best or (0, [])

@@ -22,7 +22,7 @@ class Sharing:
     Parameters
     ----------
     over : str
-        What is divided: outer loops, matrices, rows, columns, or filters.
+        The divided dimension: outer loops, matrices, rows, columns, or filters.
     units : int
         The smallest parts.
     outer : int

@@ -41,7 +41,7 @@ class Interface:
     arena_bytes : int
         Memory that a call needs, aligned to 64 bytes.
     report : tuple of str
-        What each group of nests does, in order.
+        Descriptions of the groups of nests, in order.
     steps : tuple of int
         Blocks of each step that threads share; none if it does not pay.
     scratch_bytes : int
@@ -181,7 +181,7 @@ class _Code:
     def _sequence(
         self, function: Function, only: int | None = None, sharing: Sharing | None = None, is_padding: bool = False
     ) -> ir.Function:
-        """The function that runs all groups, or one of them, or a part of one, or what comes before its parts."""
+        """The function that runs all groups, or one of them, or a part of one, or the work before its parts."""
         plan = self.plans[function.name]
         placed, memory = plan.placed, plan.memory
         labels = [f"a{i}" for i in range(len(function.parameters))] + [f"r{i}" for i in range(len(function.results))]
@@ -231,7 +231,7 @@ class _Code:
         part: Part | None = None,
         is_padding: bool = False,
     ) -> str:
-        """A function for a group of nests, or the one of an equal group, and the call; what it does, in words."""
+        """A function for a group of nests, or the one of an equal group, and the call; return its description."""
         needed: dict[Value, None] = {}
         for nest in group.nests:
             needed |= dict.fromkeys(placed.base(leaf) for leaf, _ in reads(placed, nest))

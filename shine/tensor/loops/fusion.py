@@ -1,4 +1,4 @@
-"""The nests of loops of a function: what each computes, and which are fused."""
+"""The nests of loops of a function, and their fusion."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def fuse(function: Function) -> tuple[Placement, list[Group]]:
 
 
 def _repeated(placed: Placement, nests: list[Nest]) -> set[Value]:
-    """Costly values that two nests compute; not what is computed only on the way to another one."""
+    """Costly values that two nests compute; not values computed only on the way to another one."""
     times = Counter(made.result for nest in nests for made in computed(placed, nest) if made is not nest.maker)
     found = {value for value, count in times.items() if count > 1 and placed.costs.get(value, 0) > CHEAP}
     return found.difference(*(placed.makers[value].operands for value in found))
@@ -168,7 +168,7 @@ def reads(placed: Placement, nest: Nest) -> list[Access]:
     for reduction in nest.reductions:
         found += placed.accesses(reduction.operands[0], False)
     kept = {store.value for store in nest.stores if store.is_computed} | inside
-    # What the nest itself has just computed comes from a register.
+    # Values that the nest itself has just computed come from a register.
     return [(leaf, at) for leaf, at in found if leaf not in kept or not is_same(at, symbols(nest.shape))]
 
 
@@ -214,7 +214,7 @@ def _with_epilogues(placed: Placement, nests: list[Nest]) -> list[Nest]:
 
 
 def _is_taken(placed: Placement, product: Nest, nest: Nest, known: Set[Value], needed: Set[Value]) -> bool:
-    """Whether a product computes what a nest stores, once it has the sum; then it stores it from now on."""
+    """Whether a product computes a nest's values, once it has the sum; then it stores them from now on."""
     if nest.kind != "loops" or nest.reductions or nest.shape != product.shape or len(nest.stores) != 1:
         return False
     (root,), own = nest.stores, {store.value for store in product.stores}
@@ -236,7 +236,7 @@ def _is_data(placed: Placement, value: Value) -> bool:
 
 
 def _merged(placed: Placement, nests: list[Nest]) -> list[Nest]:
-    """Nests over the same iterations in one, unless one needs what another finishes at its end."""
+    """Nests over the same iterations in one, unless one needs a value that another finishes at its end."""
     done: list[Nest] = []
     for nest in nests:
         accesses = reads(placed, nest)
@@ -267,7 +267,7 @@ def _can_merge(placed: Placement, first: Nest, second: Nest, accesses: Sequence[
 
 
 def _keep_in_registers(placed: Placement, nests: list[Nest]) -> None:
-    """Write only what another nest reads, or what is a result."""
+    """Write only results, and values that another nest reads."""
     needed = {placed.base(result) for result in placed.function.results}
     needed.update(*(_needed(placed, nest) for nest in nests))
     for nest in nests:
@@ -278,7 +278,7 @@ def _keep_in_registers(placed: Placement, nests: list[Nest]) -> None:
 
 
 def _grouped(placed: Placement, nests: list[Nest]) -> list[Group]:
-    """Neighbours in common outer loops: what one writes, the next reads while it is in the first cache."""
+    """Neighbours in common outer loops: the next nest reads values while they are in the first cache."""
     groups: list[Group] = []
     for nest in nests:
         last = groups[-1] if groups else None

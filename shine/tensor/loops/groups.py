@@ -1,4 +1,4 @@
-"""Groups of nests: each kind's emission, the memory it needs, and what it does in words."""
+"""Groups of nests: each kind's emission, memory, and description."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def needs_padding(machine: Machine, group: Group) -> bool:
 
 
 def emit_group(site: Site, group: Group, scratch: ir.Value, part: Part | None = None) -> str:
-    """Emit the nests of a group inside their common loops, or a part of them; what they do, in words."""
+    """Emit the nests of a group inside their common loops, or a part of them; return their description."""
     said = [_described(site, nest) for nest in group.nests]
     own = part.scratch if part else None
     rooms = {id(nest): rooms_of(site, nest, scratch, own) for nest in group.nests if nest.kind == "convolve"}

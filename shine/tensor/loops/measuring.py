@@ -36,10 +36,10 @@ class Measured:
     Parameters
     ----------
     text : str
-        What it does.
+        Description.
     seconds : float
     share : float
-        Its multiply-adds in matrix products and convolutions, as a share of what the processor can do in this time; 0
+        Its multiply-adds in matrix products and convolutions, as a share of the processor's in this time; 0
         if it has none.
     """
 

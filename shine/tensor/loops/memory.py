@@ -30,7 +30,7 @@ class Plan:
     data : tuple of Instruction
         Constants that are arrays in the code.
     steps : tuple of Step
-        What each group does with memory.
+        Memory traffic of each group.
     memory : Memory
         Where the values are.
     """
@@ -51,7 +51,7 @@ def plan_module(module: Module, machine: Machine) -> dict[str, Plan]:
     ----------
     module : Module
     machine : Machine
-        What nests need for themselves, such as packed panels, depends on it.
+        The memory of nests for themselves, such as packed panels, depends on it.
     """
     plans: dict[str, Plan] = {}
     for name in TopologicalSorter({f.name: set(needed_by(f)) for f in module.functions.values()}).static_order():
@@ -62,7 +62,7 @@ def plan_module(module: Module, machine: Machine) -> dict[str, Plan]:
 
 
 class LoopScratch(NamedTuple):
-    """Offsets in the scratch memory of a `while`: two copies of its state, its condition, what its functions need."""
+    """Offsets in the scratch memory of a `while`: two copies of its state, its condition, memory of its functions."""
 
     states: tuple[list[int], list[int]]
     condition: int

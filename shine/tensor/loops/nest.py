@@ -146,7 +146,7 @@ def vectors(
     body: Callable[[list[Piece], Values], Values],
     values: Values | None = None,
 ) -> Values:
-    """Emit a loop over the vectors of an axis, some in each turn, and what is left."""
+    """Emit a loop over the vectors of an axis, some in each turn, and over the rest."""
     values = values or []
     step = shape.width * shape.unrolled
     turns = extent // step if extent // step > 1 else 0

@@ -1,4 +1,4 @@
-"""Values at indices: what an expression of tensors is at one place of a loop nest.
+"""Values at indices: expressions of tensors at one place of a loop nest.
 
 Values that have memory are loaded; elementwise operations and movements of axes are computed where they are needed.
 """
@@ -22,7 +22,7 @@ Indices = Sequence[Index]
 
 
 class Scope:
-    """Values at the place where a builder stands; what was computed is remembered.
+    """Values at the position of a builder, each computed once.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Scope:
         self._known: dict[tuple[object, ...], ir.Value] = {}
 
     def define(self, value: Value, indices: Indices, found: ir.Value) -> None:
-        """Say what a value is at indices."""
+        """Set a value at indices."""
         self._known[(value, *(index.key for index in indices))] = found
 
     def knows(self, value: Value, indices: Indices) -> bool:

@@ -22,7 +22,7 @@ class Lowered:
         It defines the function of the interface.
     interface : Interface
     report : tuple of str
-        What each group of loops does.
+        Descriptions of the groups of loops.
     steps : tuple of int
         Blocks of the steps that threads share; none if one thread runs the function.
     scratch_bytes : int

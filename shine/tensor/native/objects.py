@@ -2,7 +2,7 @@
 
 Around a small program, Python takes longer for a call of `ctypes`, the address of an array's elements and a new array
 than the program itself. So CPython calls the native function as one of its own (`shine.compiler.llvm.builtins`), and it
-does the rest: it reads what it needs from the objects, at the offsets that CPython and NumPy promise to extension
+does the rest: it reads the fields of the objects, at the offsets that CPython and NumPy promise to extension
 modules, which have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...), and NumPy's own function makes
 new arrays.
 """

@@ -39,7 +39,7 @@ class Team:
         share = engine.function(f"{self._name}.share", ctypes.c_int32, *[ctypes.c_void_p] * 5)
 
         def run(arguments: int, results: int, arena: int) -> None:
-            # What threads share and their own memory, each at a line of the cache.
+            # Shared memory of threads and their own, each at a line of the cache.
             state_bytes = (self._steps + 1) * STATE_BYTES
             room = np.empty(state_bytes + self._threads * self._scratch + ALIGNMENT, np.uint8)
             state = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT

@@ -284,7 +284,7 @@ class _Reader:
     def _function(
         self, graph: Any, captured: list[str], inputs: list[TensorType], scope: Scope, depth: int
     ) -> Function:
-        """A graph as a function of what it uses from outside."""
+        """A graph as a function of the outer values that it uses."""
         b = Building(self._unused("branch"), self.signature, _no_variables, self.budget)
         types = [_operand(scope[name]).value.type for name in captured]
         inner: Scope = {

@@ -1,4 +1,4 @@
-"""Canonical form: one way to write what can be written in several, and nothing that only copies."""
+"""Canonical form: one way to write each computation, and no copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT = INTEGERS | TRUTH
 
 
 def canonicalize(module: Module) -> Module:
-    """Order operands and compose what only moves elements.
+    """Order operands and compose movements of elements.
 
     Precondition: the module is valid. Postcondition: operands of commutative operations stand in the order in which
     they are made, constants last; no reshape, transpose, broadcast, slice, pad or cast changes nothing, or follows

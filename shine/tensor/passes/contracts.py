@@ -28,7 +28,7 @@ Makers = dict[Value, Instruction]
 
 
 def _instructions(module: Module) -> Iterator[tuple[Function, Instruction, Makers]]:
-    """Each with what made the values before it."""
+    """Each with the instructions that made the values before it."""
     for function in module.defined:
         makers: Makers = {}
         for instruction in function.body:

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice is computed once."""
+"""Common subexpressions are computed once."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def entries_of(module: Module) -> tuple[str, ...]:
 
 
 def remove_dead(module: Module, entries: Collection[str] | None = None) -> Module:
-    """Remove what no result of the entries depends on.
+    """Remove instructions, parameters and functions that no result of the entries depends on.
 
     Precondition: the module is valid. Postcondition: each function is an entry or needed by one; each instruction has a
     result that is needed; each state of a loop is needed after it, or by its condition or its next state; functions

@@ -10,7 +10,7 @@ from shine.tensor.passes.rewriting import Replacement, Rewriting, Rule, by_table
 
 
 def flatten_products(module: Module) -> Module:
-    """Multiply the rows of a whole stack at once, and what follows element by element with them.
+    """Multiply the rows of a whole stack at once, together with the elementwise operations that follow.
 
     Reshapes cost nothing: they are names of the same memory. So that sums still go through a bias and the like before
     they are stored, the reshape back moves behind elementwise operations.
@@ -44,7 +44,7 @@ def _before_the_reshape(r: Rewriting, instruction: Instruction) -> Replacement:
 
 
 def _unflattened(r: Rewriting, value: Value) -> Instruction | None:
-    """The reshape that makes a stack of the rows of a product, or of what is computed from them."""
+    """The reshape that makes a stack of the rows of a product, or of values computed from them."""
     maker = r.maker(value, "reshape")
     if maker is None or maker.operands[0].type.rank != 2 or value.type.rank < 3:
         return None

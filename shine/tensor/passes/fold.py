@@ -1,4 +1,4 @@
-"""Folding: what depends on constants only is computed now."""
+"""Folding: functions of constants are computed now."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _transposed_broadcast(r: Rewriting, instruction: Instruction) -> Replacement
 
 
 def _sliced_broadcast(r: Rewriting, instruction: Instruction) -> Replacement:
-    """A slice of what is equal along the sliced axes is a smaller broadcast."""
+    """A slice of a broadcast along its repeated axes is a smaller broadcast."""
     wide = r.maker(instruction.operands[0], "broadcast")
     if wide is None:
         return None

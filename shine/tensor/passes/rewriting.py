@@ -66,7 +66,7 @@ class Rewriting:
         return self._uses_now[value]
 
     def readers(self, value: Value) -> list[Instruction]:
-        """The instructions of the original that read a value, or what it replaces; in order if it replaces nothing."""
+        """The instructions of the original that read a value, or its original; in order if it replaces nothing."""
         return [i for old in (value, *self._replaced[value]) for i in self._readers[old]]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Elementwise operations. torch mixes types of elements; the result's type says what to convert to."""
+"""Elementwise operations. torch mixes types of elements; operands are converted by the result's type."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ RULES = {**ELEMENTWISE, **MOVEMENT, **INDEXING, **RESIZING, **LAYERS}
 """Rules by the name of the operation, whatever its overload."""
 
 _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
-"""Operations that only check what is known here."""
+"""Operations that only check facts known here."""
 
 _WHOLE = ("softplus", "mish", "log_sigmoid_forward", "celu", "selu")
 """Functions that overflow in a branch that is not taken when torch decomposes them: the derivative would be NaN."""

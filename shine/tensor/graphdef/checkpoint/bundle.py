@@ -29,7 +29,7 @@ _HEADER = b""
 """Key of the entry that describes the bundle."""
 
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""The entry in which `tf.train.Checkpoint` says what its objects are called."""
+"""The entry with the names of `tf.train.Checkpoint`'s objects."""
 
 _STRING = 7
 """Number of the element type of strings."""

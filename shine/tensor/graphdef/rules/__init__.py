@@ -1,1 +1,1 @@
-"""Rules of TensorFlow's operations: what a node adds to a function."""
+"""Rules of TensorFlow's operations: the instructions that a node adds to a function."""

@@ -95,7 +95,7 @@ def slice_(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
 
 
 def strided_slice(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """StridedSlice: Python's indexing, with bits that say what each index is."""
+    """StridedSlice: Python's indexing, with bits for the kind of each index."""
     check_count(inputs, 4)
     operand = inputs[0]
     begin, end, strides = (

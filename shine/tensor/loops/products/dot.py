@@ -59,7 +59,7 @@ class Dot:
     m, k, n : int
     left, right : Operand
     is_swapped : bool
-        Whether it is the transpose of what the instruction says.
+        Whether it is the transpose of the instruction's.
     tiles : Tiles or None
         None for sums along rows.
     """

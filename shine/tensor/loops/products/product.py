@@ -37,7 +37,7 @@ Span = tuple[ir.Value, ir.Value]
 """The first step and the end of those that one thread makes."""
 
 Epilogue = Callable[[Index, Index, ir.Value, int], None]
-"""Row, first column, a vector of finished sums, how many lanes are in use: what to do with them."""
+"""Its arguments: row, first column, a vector of finished sums, number of lanes in use."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def emit_product(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
 def steps(
     builder: ir.IRBuilder, extent: int, step: int, body: Callable[[Index, int], None], span: Span | None = None
 ) -> None:
-    """Emit `body(start, size)` for each step, and for what is left; or for some of these only, the span."""
+    """Emit `body(start, size)` for each step, and for the rest; or for some of these only, the span."""
     whole = extent // step
     if span is not None:
         _some_steps(builder, extent, step, body, span)

@@ -22,11 +22,11 @@ class Layer:
     ----------
     b : Building
     parts : list of Operand
-        For each gate, what the input adds to it at all steps: steps x batch x units.
+        For each gate, the input's part at all steps: steps x batch x units.
     weights : list of Operand
         For each gate, units x units.
     biases : list of Operand
-        For each gate, what is added to the state's part.
+        For each gate, the summand of the state's part.
     reset_first : bool
         Whether a GRU applies its reset gate before the product.
     """

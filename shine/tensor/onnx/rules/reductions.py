@@ -177,7 +177,7 @@ def _lp_norm(node: Node) -> Operand:
         raise GraphImportError(f"its p is {p}; only 1 and 2 are supported")
     powers = b.abs(x) if p == 1 else b.mul(x, x)
     total = b.reduce_sum(powers, axes=(axis,), keep=True)
-    # What has the norm 0 stays 0.
+    # Vectors with the norm 0 stay 0.
     total = b.select(b.eq(total, b.like(total, 0)), b.like(total, 1), total)
     found: Operand = b.div(x, total if p == 1 else b.sqrt(total))
     return found
