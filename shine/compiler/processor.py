@@ -73,7 +73,7 @@ define void @f(ptr %p, ptr %q) nounwind {
   ret void
 }
 """
-"""Code from which LLVM's answer is read: the width of its registers, and whether it calls a library."""
+"""Code whose assembly tells the width of registers, and whether LLVM calls a library."""
 
 _CPU = Path("/sys/devices/system/cpu/cpu0/cache")
 

@@ -25,7 +25,7 @@ MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""
 
 Source = str | Callable[..., object] | ast.AST | Tree | Symbolic
-"""The forms in which a formula is given."""
+"""Forms of a formula."""
 
 
 def parse(

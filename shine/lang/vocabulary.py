@@ -24,7 +24,7 @@ from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
 from shine.lang.synonyms import OPERATORS
 
 PrimitiveSource = str | Callable[..., object] | Primitive
-"""The forms in which a primitive is given: a name or a function; see `primitive_table`."""
+"""Forms of a primitive: a name or a function; see `primitive_table`."""
 
 
 def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Primitive], list[str]]:

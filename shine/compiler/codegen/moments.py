@@ -1,4 +1,4 @@
-"""The epilogue of linear scaling: it adds a chunk of predictions to the moments from which the best line follows.
+"""The epilogue of linear scaling: it adds a chunk of predictions to the moments of the best line.
 
 Sums are float64 in a fixed number of lanes, added in the order of the rows, so they have the same bits whatever the
 vector width of the host and however rows are divided among calls. The mean of a chunk is subtracted before anything is

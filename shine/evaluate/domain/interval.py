@@ -13,7 +13,7 @@ from shine.base.typing import Floats, Mask
 
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
 _ULPS = 16
-"""Units in the last place by which the bounds of functions are moved; the functions err by a few."""
+"""Widening of the bounds of functions, in units in the last place; the functions err by a few."""
 
 
 @dataclass(frozen=True, eq=False)

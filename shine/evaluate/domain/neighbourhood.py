@@ -39,7 +39,7 @@ _HEAVY_TAIL, _FURTHEST = 10.0, 100.0
 distance. Then the largest such factor."""
 
 _SPARSE = 10
-"""If fewer values than this differ from the median, they do not tell the sign of fresh values."""
+"""Least number of values different from the median that tell the sign of fresh values."""
 
 _END = 4, 0.1
 """A column ends at its extreme value if at least this number and this share of its rows have that value."""
@@ -57,7 +57,7 @@ _LEAST_STEP = 1e-9
 """Smallest step as a share of the largest value; smaller differences are rounding errors."""
 
 _WHOLE = 2.0**53
-"""From this size on, every float64 is a whole number."""
+"""Least size at which every float64 is a whole number."""
 
 _MOST_STEPS = 50
 """With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre: its
@@ -77,7 +77,7 @@ _CHANCE = 1e-3
 """Largest probability that a pair of columns has the same order in all rows by chance."""
 
 _SEEN = 3.0
-"""If rows of a value are expected in this number, they are missing by chance in 5 % of all data sets."""
+"""Expected number of rows of a value that are missing by chance in 5 % of all data sets."""
 
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
@@ -181,7 +181,7 @@ def linked(known: Floats, visible: float) -> list[list[int]]:
 
 
 def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
-    """Pairs of columns of which the first is smaller in every row, though its values alone do not make it so."""
+    """Pairs of columns, the first smaller in every row, though its values alone do not make it so."""
     if len(columns) > _MOST_ORDERED:
         return []
     pairs = []

@@ -30,7 +30,7 @@ NEAR = 5
 """About so many known rows are near a point: its partner is the nearest of every fifth row, drawn at random."""
 
 TOGETHER = 0.9
-"""Correlation of ranks from which columns move together."""
+"""Least correlation of ranks of columns that move together."""
 
 NEAREST, TRIES = 16, 8
 """Points nearest to what is looked for, by each guide, and how often each of them takes a step."""

@@ -26,7 +26,7 @@ FURTHER = 1.75
 """Length of a tail in its mean steps: of values with its index, one in six goes further."""
 
 DOUBT = 3.0
-"""Standard errors by which the tail may be heavier than its estimate."""
+"""Margin for heavier tails than estimated, in standard errors."""
 
 
 def far_ends(values: Floats) -> tuple[float, float]:

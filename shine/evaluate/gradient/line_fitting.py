@@ -54,7 +54,7 @@ _SHORTEST, _LONGEST = 0.5, 8.0
 """Lengths of a step after one that lowered the error, as multiples of Newton's."""
 
 _ROUNDING = 1e-9
-"""Share of the constant's error up to which errors of lines count as equal."""
+"""Largest difference of equal errors of lines, as a share of the constant's error."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)

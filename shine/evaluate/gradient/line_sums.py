@@ -1,4 +1,4 @@
-"""Sums over rows at a line ``intercept + slope * prediction``, from which the next line of less loss follows."""
+"""Sums over rows at a line ``intercept + slope * prediction``, for the next line of less loss."""
 
 from __future__ import annotations
 

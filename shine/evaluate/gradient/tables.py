@@ -1,4 +1,4 @@
-"""The tables in which the gradient machine's assembler looks up handlers, and all handlers themselves."""
+"""The handlers of the gradient machine, and the assembler's tables of them."""
 
 from __future__ import annotations
 

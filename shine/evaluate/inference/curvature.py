@@ -28,7 +28,7 @@ LEAST_STEP = 1e-6
 """Least step as a share of the constant: smaller ones lose digits."""
 
 STRAIGHT = 1e-6
-"""Share by which the curvature may differ from a line in the target by rounding."""
+"""Largest relative difference of the curvature from a line in the target that rounding explains."""
 
 KINKED = 0.5
 """Share of the smoothed curvature below which the pointwise one leaves out kinks; and share of the rows with a positive

@@ -31,7 +31,7 @@ FAR, LEVEL = 2.0, 0.01
 the information says. Otherwise it levels off."""
 
 RISE = 0.05
-"""Nats below the highest log-likelihood at which the rows still speak."""
+"""Largest drop in log-likelihood, in nats, that still counts."""
 
 HALVINGS = 60
 """Most times that predictions are halved to get there."""

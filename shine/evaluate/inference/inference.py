@@ -35,7 +35,7 @@ KEPT_NUMBERS, FEWEST_KEPT = 1 << 18, 1000
 has a random sample."""
 
 FAR = 3.0
-"""Standard errors from which on a constant is not just rounded."""
+"""Least distance in standard errors of a constant that is not just rounded."""
 
 NOTED = 0.1
 """Standard errors that a constant of the formula may be away from its most likely value without a note."""
@@ -139,7 +139,7 @@ class Inference:
     @cached_property
     @np.errstate(all="ignore")
     def uncertainty(self) -> Uncertainty:
-        """All that is known, without profiles."""
+        """The uncertainty without profiles."""
         best, found, form = self.optimum, self.found, self.form
         noise = noise_of(self.likelihood, best.constants, self.basis.spread, len(form.names) - len(found.directions))
         used = form.tree.used_parameters

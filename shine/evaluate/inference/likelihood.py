@@ -20,7 +20,7 @@ BLOCK_ROWS = 1 << 16
 """Rows at a time, to bound memory."""
 
 OPTIMIZED_ROWS = 20_000
-"""Rows from which on LLVM's passes take less time than they save."""
+"""Least number of rows for which LLVM's passes save more time than they take."""
 
 LEAST_CURVATURE = 1e-12
 """Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
@@ -30,7 +30,7 @@ ALONE, FEWEST = 1 << 18, 32
 threads wait for one another on a busy machine, for a hundred times as long as they work."""
 
 _BELOW_LEAST = 1e-9
-"""Share by which rounding may bring an error below its least value."""
+"""Largest relative rounding of an error below its least value."""
 
 
 @dataclass(frozen=True, eq=False)

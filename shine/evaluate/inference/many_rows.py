@@ -41,7 +41,7 @@ class InferenceOfManyRows(Inference):
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """All that is known, without profiles."""
+        """The uncertainty without profiles."""
         rows, form = self.basis.rows, self.form
         few = replace(self.basis, rows=rows.sampled(SAMPLED_ROWS, np.random.default_rng(0)))
         sampled = Inference(form, few, self._kind)

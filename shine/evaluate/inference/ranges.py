@@ -12,7 +12,7 @@ from shine.base.typing import Floats
 from shine.lang.forms.names import listed, shown
 
 MARGIN = 0.1
-"""Share of a range by which a feature may leave it without a warning: new rows of the same kind often do so."""
+"""Margin of a range without a warning, as a share of it: new rows of the same kind often leave it a little."""
 
 
 def outside(columns: Mapping[str, Floats], ranges: Mapping[str, tuple[float, float]]) -> dict[str, int]:

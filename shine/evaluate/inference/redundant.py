@@ -16,7 +16,7 @@ from shine.evaluate.inference.row_errors import row_error
 from shine.lang.numerals import cost_as_written
 
 ROWS = 2000
-"""Rows on which changes are compared."""
+"""Number of rows for comparisons of changes."""
 
 
 def redundant(form: Form, rows: Dataset) -> frozenset[int]:

@@ -33,7 +33,7 @@ BLOCK_BYTES = 1 << 20
 ones: about the size of its cache."""
 
 SHARED_NODES = 1 << 22
-"""Nodes times rows from which several threads share the rows: about a millisecond, enough to make up for starting
+"""Least work for several threads, in nodes times rows: about a millisecond, enough to make up for starting
 them."""
 
 INTERRUPT_NODES = 1 << 29

@@ -27,7 +27,7 @@ from shine.lang.synonyms import LOSS_ARGUMENTS, OTHER_LOSSES, SHORT_LOSS_ARGUMEN
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
 
 LossSource = str | Callable[..., object] | Loss
-"""The forms in which a loss is given; see `loss_from`."""
+"""Forms of a loss; see `loss_from`."""
 
 PREDICTION, TARGET, RESIDUAL = "prediction", "target", "residual"
 

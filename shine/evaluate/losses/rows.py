@@ -19,11 +19,11 @@ from shine.lang.meaning.values import ValueGraph
 from shine.lang.synonyms import SHORT_LOSS_ARGUMENTS
 
 SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
-"""Rows and predictions, quantiles of the target, at which the values of a user's loss are looked at."""
+"""Numbers of rows and predictions, quantiles of the target, for samples of a user's loss."""
 
 
 SHIFT_TOLERANCE = 1e-12
-"""Share by which another prediction may seem better than a perfect one by rounding."""
+"""Largest relative gain of a prediction over a perfect one that rounding explains."""
 
 
 def loss_for(source: object, dataset: Dataset) -> Loss:

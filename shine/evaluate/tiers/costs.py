@@ -76,7 +76,7 @@ class Costs:
 
     @property
     def break_even_rows(self) -> float:
-        """Rows from which compiling an individual that is evaluated once pays; inf if it never does."""
+        """Least number of rows for which compiling an individual for one evaluation pays; inf if it never does."""
         gained = self.nodes * (self.machine - self.native)
         return self.compile / gained if gained > 0 else float("inf")
 

@@ -39,7 +39,7 @@ LEAST_GAIN = 0.005
 what pure noise saves."""
 
 PROMISING = 8.0
-"""Multiple of the error of an individual's line up to which simpler lines are fitted and measured too."""
+"""Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's line."""
 
 BLUNT = 0.5
 """Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets some

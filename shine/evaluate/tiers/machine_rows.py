@@ -31,7 +31,7 @@ from shine.evaluate.tiers.rows import (
 from shine.lang.population import Population
 
 SHARED_WORK = 1 << 21
-"""Individuals times rows from which threads share the work: some milliseconds of work."""
+"""Least work for several threads, in individuals times rows: some milliseconds."""
 
 LARGE_ROWS = 1 << 17
 """Rows from which data are read in place and only the rows after the last full tile are copied. Smaller data are

@@ -19,7 +19,7 @@ _SMALLEST_STEP = 0.01
 """Least distance of a pair, as a share of the feature's range; the largest distance is the whole range."""
 
 _ROUNDING = 1e-12
-"""Relative difference of predictions up to which they count as equal."""
+"""Largest relative difference of equal predictions."""
 
 
 class Monotonicity:

@@ -27,7 +27,7 @@ _WITH_INVERSES = frozenset(UNITS) - {"sqrt(2)", "sqrt(3)"}
 """Units that people divide by: ``1/sqrt(2)`` is ``sqrt(2)/2``."""
 
 _ROUNDING = 4.0 * 2.0**-53
-"""Share of a number by which others differ from it by rounding only."""
+"""Largest relative difference due to rounding only."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Precision = int | Literal["exact"] | None
 """Digits of constants in a text: so many significant digits, all ("exact"), or by the purpose of the text (None)."""
 
 ALL_DIGITS = 17
-"""From so many significant digits on, a float64 reads back the same."""
+"""Least number of significant digits with which every float64 reads back the same."""
 
 
 def rounded_tree(tree: Tree, precision: Precision, supported: int | None = None, *, named: bool = True) -> Tree:

@@ -29,7 +29,7 @@ _PARAMETER, _CONSTANT = "parameter", "constant"
 
 
 class ValueGraph:
-    """Values in an order in which they can be computed. A value is its position in that order.
+    """Values in an order of computation. A value is its position in that order.
 
     Attributes
     ----------

@@ -41,10 +41,10 @@ class Wording:
 
 
 GRAPH = Wording("program", "input", "too many arguments", "is too large", types=True)
-"""For programs that were read from a graph."""
+"""Words about programs from a graph."""
 
 FORMULA = Wording("formula", "argument", "too many", "is out of range", types=False)
-"""For programs that were made from formulas."""
+"""Words about programs from formulas."""
 
 
 class Signature:

@@ -131,7 +131,7 @@ def _gather(operand: Array, indices: Array, axis: int) -> Array:
 
 
 def _scatter_add(operand: Array, indices: Array, slices: Array, axis: int) -> Array:
-    """In the order of the indices."""
+    """Add slices in the order of the indices."""
     result = np.moveaxis(operand, axis, 0).copy()
     lines = np.moveaxis(slices, range(axis, axis + indices.ndim), range(indices.ndim))
     for place in np.ndindex(indices.shape):

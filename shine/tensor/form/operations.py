@@ -142,7 +142,7 @@ _KINDS: dict[Kind, tuple[str, type]] = {
 
 
 def no_functions(name: str) -> tuple[Types, Types]:
-    """For instructions outside a module, which cannot call."""
+    """Signatures for instructions outside a module, which cannot call."""
     raise FormError(f"there is no function @{name}")
 
 

@@ -12,7 +12,7 @@ from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.types import TensorType, type_of
 
 MOST_SHOWN = 64
-"""Elements up to which an array is written as numbers; a larger one is written as the hexadecimal of its bytes."""
+"""Most elements of an array written as numbers; a larger one is written as the hexadecimal of its bytes."""
 
 
 def text_of(module: Module) -> str:

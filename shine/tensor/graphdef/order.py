@@ -1,4 +1,4 @@
-"""The order of nodes, their inputs and their outputs, and a sequence in which all can be computed."""
+"""The order of nodes, their inputs and their outputs, and a sequence of computation."""
 
 from __future__ import annotations
 

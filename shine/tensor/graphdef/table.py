@@ -120,7 +120,7 @@ OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
     "Switch": ("output_false", "output_true"),
     "Merge": ("output", "value_index"),
 }
-"""Names of outputs, by which functions read them, of operations that have several and not one list of them."""
+"""Names of outputs, for functions that read them, of operations with several outputs and not one list of them."""
 
 _LOOP = "loops of TensorFlow 1 are not supported; make the graph with tf.compat.v1.enable_control_flow_v2()"
 

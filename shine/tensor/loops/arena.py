@@ -165,7 +165,7 @@ _ORDERS: tuple[Callable[[_Block], tuple[int, ...]], ...] = (
     lambda block: (block.first - block.last, -block.size),
     lambda block: (block.first, -block.size),
 )
-"""Orders in which blocks are placed. None of them is always the best, and a plan takes milliseconds."""
+"""Orders of placement of blocks. None of them is always the best, and a plan takes milliseconds."""
 
 
 MOST_TRIES = 24

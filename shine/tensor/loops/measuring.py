@@ -18,7 +18,7 @@ from shine.tensor.loops.emission import emit
 from shine.tensor.loops.fusion import PRODUCTS, fuse
 
 ROUNDS = 15
-"""Runs of each group, of which the median counts."""
+"""Runs of each group; the median counts."""
 
 SECONDS = 0.01
 """Length of the measurement of the processor."""

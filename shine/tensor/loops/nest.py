@@ -35,7 +35,7 @@ _COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "red
 
 @dataclass(frozen=True)
 class Site:
-    """The function in which nests are emitted.
+    """The function that takes the code of nests.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ def _loop(builder: ir.IRBuilder, condition: Callable[[], ir.Value]) -> Iterator[
 
 
 def emit_scatter(site: Site, maker: Instruction, scratch: ir.Value) -> None:
-    """A copy of the operand, to which slices are added in the order of their indices."""
+    """A copy of the operand plus slices, added in the order of their indices."""
     builder, result = site.builder, maker.result
     operand, places, slices = maker.operands
     axis, dtype = _axis(maker), result.type.dtype

@@ -22,12 +22,12 @@ DEEPEST = 100
 """Operations in a chain without memory: Python recurses over it, and LLVM takes more than linear time."""
 
 CHEAP = 4
-"""Cost up to which computing a value again is better than to store and load it."""
+"""Largest cost of a value that is computed again instead of stored and loaded."""
 
 _ELEMENTARY_COST = 20
 
 Access = tuple[Value, tuple[Index, ...]]
-"""A value in memory, and the indices at which it is read."""
+"""A value in memory, and the indices of its read."""
 
 
 @dataclass(frozen=True, eq=False)

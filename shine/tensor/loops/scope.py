@@ -182,4 +182,4 @@ MOVEMENTS: dict[str, Callable[[Scope, Instruction, Indices], ir.Value]] = {
 """Operations other than elementwise ones that need no memory of their own."""
 
 AFFINE = frozenset({"broadcast", "transpose", "slice", "reshape"})
-"""Those that only move indices."""
+"""Operations that only move indices."""

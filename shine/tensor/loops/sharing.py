@@ -17,14 +17,14 @@ from shine.tensor.loops.products.convolution import Convolution, convolution_of
 from shine.tensor.loops.products.dot import AT_ONCE, Dot, dot_of, shared_columns
 
 SHARED_GROUP = 1 << 20
-"""Work from which a group is divided: some 20 us, as threads wait for one another after it."""
+"""Least work of a divided group: some 20 us, as threads wait for one another after it."""
 
 SHARED_CALL = 1 << 25
-"""Work in such groups from which a call is worth more threads than one: some 600 us. To start another one and to wait
+"""Least work in such groups for more threads than one: some 600 us. To start another one and to wait
 for its end takes 200 us."""
 
 ENOUGH = 8
-"""Parts from which no other division is looked for."""
+"""Number of parts that is enough."""
 
 LINE = 64
 """Elements of a line below which the axis around it is not divided."""
@@ -33,7 +33,7 @@ STREAM = 512
 """Columns of a streamed product that a block has at least: shorter pieces of rows are not fetched ahead."""
 
 _ELEMENT_COST = 16
-"""Multiply-adds of a product in the time in which an element is read and written."""
+"""Multiply-adds of a product in the time of reading and writing an element."""
 
 _ELEMENTARY_COST = 4
 

@@ -1,4 +1,4 @@
-"""From code to files: the kinds of files of a tensor program, and how each kind is made."""
+"""From code to files: an emitter for each kind of file of a tensor program."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ class TensorFunction:
         cpp_class: str = "",
         level: str | int | None = None,
     ) -> TensorCode:
-        """Code for a target, of which `shine.tensor.native.emission.emitted` makes files.
+        """Code for a target; `shine.tensor.native.emission.emitted` makes files of it.
 
         Parameters
         ----------

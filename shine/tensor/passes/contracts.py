@@ -20,7 +20,7 @@ from shine.tensor.passes.products import join_products
 from shine.tensor.passes.specialize import specialize
 
 _COMPOSED = frozenset({"reshape", "transpose", "broadcast", "slice"})
-"""Operations of which no two of a kind follow each other in canonical form."""
+"""Operations that never follow one of their kind in canonical form."""
 
 _COPYING = _COMPOSED | {"pad", "cast"}
 

@@ -11,7 +11,7 @@ from shine.tensor.form.verifier import called_by
 from shine.tensor.passes.cse import key_of
 
 _FIRST = {"call": 0, "cond": 1, "while": 0}
-"""The operand from which on they are arguments."""
+"""The first operand that is an argument."""
 
 
 def specialize(module: Module) -> Module:

@@ -158,7 +158,7 @@ def _logic(operation: str) -> Rule:
 
 
 def _bitwise_not(call: Call) -> Operand:
-    """Of integers -1 - x."""
+    """Bitwise not: of integers -1 - x."""
     found: Operand = _not(call) if call.dtype == "bool" else call.b.sub(call.b.like(call.first, -1), call.first)
     return found
 

@@ -48,7 +48,7 @@ def _index(call: Call) -> Operand:
 
 
 def _diagonal(call: Call) -> Operand:
-    """Elements of which two indices differ by the offset; their axis is the last one."""
+    """Elements with two indices that differ by the offset; their axis is the last one."""
     b, x, offset = call.b, call.first, call.get("offset", 0)
     one, two = (checked_axis(call.get(name, default), x.rank) for name, default in (("dim1", 0), ("dim2", 1)))
     others = [i for i in range(x.rank) if i not in (one, two)]
@@ -78,7 +78,7 @@ def _select_scatter(call: Call) -> Operand:
 
 
 def _replaced(call: Call, axis: int, places: Sequence[int], source: Operand) -> Operand:
-    """A tensor of which some slices along an axis are those of another one."""
+    """A tensor with some slices along an axis from another one."""
     b, x = call.b, call.first
     chosen = np.arange(x.shape[axis])
     chosen[places] = x.shape[axis] + np.arange(len(places))

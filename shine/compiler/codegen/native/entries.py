@@ -23,7 +23,7 @@ COPY_BYTES = 16 * 1024
 """Room on the stack for the copies, unless a single vector of rows takes more."""
 
 SMALL_COPY_BYTES = 1024
-"""The same for targets on which stack frames have to stay below a page of memory."""
+"""The same for targets whose stack frames have to stay below a page of memory."""
 
 _BYTE, _I32 = ir.IntType(8), ir.IntType(32)
 _EXTENDED = {"int32": "signext", "bool": "zeroext"}
@@ -35,7 +35,7 @@ _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 def entries_ir(
     program: Program, name: str, word: int = 64, abi: str = "", tile_bytes: int = COPY_BYTES
 ) -> tuple[str, bool]:
-    """A module in which only the entry points of a program are visible from outside.
+    """A module with only the entry points of a program visible from outside.
 
     The entry points are, with ``size_t`` and ``ptrdiff_t`` of `word` bits:
 

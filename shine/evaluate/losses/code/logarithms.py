@@ -12,7 +12,7 @@ LOGARITHMS = ("log", "log1p")
 """Functions whose sum is their own value of a product, or of ``a + (b + a*b)``."""
 
 _DEEPEST = 8
-"""Sums of sums in which logarithms are looked for: each level may double the work."""
+"""Largest depth of nested sums searched for logarithms: each level may double the work."""
 
 
 @dataclass(frozen=True)

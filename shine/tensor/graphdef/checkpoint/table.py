@@ -1,4 +1,4 @@
-"""Tables of sorted keys and values (SSTables, in the format of LevelDB), in which checkpoints keep their index."""
+"""Tables of sorted keys and values (SSTables, in the format of LevelDB): the index of checkpoints."""
 
 from __future__ import annotations
 

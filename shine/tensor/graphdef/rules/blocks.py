@@ -28,7 +28,7 @@ def depth_to_space(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequen
 
 
 def between_space_and_batch(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """SpaceToBatchND, with which dilated convolutions are written, and BatchToSpaceND."""
+    """SpaceToBatchND and BatchToSpaceND, for dilated convolutions."""
     check_count(inputs, 3)
     operand, block, ends = inputs[0], numbers(inputs[1], "block shape"), inputs[2].known
     axes = len(block)

@@ -1,4 +1,4 @@
-"""Lists of tensors, in which recurrent layers keep their steps: a tensor with one axis more."""
+"""Lists of tensors, for the steps of recurrent layers: a tensor with one axis more."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def item(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand
 
 
 def with_item(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """TensorListSetItem: a list in which one element is another."""
+    """TensorListSetItem: a list with one element replaced."""
     check_count(inputs, 3)
     elements, index, new = _listed(inputs[0]), inputs[1], inputs[2]
     count, rank = elements.shape[0], elements.rank

@@ -59,7 +59,7 @@ def split(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
 
 
 def split_v(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """SplitV into parts of given sizes, of which one may be -1."""
+    """SplitV into parts of given sizes; one may be -1."""
     check_count(inputs, 3)
     operand, sizes = inputs[0], numbers(inputs[1], "sizes")
     axis = axis_of(one_number(inputs[2], "axis"), operand.rank)
@@ -172,7 +172,7 @@ def picked(b: Building, operand: Operand, places: AnyArray, axis: int) -> Operan
 
 
 def _places(size: int) -> AnyArray:
-    """The places of an axis, of which an operation makes a constant."""
+    """The positions along an axis, as a constant."""
     if size > _MOST_PLACES:
         raise GraphImportError(f"it needs {size} places of an axis as a constant; at most {_MOST_PLACES} are supported")
     return np.arange(size)

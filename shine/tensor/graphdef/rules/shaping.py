@@ -24,7 +24,7 @@ def constant(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Ope
 
 
 def placeholder(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Placeholder, of which a feed takes the place."""
+    """Placeholder, replaced by a feed."""
     if node.attribute("dtype", "type") == RESOURCE:
         raise GraphImportError(
             "it is a variable that a function uses, without its name; freeze the graph first, with "

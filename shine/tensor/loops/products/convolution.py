@@ -27,7 +27,7 @@ from shine.tensor.loops.products.product import Span, steps
 from shine.tensor.loops.products.tiles import Tiles, tiles_of
 
 FEW_PIXELS = 16
-"""Pixels of the result up to which filters are not packed: each is read once or twice."""
+"""Most pixels of a result with filters that are not packed: each is read once or twice."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from shine.tensor.loops.products.rows import row_length
 from shine.tensor.loops.products.tiles import LATENCY, Tiles
 
 FEW = 4
-"""Rows on the left up to which sums along the right operand's columns need no packed copy."""
+"""Most rows on the left for sums along the right operand's columns without a packed copy."""
 
 AT_ONCE = 4
 """Sums along rows that are computed together: they share the loads of the other operand."""
@@ -86,7 +86,7 @@ class Dot:
 
 
 def view(machine: Machine, placed: Placement, value: Value) -> tuple[Value, tuple[int, ...]]:
-    """The value in memory of which a value is a view, and the view's strides."""
+    """The value in memory behind a view, and the view's strides."""
     axes = list(range(value.type.rank))
     while not placed.has_memory(value):
         maker = placed.makers[value]

@@ -15,7 +15,7 @@ UNROLLED = 4
 """Terms of a sum in one turn of a loop."""
 
 STRAIGHT = 256
-"""Multiply-adds up to which a sum needs no loop."""
+"""Most multiply-adds of a sum without a loop."""
 
 Sums = list[ir.Value]
 """Accumulators, row by row, each row's vectors in order."""

@@ -144,7 +144,7 @@ def _register_tile(registers: int, m: int, columns: int) -> tuple[int, int]:
 
 
 def _most_rows(registers: int, vectors: int) -> int:
-    """Rows for which registers suffice.
+    """Number of rows that registers suffice for.
 
     Besides the accumulators there are a vector of each column, and one or two elements of the left operand.
     """
