@@ -131,7 +131,7 @@ def listening(begun: Callable[[str], None], ended: Callable[[], None], found: Ca
 
 
 @contextmanager
-def ticking(tick: Callable[[], object], pause: float = 1.0) -> Iterator[None]:
+def ticking(tick: Callable[[], object], pause: float = 0.25) -> Iterator[None]:
     """Call a function again and again, in a thread of its own, while a block runs.
 
     Parameters

@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows
     from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
 
+PAUSE = 1.0
+"""Least seconds between two lines if there is nothing new."""
+
 LONGEST = 40
 """Characters of a formula in the text."""
 
@@ -62,10 +65,18 @@ class Status:
         The limits of the search.
     clock : callable
         Seconds from any origin.
+    first : str
+        What is done before the first stage.
     """
 
-    def __init__(self, stop: StopSettings | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stop: StopSettings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        first: str = "preparing the rows",
+    ) -> None:
         self.stop, self.stages = stop, Stages()
+        self.stages.enter(first)
         self._clock, self._began = clock, clock()
         self._progress: Progress | None = None
         self._depth = 0
@@ -87,12 +98,17 @@ class Status:
         return self._progress if len(self.stages) <= self._depth else None
 
     def text(self, longest: int | None = LONGEST) -> str:
-        """The generation, or the stage, its seconds so far and what it has found; empty before both."""
+        """The generation, or the stage, its seconds so far and what it has found."""
         progress = self.evolving
         if progress is not None:
             return progress_text(progress, self.stop, longest)
         text = self.stages.text(f", {self.seconds:.0f} s")
         return text if longest is None else shortened(text, 3 * longest)
+
+    def is_due(self, said: float) -> bool:
+        """Whether a line of an earlier time, by `seconds`, is old: by a second, or a sixtieth of the time so far."""
+        seconds = self.seconds
+        return seconds - said >= max(PAUSE, seconds / 60)
 
     @property
     def share(self) -> float:
@@ -110,11 +126,9 @@ class SearchBar:
     status : Status
     title : str
         Beginning of the text.
-    first : str
-        The text before the first stage.
     """
 
-    def __init__(self, status: Status, title: str = "", first: str = "looking for formulas to start from") -> None:
+    def __init__(self, status: Status, title: str = "") -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that ipywidgets is not installed: the bar is then text
             from tqdm.auto import tqdm
@@ -122,13 +136,11 @@ class SearchBar:
         # A notebook's bar has a width of its own; the text after it is the progress.
         shape = "{l_bar}{bar}" if in_notebook() else SHAPE
         size: dict[str, Any] = {"dynamic_ncols": True} if _has_size() else {"ncols": 80, "nrows": 24}
-        self._bar = tqdm(total=1, leave=False, bar_format=shape, desc=f"{title}{first}", **size)
+        self._bar = tqdm(total=1, leave=False, bar_format=shape, desc=f"{title}{status.text()}", **size)
 
     def show(self) -> None:
         """Show where the search stands."""
-        text = self._status.text()
-        if text:
-            self._bar.set_description_str(f"{self._title}{text}", refresh=False)
+        self._bar.set_description_str(f"{self._title}{self._status.text()}", refresh=False)
         self._bar.n = self._status.share
         self._bar.refresh()
 

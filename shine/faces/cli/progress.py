@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,6 @@ from shine.faces.progress import SearchBar, Status
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress
-
-PAUSE = 10.0
-"""Least seconds between lines within a stage, or about generations."""
 
 
 class Silence:
@@ -57,11 +53,11 @@ class Silence:
 
 
 class Lines(Silence):
-    """Prints a line for each stage, and another every `PAUSE` seconds."""
+    """Prints a line for each stage, and another if the last one is old."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status)
-        self._last = time.monotonic()
+        self._last = status.seconds
 
     def enter(self, stage: str) -> None:
         """Print the stage that begins."""
@@ -75,13 +71,11 @@ class Lines(Silence):
 
     def tick(self) -> None:
         """Print where the search stands if the last line is old."""
-        if time.monotonic() - self._last >= PAUSE:
-            text = self.status.text(longest=None)
-            if text:
-                self._say(text)
+        if self.status.is_due(self._last):
+            self._say(self.status.text(longest=None))
 
     def _say(self, text: str) -> None:
-        self._last = time.monotonic()
+        self._last = self.status.seconds
         with contextlib.suppress(OSError):  # a search goes on if standard error is closed
             click.echo(text, err=True)
 
@@ -89,9 +83,9 @@ class Lines(Silence):
 class Bar(Silence):
     """Updates one line: the current stage or generation, and the share of the search that is over."""
 
-    def __init__(self, status: Status, first: str) -> None:
+    def __init__(self, status: Status) -> None:
         super().__init__(status)
-        self._bar = SearchBar(status, first=first)
+        self._bar = SearchBar(status)
 
     def enter(self, stage: str) -> None:
         """Show the stage that begins."""
@@ -126,7 +120,7 @@ def display_for(printed: str, first: str) -> Iterator[Silence]:
     printed : {"front", "formula", "json", "nothing"}
         The final output of the command; output for programs gets no lines beside it.
     first : str
-        Text of the bar before the first stage.
+        What is done before the first stage.
     """
     display = _chosen(printed, first)
     with contextlib.ExitStack() as stack:
@@ -138,9 +132,9 @@ def display_for(printed: str, first: str) -> Iterator[Silence]:
 
 
 def _chosen(printed: str, first: str) -> Silence:
-    status = Status()
+    status = Status(first=first)
     if printed == "formula":
         return Silence(status)
     if is_terminal(sys.stderr):
-        return Bar(status, first)
+        return Bar(status)
     return Lines(status) if printed == "front" else Silence(status)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("shine")
 """Gets the lines of `verbose`, at the level INFO."""
 
-LEAST_PAUSE = 0.9
-"""Least seconds between two lines if there is nothing new: nearly the second between two looks at the clock."""
-
 
 @contextmanager
 def reporter(
@@ -98,12 +95,10 @@ class _Lines:
 
     def tick(self) -> None:
         """Another second is over."""
-        seconds = self._status.seconds
-        if seconds - self._last >= max(LEAST_PAUSE, seconds / 60):
+        if self._status.is_due(self._last):
             progress = self._status.evolving
-            text = _line(progress, seconds) if progress is not None else self._status.text(longest=None)
-            if text:
-                self._log(text)
+            text = self._status.text(longest=None) if progress is None else _line(progress, self._status.seconds)
+            self._log(text)
 
     def _log(self, text: str) -> None:
         self._last = self._status.seconds

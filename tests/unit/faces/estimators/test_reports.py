@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import shine
 from shine.base.stages import Stages, so_far, stage
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
+from shine.faces import progress
 from shine.faces.estimators import reports
 from shine.faces.progress import Status
 from shine.lang.parse import parse
@@ -35,7 +37,7 @@ QUICK = {
 @pytest.fixture(autouse=True)
 def no_further_lines(monkeypatch):
     """However slow this machine is, lines tell of events only."""
-    monkeypatch.setattr(reports, "LEAST_PAUSE", np.inf)
+    monkeypatch.setattr(progress, "PAUSE", np.inf)
 
 
 def fitted(target=HARD, **parameters):
@@ -56,30 +58,50 @@ def test_verbose_logs_each_stage_when_it_begins(caplog):
 
 def test_in_a_long_stage_a_line_a_second_tells_what_it_has_found(monkeypatch, caplog):
     now, ticks = [100.0], []
-    monkeypatch.setattr(reports, "LEAST_PAUSE", 0.9)
+    monkeypatch.setattr(progress, "PAUSE", 1.0)
     monkeypatch.setattr(reports, "ticking", lambda tick: (ticks.append(tick), nullcontext())[1])
     stop = StopSettings(None, 60.0)
-    with reports.reporter(None, 1, "", stop, lambda: now[0]), stage("looking"):
-        for found in (None, "R2 0.5, x", "R2 0.9, x + y"):
-            if found:
-                so_far(lambda found=found: found)
-            now[0] += 1
-            ticks[0]()
-            now[0] += 0.25
-            ticks[0]()
-        now[0] += 596.25
+    with reports.reporter(None, 1, "", stop, lambda: now[0]):
+        now[0] += 1
         ticks[0]()
-        now[0] += 2
-        ticks[0]()
+        with stage("looking"):
+            look(now, ticks[0])
     lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
     best = "R2 0.9, x + y"
     assert lines == [
+        "preparing the rows, 1 s",
         "looking",
-        "looking, 1 s",
-        "looking, 2 s: R2 0.5, x",
+        "looking, 2 s",
+        "looking, 3 s: R2 0.5, x",
         f"looking, 4 s: {best}",
-        f"looking, 600 s: {best}",
+        f"looking, 601 s: {best}",
     ]
+
+
+def look(now, tick):
+    """A long stage that finds formulas."""
+    for found in (None, "R2 0.5, x", "R2 0.9, x + y"):
+        if found:
+            so_far(lambda found=found: found)
+        now[0] += 1
+        tick()
+        now[0] += 0.25
+        tick()
+    now[0] += 596.25
+    tick()
+    now[0] += 2
+    tick()
+
+
+@pytest.mark.slow
+def test_a_thread_tells_of_a_search_that_is_busy_at_least_every_second_and_a_quarter(monkeypatch, caplog):
+    monkeypatch.setattr(progress, "PAUSE", 1.0)
+    begun = time.monotonic()
+    with reports.reporter(None, 1, "", StopSettings(None, 60.0)), stage("looking"):
+        while time.monotonic() - begun < 3.5:  # holds the interpreter, as native calls do not
+            pass
+    times = [record.created for record in caplog.records if record.name == "shine"]
+    assert len(times) == 4 and np.diff(times).max() < 1.6
 
 
 def test_a_fit_tells_of_the_best_formula_of_its_stages(monkeypatch):
@@ -149,7 +171,7 @@ def test_on_a_terminal_verbose_1_is_a_bar_that_is_closed_after_an_error_too(monk
     closed = []
     monkeypatch.setattr(reports.SearchBar, "close", lambda bar: (closed.append(bar), bar._bar.close()))
     fitted(verbose=1)
-    assert "looking for formulas to start from" in stream.getvalue()
+    assert "preparing the rows" in stream.getvalue()
     assert not [record for record in caplog.records if record.name == "shine"]
 
     def fail(progress):
