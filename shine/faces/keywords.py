@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from shine.data.columns.of_r import whole
 from shine.evaluate.losses import loss_text
 from shine.faces.graph_guesses import with_programs
-from shine.faces.wording import worded
+from shine.faces.validation import valid_settings
 from shine.formats.read.guesses import Guess
 from shine.lang.forms.names import value_text
+from shine.lang.forms.synonyms import meant, unexpected
 from shine.lang.given import is_list
-from shine.lang.synonyms import meant, unexpected
 from shine.lang.vocabulary import PrimitiveSource, check_primitives
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 from shine.search.templates.reading import template
-
-Section = TypeVar("Section", EvolutionSettings, FitnessSettings, StopSettings, Constraints)
 
 KEYWORDS: dict[str, tuple[str, ...]] = {
     **{each.name: ("evolution", each.name) for each in fields(EvolutionSettings)},
@@ -131,42 +129,3 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "template": lambda given, word: None if given is None else template(given),
 }
 """Checks of the settings that are in no section: value and the user's word for it -> the setting."""
-
-
-def valid_settings(
-    kind: type[Section], values: Mapping[str, Any], words: Mapping[str, str] | None = None, prefix: str = ""
-) -> Section:
-    """Settings within their bounds; a `ValueError` names those outside.
-
-    Parameters
-    ----------
-    kind : type
-    values : mapping of str to object
-    words : mapping of str to str, optional
-        The user's words for the settings, if they are others.
-    prefix : str
-        Goes before the names in messages.
-    """
-    from pydantic import TypeAdapter, ValidationError  # a fifth of Shine's import time, and needed only here
-
-    # NumPy's numbers are numbers.
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-    try:
-        found = TypeAdapter(kind).validate_python(plain)
-    except ValidationError as error:
-        problems = (_problem(details["loc"], worded(details, value_text), words, prefix) for details in error.errors())
-        raise ValueError("; ".join(problems)) from None
-    for name, value in plain.items():
-        made = getattr(found, name)
-        # pydantic takes text and truth values for numbers.
-        if isinstance(value, str | bytes | bool) and type(made) is not type(value):
-            article = "true or false" if isinstance(made, bool) else "a number"
-            raise ValueError(_problem((name,), f"must be {article}, is {value_text(value)}", words, prefix))
-    return found
-
-
-def _problem(place: Sequence[str | int], message: str, words: Mapping[str, str] | None, prefix: str) -> str:
-    if not place:
-        return message
-    first, *rest = map(str, place)
-    return f"{prefix}{'.'.join([(words or {}).get(first, first), *rest])} {message}"

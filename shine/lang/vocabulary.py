@@ -15,13 +15,13 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import normalized, value_text
+from shine.lang.forms.synonyms import OPERATORS
 from shine.lang.forms.tree import Primitive
 from shine.lang.given import is_list
 from shine.lang.notation import definition
 from shine.lang.parse import parse
 from shine.lang.python.functions import Functions, free_name, means
 from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
-from shine.lang.synonyms import OPERATORS
 
 PrimitiveSource = str | Callable[..., object] | Primitive
 """Forms of a primitive: a name or a function; see `primitive_table`."""

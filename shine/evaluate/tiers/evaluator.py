@@ -22,8 +22,8 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.lang.forms.names import value_text
+from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
-from shine.lang.synonyms import keywords_checked
 
 TIERS: dict[str, Callable[[Dataset, str | Loss, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,

@@ -112,7 +112,7 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
 def _no_such_option(error: click.NoSuchOption) -> str:
     """The message for an unknown option: the option or the setting that is meant."""
     from shine.faces.keywords import KEYWORDS
-    from shine.lang.synonyms import synonym
+    from shine.lang.forms.synonyms import synonym
 
     word = error.option_name.lstrip("-").replace("-", "_")
     options = {} if error.ctx is None else {each.name: each.opts[-1] for each in error.ctx.command.params if each.name}

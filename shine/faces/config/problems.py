@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 
 from shine.faces.config.document import Json, Loc
 from shine.faces.keywords import KEYWORDS
-from shine.faces.wording import worded
+from shine.faces.validation import worded
 from shine.lang.forms.names import listed, similar
-from shine.lang.synonyms import NOTES, synonym
+from shine.lang.forms.synonyms import NOTES, synonym
 
 Problem = tuple[Loc, str]
 

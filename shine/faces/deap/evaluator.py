@@ -20,9 +20,9 @@ from shine.faces.deap.measurement import Measurement
 from shine.faces.deap.objectives import Batch, Given, check_weights, objectives_of, values_of
 from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
 from shine.faces.deap.vocabulary import vocabulary_of
+from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.python.numbers import described
-from shine.lang.synonyms import keywords_checked
 
 Fitness = tuple[float, ...]
 

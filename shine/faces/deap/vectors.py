@@ -25,7 +25,7 @@ from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
 from shine.lang.arrays.reading import array_formula
 from shine.lang.forms.names import shown, value_text
-from shine.lang.synonyms import keywords_checked
+from shine.lang.forms.synonyms import keywords_checked
 
 Fitness = tuple[float, ...]
 

@@ -27,7 +27,7 @@ from shine.faces.estimators.parameters import (
 )
 from shine.faces.estimators.reports import reporter
 from shine.faces.estimators.selection import Selection, selected
-from shine.lang.synonyms import keywords_checked, unexpected
+from shine.lang.forms.synonyms import keywords_checked, unexpected
 
 if TYPE_CHECKING:
     from shine.faces.estimators.fit_searches import FitSearches
@@ -201,7 +201,7 @@ class SymbolicEstimator(FittedEstimator):
 
     def _guesses(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
         """Guesses of the search with the given number."""
-        guesses: list[Any] = list(self.guesses or ())
+        guesses: list[Any] = [] if self.guesses is None else list(self.guesses)
         if self._goes_on() and number < len(self._fronts):
             if with_template:
                 return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]

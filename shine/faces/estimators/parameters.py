@@ -13,8 +13,8 @@ from shine.compiler.threads import processors
 from shine.data.columns.of_r import whole
 from shine.faces.estimators.selection import SELECTIONS
 from shine.lang.forms.names import listed, shown, similar, value_text
+from shine.lang.forms.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
 from shine.lang.given import is_list
-from shine.lang.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
 from shine.search.constraints.units import parse_unit
 from shine.search.evolution.settings import EvolutionSettings
 
@@ -61,12 +61,6 @@ def _is_callables(value: Any) -> bool:
     return is_list(value) and all(map(callable, value))
 
 
-def _is_constraints(value: Any) -> bool:
-    from shine.search.constraints.constraints import Constraints  # slow to import
-
-    return isinstance(value, Constraints)
-
-
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
     "verbose": (
@@ -78,10 +72,6 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "settings": (
         lambda value: value is not None and not isinstance(value, Mapping),
         "a mapping, such as {'islands': 4}, or None",
-    ),
-    "constraints": (
-        lambda value: value is not None and not isinstance(value, Mapping) and not _is_constraints(value),
-        "a mapping, such as {'limits': {'sin': 1}}, shine.Constraints or None",
     ),
     "objective": (lambda value: value is not None and not callable(value), "a function of predictions, or None"),
     "model_selection": (

@@ -283,7 +283,7 @@ def _setting(given: str, known: Collection[str]) -> str:
     short = sorted(name for name in known if name.endswith(f".{given}"))
     if len(short) == 1:
         return short[0]
-    from shine.lang.synonyms import OTHER_WORDS
+    from shine.lang.forms.synonyms import OTHER_WORDS
 
     if len(short) > 1:
         raise LookupError(f"{given}: may be {listed(short)}; write the whole name")

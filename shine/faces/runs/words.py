@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from shine.lang.synonyms import FUNCTIONS, OPERATORS
+from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
 
 POWERS = {"square": "pow", "cube": "pow"}
 """Functions that people read as a power."""

@@ -12,8 +12,8 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Indices
 from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.forms.names import MOST_PRIMITIVES, listed, shown, similar
+from shine.lang.forms.synonyms import FUNCTIONS
 from shine.lang.forms.tree import Primitive
-from shine.lang.synonyms import FUNCTIONS
 
 CONSTANT = 0
 """Code of a constant on every tape. Codes 1, 2, ... are the features; the functions follow."""

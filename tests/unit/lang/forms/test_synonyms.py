@@ -12,7 +12,7 @@ from shine.deap import CompiledEvaluator
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 from shine.faces.estimators.parameters import FREE
 from shine.faces.keywords import KEYWORDS, NO_SETTINGS
-from shine.lang.synonyms import ESTIMATOR_WORDS, NOTES, OTHER_WORDS, keywords_checked, meant, unexpected
+from shine.lang.forms.synonyms import ESTIMATOR_WORDS, NOTES, OTHER_WORDS, keywords_checked, meant, unexpected
 
 X = np.random.default_rng(0).uniform(1, 5, (20, 2))
 y = X[:, 0]
