@@ -33,7 +33,7 @@ DISTURBANCE, ALLOWED = 1e-12, 1e-5
 any step that this may cause: elsewhere, a formula that is written otherwise has other values by rounding alone."""
 
 SEEDS = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""Odd numbers, which mix the bits of a value to a sign (Steele, Lea and Flood 2014)."""
+"""Odd numbers, which mix the bits of a value (Steele, Lea and Flood 2014)."""
 
 UNROUNDED = {"abs", "min", "max", "sign", "floor", "ceil", "relu", "logical_and", "logical_or", "logical_not"}
 """Functions that do not round."""
@@ -85,15 +85,14 @@ COMMON = ["sin", "cos", "exp", "log", "sqrt", "abs", "square", "cube", "neg", "t
 
 
 def disturbed(found: np.ndarray, seed: int) -> np.ndarray:
-    """What a step may be by rounding, and by far more; constants and whole numbers stay.
+    """What a step may be by rounding, and by far more; whole numbers stay.
 
     Equal sizes are disturbed equally, so that what cancels still does.
     """
     found = np.asarray(found, np.float64)
     exact = (found == np.rint(found)) & (np.abs(found) < EXACT)
     mixed = np.abs(found).view(np.uint64) * np.uint64(seed)
-    signs = np.where(mixed >> np.uint64(63), 1.0, -1.0)
-    return found if found.ndim == 0 else np.where(exact, found, found * (1 + DISTURBANCE * signs))
+    return np.where(exact, found, found * (1 + DISTURBANCE * (mixed / 2.0**63 - 1)))
 
 
 def values(node: ast.expr, rows: dict[str, np.ndarray], seen: list[np.ndarray], seed: int = 0) -> np.ndarray:
@@ -104,8 +103,9 @@ def values(node: ast.expr, rows: dict[str, np.ndarray], seen: list[np.ndarray], 
     if isinstance(node, ast.Constant):
         return np.float64(node.value)
     if isinstance(node, ast.Name):
-        found = rows[node.id] if node.id in rows else np.float64(np.pi)
-        return disturbed(found, seed) if seed else found
+        if node.id not in rows:
+            return np.float64(np.pi)
+        return disturbed(rows[node.id], seed) if seed else rows[node.id]
     if isinstance(node, ast.BinOp):
         found = OPERATORS[type(node.op)](values(node.left, rows, seen, seed), values(node.right, rows, seen, seed))
     elif isinstance(node, ast.UnaryOp):

@@ -236,7 +236,7 @@ def _measured_again(lines: Lines, measure: Measure, target: Target, kind: RowLos
     errors = np.where(lines.errors < target.square, lines.errors, np.inf)
     again = np.isfinite(errors)
     if kind.follows_from_moments:
-        again &= errors < _MOSTLY_ROUNDING * (target.square + target.weight * target.mean**2)
+        again &= errors < _MOSTLY_ROUNDING * (target.square + target.weight * target.mean * target.mean)
     if again.any():
         which = np.flatnonzero(again)
         errors[again] = measure.errors(which, kind, lines.slopes[again], lines.intercepts[again])

@@ -168,8 +168,8 @@ def _mul(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | N
 
 def _div(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | None:
     a, b = arguments
-    if rules.equals(b, 1.0):
-        return a
+    if rules.equals(b, 1.0) or (rules.equals(a, 0.0) and rules.equals(b, 0.0)):
+        return a if rules.equals(b, 1.0) else rules.terms.make("div", a, b)
     if a == b and not demands & NAN:
         return rules.terms.constant(1.0)
     if rules.equals(a, 0.0) and not demands & (NAN | SIGN):

@@ -9,10 +9,12 @@ from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,
+    ZERO,
     Coefficient,
     Unfit,
     coefficient,
     negative,
+    plus,
     times,
     to_the_power,
     value,
@@ -21,7 +23,7 @@ from shine.lang.simplify.exact import ExactRules
 from shine.lang.simplify.factoring import SumBuilder
 from shine.lang.simplify.ranges import Ranges
 from shine.lang.simplify.sums import LARGEST_EXPONENT
-from shine.lang.simplify.tables import Product, combined, raised, times_sum
+from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
 from shine.lang.simplify.terms import CONSTANT, NAME, Terms
 
 
@@ -176,6 +178,34 @@ def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int,
     return builder.terms.make("pow", inner, builder.terms.constant(power)) if "pow" in builder.allowed else None
 
 
+def _logarithm(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    """``log(exp(x)**2*exp(y))`` is ``2*x + y``: exponentials are positive, so any power of them has a logarithm."""
+    factor, factors = builder.product_of(arguments[0])
+    parts: dict[int, Coefficient] = {}
+    for base, exponent in factors.items():
+        found = _power_of_exponential(builder, base)
+        if factor != ONE or found is None:
+            return None
+        own, part = found
+        parts[part] = plus(parts.get(part, ZERO), times((float(exponent), 1.0), own))
+    return builder.shortest_sum(Sum(ZERO, {part: own for part, own in parts.items() if own[0]})) if parts else None
+
+
+def _power_of_exponential(builder: FunctionBuilder, base: int) -> tuple[Coefficient, int] | None:
+    """The logarithm of an exponential, of its root, or of its power, as a multiple of a term."""
+    terms, (operation, arguments) = builder.terms, (builder.terms.operations[base], builder.terms.arguments[base])
+    others: dict[int, int] = {}
+    power = 0.5 if operation == "sqrt" else 1.0
+    if operation == "pow":
+        number = terms.number(arguments[1])
+        power, others = (1.0, {arguments[1]: 1}) if number is None else (number, {})
+    inner = builder.exact.inside(arguments[0] if operation in ("sqrt", "pow") else base, "exp")
+    if inner is None:
+        return None
+    own, inside = builder.product_of(inner)
+    return times(coefficient(power), own), builder.product(ONE, combined(inside, others))
+
+
 def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     if _is_half(builder, arguments[1]):
         return builder.function("sqrt", arguments[:1])
@@ -249,7 +279,7 @@ _RULES: dict[str, Callable[[FunctionBuilder, str, tuple[int, ...]], int | None]]
     "abs": _absolute,
     "sqrt": _root,
     "exp": _exponential,
-    "log": _undone,
+    "log": _logarithm,
     "pow": _power,
     "min": _extremum,
     "max": _extremum,

@@ -162,7 +162,10 @@ def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[s
     table, _ = with_numbers_for_texts(X, [headings.get(name, name) for name in features], column, groups)
     given = frame_headings(table)
     if given is None:
-        values = np.asarray(table, np.float64)[:, list(features).index(groups.column)]
+        rows = numbers(table, "X", 2)
+        if rows.shape[1] != len(features):
+            return table
+        values = rows[:, list(features).index(groups.column)]
     else:
         place = given.index(column) if column in given else given.index(groups.column) if groups.column in given else -1
         if place < 0:

@@ -59,6 +59,14 @@ def test_numbers_that_are_no_group_are_named():
         with_known_groups(np.array([[1.0, 3.0]]), FEATURES, {}, Groups("who", (1.0, 2.0)))
 
 
+def test_what_is_no_table_is_refused_in_the_words_of_other_models():
+    groups = Groups("who", (1.0, 2.0))
+    with pytest.raises(DataError, match="X has shape"):
+        with_known_groups(3.0, FEATURES, {}, groups)
+    narrow = np.array([[1.0]])
+    assert with_known_groups(narrow, FEATURES, {}, groups) is narrow
+
+
 @pytest.mark.parametrize("large", [2**53, 2**53 + 1, -(2**60)])
 def test_whole_numbers_that_run_together_are_refused(large):
     rows = Dataset.from_arrays(np.array([[1, 1], [large, 2]]), np.ones(2), None, ["who", "t"])

@@ -23,6 +23,12 @@ def cubes(predictions):
     return np.mean(np.abs(predictions - Y) ** 3, axis=1)
 
 
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_targets_near_the_end_of_the_range_have_a_front(size):
+    front = shine.evolve(X, Y * size, objective=lambda many: np.abs(many / size - Y).max(axis=1), **QUICK).front
+    assert all(np.isfinite(model.loss) for model in front)
+
+
 @pytest.mark.slow
 def test_the_objective_is_the_loss_of_the_front():
     front = shine.evolve(X, Y + 0.1 * RNG.normal(size=80), objective=cubes, **QUICK).front
