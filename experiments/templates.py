@@ -302,7 +302,7 @@ def cost(individuals: int, rows: int, groups: int, steps: int = 8, repeats: int 
     population = assembled(formulas, composition.genome, np.ones((individuals, groups)))
     X, group = rng.uniform(1, 3, (rows, 3)), rng.integers(0, groups, rows)
     y = X[:, 0] * X[:, 1] * np.exp(-np.linspace(0.5, 2, groups)[group] * X[:, 2]) + X[:, 2] ** 2
-    dataset = Dataset.from_arrays(np.column_stack([X, group]), y + 0.1 * rng.standard_normal(rows), None, names)
+    dataset = Dataset.from_arrays(np.column_stack([X, group]), y + 0.1 * rng.standard_normal(rows), features=names)
     plain, grouped = MachineEvaluator(dataset, "mse", False, "float64"), TemplateEvaluator(composition, dataset, "mse")
     population = population.take(np.flatnonzero(np.isfinite(grouped.score(population).losses)))
     (composed,) = composition.composed(population)

@@ -10,13 +10,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shine.base.parallel import ExecutorSource, opened
-from shine.data.columns.beside import Beside, taken_apart, with_columns, without_roles
-from shine.data.columns.headings import frame_headings, names_of_headings
+from shine.data.columns.beside import Beside
 from shine.data.datasets.dataset import Dataset
+from shine.data.user_data import UserData
 from shine.evaluate.losses import LossSource
 from shine.faces.keywords import settings_from
 from shine.faces.live.notebook import live_page
-from shine.faces.opened_data import is_opened, opened_dataset, opened_once
 from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
@@ -26,7 +25,7 @@ from shine.search.kinds.objective.search import searched_with
 from shine.search.models.front import Result
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
-from shine.search.problem.template_data import headings_by_name, with_template
+from shine.search.problem.template_data import training_data
 from shine.search.run import search
 from shine.search.templates.headings import with_names
 from shine.search.templates.reading import TemplateSource
@@ -165,9 +164,10 @@ def evolve(
     'a*b'
     """
     began = time.monotonic()
+    data = UserData(X, y, features, sample_weight, sigma, groups, beside)
     if template is not None:
-        X = opened_once(X) if is_opened(X, y) else X
-        template = with_names(template, headings_by_name(X, features))
+        data = data.opened()
+        template = with_names(template, data.headings_by_name())
     every = settings_from(
         primitives=primitives,
         loss=loss,
@@ -189,31 +189,18 @@ def evolve(
         template=template,
         **settings,
     )
-    searched = partial(
-        _searched,
+    loaded = training_data(data, every.template)
+    result = _searched(
+        loaded.dataset,
+        every,
         began=began,
-        every=every,
         objective=objective,
         report=report,
         live=live,
         workers=workers,
         executor=executor,
     )
-    if is_opened(X, y):
-        loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
-        return searched(loaded.dataset).with_preparation(loaded.preparation)
-    X, given = without_roles(X, {"y": y, "sample_weight": sample_weight, "sigma": sigma, "groups": groups})
-    X, columns = taken_apart(X, beside)
-    if isinstance(y, str) and features is not None:
-        X = with_columns(X, features)
-    y, sample_weight, sigma, groups = given.values()
-    headings = frame_headings(X) if features is None else features
-    names = None if headings is None else names_of_headings(headings)
-    if every.template is not None:
-        dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
-    else:
-        dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    return searched(dataset)
+    return result.with_preparation(loaded.preparation)
 
 
 def _searched(

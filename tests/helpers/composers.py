@@ -118,4 +118,4 @@ def grouped_rows(
 ) -> Dataset:
     """A data set of named columns."""
     table = np.column_stack(list(columns.values()))
-    return Dataset.from_arrays(table, target, weights, list(columns), beside=beside)
+    return Dataset.from_arrays(table, target, sample_weight=weights, features=list(columns), beside=beside)

@@ -76,11 +76,12 @@ class Dataset:
         cls,
         X: ArrayLike,
         y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        *,
         features: Sequence[str] | None = None,
+        headings: Sequence[str] | None = None,
+        sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        headings: Sequence[str] | None = None,
         beside: Mapping[str, ArrayLike] | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
@@ -89,15 +90,15 @@ class Dataset:
         ----------
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
         features : sequence of str, optional
             Names of the columns; ``x0, x1, ...`` by default.
+        headings : sequence of str, optional
+            Original headings of the columns, any text; the names by default.
+        sample_weight : array-like of shape (n_rows,), optional
         sigma : array-like of shape (n_rows,), optional
             Standard deviation of the noise in each row; only their ratios count.
         groups : array-like of shape (n_rows,), optional
             Label of the group that each row belongs to: numbers or strings.
-        headings : sequence of str, optional
-            Original headings of the columns, any text; the names by default.
         beside : mapping of str to array-like of shape (n_rows,), optional
             Columns that are no features, by name.
 

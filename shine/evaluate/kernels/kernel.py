@@ -240,7 +240,7 @@ class Kernel:
         """
         if self.tree is None or self.dtype is None:
             raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")
-        dataset = Dataset.from_arrays(X, y, sample_weight, self.parameters)
+        dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, features=self.parameters)
         kind = loss_of(loss).kind
         beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
         measure, target = self._fitness.over(Rows(dataset, self.dtype, beside)), target_of(dataset, self.dtype)

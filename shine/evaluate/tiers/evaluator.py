@@ -84,7 +84,7 @@ class Evaluator:
         linear_scaling: bool = False,
         beside: Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        self._dataset = Dataset.from_arrays(X, y, sample_weight, beside=beside)
+        self._dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, beside=beside)
         loss = loss if isinstance(loss, Loss) else loss_for(loss, self._dataset)
         self._options = loss, linear_scaling, dtype, tier, threads
         self._evaluator = evaluator_of(self._dataset, *self._options)

@@ -166,7 +166,7 @@ class CompiledEvaluator:
 
     def _dataset_of(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Dataset:
         arguments = self._vocabulary.primitives.features
-        dataset = Dataset.from_arrays(columns_of(X, arguments), y, sample_weight)
+        dataset = Dataset.from_arrays(columns_of(X, arguments), y, sample_weight=sample_weight)
         if len(dataset.features) != len(arguments):
             names = ", ".join(arguments)
             raise DataError(f"X has {len(dataset.features)} columns, but the primitive set takes ({names})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -141,15 +142,18 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         prior = np.bincount(codes, weights)
         rows, targets, weights, _ = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
-        from shine.search.kinds.classes.search import search_odds  # slow to import, and only a fit needs it
+        # Slow to import, and only a fit needs them.
+        from shine.data.user_data import TrainingArrays
+        from shine.search.kinds.classes.search import search_odds
 
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
         searches = self._fit_searches(len(searched), titles)
+        arrays = TrainingArrays(rows, None, sample_weight=weights)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
                 searches.run(
-                    search_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._guesses(number)
+                    search_odds, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._guesses(number)
                 ).front
                 for number, code in enumerate(searched)
             ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
+from shine.data.user_data import TrainingArrays
 from shine.faces.estimators.components import Components
 from shine.faces.estimators.fit_searches import FitSearches
 from shine.faces.estimators.selection import Selection, selected
@@ -56,7 +57,7 @@ class ComponentSearch:
         The first of the searches is for the target itself: its simplest laws need not be laws for the residual.
         """
         components = Components(self._all_weights, self.rows.T)
-        effective = Dataset.from_arrays(self.rows, self.target, self.weights).effective_rows
+        effective = Dataset.from_arrays(self.rows, self.target, sample_weight=self.weights).effective_rows
         fronts: list[Front] = []
         candidates: list[tuple[Front, int, Floats, float]] = []
         first: Front | None = None
@@ -112,7 +113,8 @@ class ComponentSearch:
         return components.deviation(residual) <= EXPLAINED * components.deviation(self.target)
 
     def _front(self, residual: Floats, number: int) -> Front:
-        found = self.searches.run(search, self.rows, residual, self.weights, self.guesses(number)).front
+        arrays = TrainingArrays(self.rows, residual, sample_weight=self.weights)
+        found = self.searches.run(search, arrays, self.guesses(number)).front
         return selected(found, self.selection)
 
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from shine.base.parallel import ExecutorSource, Pool, opened
-from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import Dataset
+from shine.data.user_data import TrainingArrays
 from shine.faces.live.notebook import live_page
 from shine.formats.read.guesses import Guess
 from shine.search.evolution.observers import Observers, Progress, Visitor
@@ -104,17 +104,7 @@ class FitSearches:
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
-    def run(
-        self,
-        search: Search,
-        X: Floats,
-        y: Floats,
-        weights: Floats | None,
-        guesses: Sequence[Guess],
-        sigma: Floats | None = None,
-        groups: Indices | None = None,
-        beside: Mapping[str, Floats] | None = None,
-    ) -> Result:
+    def run(self, search: Search, arrays: TrainingArrays, guesses: Sequence[Guess]) -> Result:
         """Search with a fair share of the time that is left.
 
         Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
@@ -127,12 +117,9 @@ class FitSearches:
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
-        if settings.template is None:
-            dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings, beside)
-        else:
-            dataset = with_template(
-                settings.template, X, y, weights, self.features, self.headings, sigma, groups, self.labels, beside
-            )
+        arrays = replace(arrays, names=self.features, headings=self.headings)
+        law = settings.template
+        dataset = arrays.dataset() if law is None else with_template(law, arrays, self.labels)
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:

@@ -154,7 +154,7 @@ class FittedEstimator(BaseEstimator):
         if X is not None:
             rows = self._rows_for(models, X)
             targets = [np.zeros(len(rows))] * len(models) if y is None else self._plotted_targets(y)
-            data = [Dataset.from_arrays(rows, target, None, self._names()) for target in targets]
+            data = [Dataset.from_arrays(rows, target, features=self._names()) for target in targets]
         subjects = [
             Subject(front, front.best_index, title, own, front.index(model), self._quantity)
             for front, title, own, model in zip(self._fronts, self._titles, data, models, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -223,6 +224,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         # Slow to import, and only a fit needs them.
+        from shine.data.user_data import TrainingArrays
         from shine.faces.estimators.names import names_and_headings
         from shine.search.problem.template_data import texts_to_numbers
         from shine.search.run import search
@@ -264,9 +266,10 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         fitness = {name: getattr(self, name) for name in names}
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
         guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
+        arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, beside=others)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
-                searches.run(judged, rows, target, weights, own, deviations, labels, others).front
+                searches.run(judged, replace(arrays, y=target), own).front
                 for target, own in zip([targets] if several else targets.T, guesses, strict=True)
             ]
         return self._found(searches, fronts, single)

@@ -163,7 +163,7 @@ class Front(Sequence[Model]):
         data = None
         if X is not None:
             rows = np.column_stack(columns_for(self.models[0].with_group_numbers(X), names, headings, names))
-            data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
+            data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, features=names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 
     def evidence(self) -> Floats:

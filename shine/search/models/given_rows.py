@@ -31,7 +31,9 @@ def basis_of(
     columns = columns_for(X, tree.parameters, headings, tree.used_parameters)
     if noise != "sigma":
         check_noise(noise)
-    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma, beside=beside)
+    rows = Dataset.from_arrays(
+        np.column_stack(columns), y, sample_weight=sample_weight, features=tree.parameters, sigma=sigma, beside=beside
+    )
     if noise == "auto":
         noise = "absolute" if sigma is None else "sigma"
     read = loss_for(loss, rows)

@@ -15,6 +15,7 @@ from shine.compiler.threads import processors
 from shine.data.columns.headings import frame_headings
 from shine.data.columns.matching import columns_for
 from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.user_data import TrainingArrays
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.forms.names import shown
 from shine.search.problem.template_data import with_template
@@ -80,7 +81,8 @@ def _numbered(
         raise DataError(f"column {shown(heading)} has {kinds[0]} for groups, but in the search they were {kinds[1]}")
     needed = {known.column}.union(*(law.composed(output).used_parameters for output in range(law.n_outputs)))
     columns = columns_for(table, law.features, headings, needed)
-    dataset = with_template(law.template, np.column_stack(columns), y, sample_weight, law.features, names)
+    arrays = TrainingArrays(np.column_stack(columns), y, law.features, names, sample_weight)
+    dataset = with_template(law.template, arrays)
     return numbered_by_group(dataset, known.column, texts)
 
 

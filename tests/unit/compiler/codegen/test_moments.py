@@ -51,7 +51,7 @@ def moments(dataset: Dataset, tier: str, dtype: str = "float64") -> dict[str, fl
 
 def data(p, y, weights=None) -> Dataset:
     """A data set whose only column holds the predictions."""
-    return Dataset.from_arrays(np.asarray(p)[:, None], y, weights, ("a",))
+    return Dataset.from_arrays(np.asarray(p)[:, None], y, sample_weight=weights, features=("a",))
 
 
 def exact(p, y, weights=None) -> dict[str, float]:

@@ -94,8 +94,9 @@ def test_features_are_numbered_unless_named():
     ],
 )
 def test_invalid_data_are_named(arguments, message):
+    X, y, *others = arguments
     with pytest.raises(DataError, match=message):
-        Dataset.from_arrays(*arguments)
+        Dataset.from_arrays(X, y, **dict(zip(("sample_weight", "features"), others, strict=False)))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_a_heading_has_a_nearest_name_that_formulas_can_use(heading, name):
 
 
 def test_the_target_is_described_by_its_weighted_mean_and_deviations():
-    dataset = Dataset.from_arrays(X, [1.0, 2.0, 6.0], [1.0, 1.0, 2.0])
+    dataset = Dataset.from_arrays(X, [1.0, 2.0, 6.0], sample_weight=[1.0, 1.0, 2.0])
     assert dataset.weight == 4.0
     assert dataset.target_mean == 15 / 4
     assert dataset.target_square == (11 / 4) ** 2 + (7 / 4) ** 2 + 2 * (9 / 4) ** 2
@@ -156,13 +157,17 @@ def test_a_mean_keeps_the_digits_of_large_numbers_that_differ_little():
 @pytest.mark.parametrize("share", [1e-150, 1e-200, 1e-300])
 @pytest.mark.parametrize("sigma", [None, np.ones(4)])
 def test_rows_with_tiny_weights_count_as_many_as_others(share, sigma):
-    data = Dataset.from_arrays(np.ones((4, 1)), np.arange(4.0), [1.0, share, 2 * share, share], sigma=sigma)
+    data = Dataset.from_arrays(
+        np.ones((4, 1)), np.arange(4.0), sample_weight=[1.0, share, 2 * share, share], sigma=sigma
+    )
     assert data.take([1, 2, 3]).effective_rows == pytest.approx(16 / 6)
 
 
 def weighted_rows(n=100):
     rng = np.random.default_rng(0)
-    return Dataset.from_arrays(rng.normal(size=(n, 2)), np.arange(n), rng.uniform(1, 2, n), ["a", "b"])
+    return Dataset.from_arrays(
+        rng.normal(size=(n, 2)), np.arange(n), sample_weight=rng.uniform(1, 2, n), features=["a", "b"]
+    )
 
 
 def test_taken_rows_bring_their_target_and_weight_with_them():
@@ -237,7 +242,7 @@ def test_a_mask_that_hides_nothing_is_allowed():
 )
 def test_effective_rows_are_equally_weighted_rows_of_the_same_information(weights, rows):
     X = np.arange(8.0).reshape(4, 2)
-    assert Dataset.from_arrays(X, X[:, 0], weights).effective_rows == pytest.approx(rows)
+    assert Dataset.from_arrays(X, X[:, 0], sample_weight=weights).effective_rows == pytest.approx(rows)
 
 
 def test_columns_beside_the_features_follow_their_rows():
@@ -268,6 +273,6 @@ def test_columns_beside_the_features_are_checked(beside, message):
 
 def test_a_sample_has_no_rows_of_weight_zero():
     weights = np.where(np.arange(100) % 10 == 3, 2.0, 0.0)
-    data = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0), weights)
+    data = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0), sample_weight=weights)
     assert data.sampled(20, np.random.default_rng(0)).target.tolist() == [*range(3, 100, 10)]
     assert data.sampled(4, np.random.default_rng(0)).row_weights.tolist() == [2.0] * 4

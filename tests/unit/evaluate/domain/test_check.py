@@ -161,7 +161,7 @@ def test_columns_that_the_formula_does_not_read_do_not_matter():
 def test_rows_of_weight_zero_do_not_count():
     X = np.concatenate([np.full(20, -1.0), np.linspace(1, 2, 30)])[:, None]
     weights = np.repeat([0.0, 1.0], [20, 30])
-    assert defines(Domain(Dataset.from_arrays(X, X[:, 0], weights)), "1/x0")
+    assert defines(Domain(Dataset.from_arrays(X, X[:, 0], sample_weight=weights)), "1/x0")
     assert not defines(Domain(Dataset.from_arrays(X, X[:, 0])), "1/x0")
 
 

@@ -83,7 +83,9 @@ def _population(rng: np.random.Generator, count: int) -> Population:
 def test_the_tiers_score_a_population_alike(dtype, scaling):
     rng = np.random.default_rng(3)
     population = _population(rng, 70)
-    dataset = Dataset.from_arrays(rng.normal(size=(1003, 3)), rng.normal(size=1003), rng.random(1003), ("a", "b", "c"))
+    dataset = Dataset.from_arrays(
+        rng.normal(size=(1003, 3)), rng.normal(size=1003), sample_weight=rng.random(1003), features=("a", "b", "c")
+    )
     scores = {tier: evaluator_of(dataset, "mse", scaling, dtype, tier).score(population) for tier in TIERS}
     reference = scores["reference"].losses
     assert np.isfinite(reference).sum() > 20
@@ -131,7 +133,9 @@ def test_simpler_lines_are_fitted_by_themselves(loss, scale):
     population = Population.from_trees(
         [parse("a*b", ("a", "b")), parse(f"{2 * scale}*a*b + a", ("a", "b"))], primitives
     )
-    scores = evaluator_of(Dataset.from_arrays(X, y, w, ("a", "b")), loss, True, "float64", "machine").score(population)
+    scores = evaluator_of(
+        Dataset.from_arrays(X, y, sample_weight=w, features=("a", "b")), loss, True, "float64", "machine"
+    ).score(population)
     for row, p in enumerate([X[:, 0] * X[:, 1], 2 * scale * X[:, 0] * X[:, 1] + X[:, 0]]):
         slope, shift = np.sum(w * p * y) / np.sum(w * p * p), np.average(y - p, weights=w)
         worst = expected_loss(np.full(50, np.average(y, weights=w)), y, w, loss)
@@ -146,6 +150,6 @@ def test_the_error_of_an_exact_slope_is_mere_rounding():
     x = np.random.default_rng(0).uniform(1e6, 2e6, 300)
     primitives = PrimitiveSet(select(STANDARD, ("mul",)), ("x",))
     population = Population.from_trees([parse("x", ("x",))], primitives)
-    dataset = Dataset.from_arrays(x[:, None], 3.7 * x, None, ("x",))
+    dataset = Dataset.from_arrays(x[:, None], 3.7 * x, features=("x",))
     slope_only = evaluator_of(dataset, "mse", True, "float64", "machine").score(population).simpler[0]
     assert slope_only.losses[0] < 1e-30 * np.mean(x**2) * 1e4

@@ -24,7 +24,9 @@ def inference(
     **options: str,
 ) -> Inference:
     """What rows say about the constants of a formula, some of its numbers taken as exact."""
-    rows = Dataset.from_arrays(np.column_stack(list(columns.values())), y, weights, list(columns), sigma)
+    rows = Dataset.from_arrays(
+        np.column_stack(list(columns.values())), y, sample_weight=weights, features=list(columns), sigma=sigma
+    )
     tree = parse(formula, list(columns))
     error = loss if isinstance(loss, RowLoss) else loss_from(loss)
     basis = Basis(rows, error, options.pop("noise", "absolute"))

@@ -28,7 +28,9 @@ LINE = "0.1 + 0.1*a + 0.1*b"
 
 
 def data(target, weights=WEIGHTS, **beside) -> Dataset:
-    return Dataset.from_arrays(np.column_stack([A, B]), target, weights, ("a", "b"), beside=beside)
+    return Dataset.from_arrays(
+        np.column_stack([A, B]), target, sample_weight=weights, features=("a", "b"), beside=beside
+    )
 
 
 def fitted(dataset, loss, source, *, slope=1.0, intercept=0.0, steps=200, scaled=False):

@@ -25,7 +25,7 @@ POISSON = "def poisson(p, y):\n    return 2*(p - y*log(p))"
 
 
 def data(target, weights=None, **beside):
-    return Dataset.from_arrays(X, target, weights, ("x0", "x1"), beside=beside)
+    return Dataset.from_arrays(X, target, sample_weight=weights, features=("x0", "x1"), beside=beside)
 
 
 def lines(dataset, loss="mae", **options):
@@ -112,7 +112,7 @@ def test_simpler_lines_are_found_where_they_suffice():
 def test_counts_whose_line_of_least_squares_is_negative_get_a_line():
     x = np.linspace(0, 1, 60)
     counts = np.where(x < 0.7, 0.0, np.exp(9 * (x - 0.7)))
-    dataset = Dataset.from_arrays(x[:, None], counts, None, ("x0",))
+    dataset = Dataset.from_arrays(x[:, None], counts, features=("x0",))
     loss, population = own_loss(POISSON, least=None), Population.from_sources(["exp(8.0*x0)", "x0"], ("x0",))
     assert np.isinf(evaluator_of(dataset, loss, True, "float64", "machine").score(population).losses).any()
     found = lines(dataset, loss).score(population)
@@ -166,7 +166,7 @@ def test_large_data_that_are_read_in_place_get_the_same_lines(rows, monkeypatch)
     rng = np.random.default_rng(2)
     features = rng.uniform(1, 5, (rows, 2))
     target = np.sin(features[:, 0]) * features[:, 1] + rng.standard_t(2, rows)
-    dataset = Dataset.from_arrays(features, target, rng.uniform(0.5, 2, rows), ("x0", "x1"))
+    dataset = Dataset.from_arrays(features, target, sample_weight=rng.uniform(0.5, 2, rows), features=("x0", "x1"))
     small = FittedLines(dataset, 250, "mae").score(POPULATION)
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     large = FittedLines(dataset, 250, "mae").score(POPULATION)

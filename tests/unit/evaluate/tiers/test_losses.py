@@ -28,7 +28,7 @@ def dataset_of(rows: int, weighted: bool = False, seed: int = 0) -> Dataset:
     weights = np.append(rng.choice([0.0, 0.5, 3.0], rows - 1), 1.5) if weighted else None
     target = X[:, 0] * X[:, 1] + rng.normal(size=rows)
     beside = {"high": target + rng.random(rows), "sigma": rng.uniform(0.5, 2, rows), "w": rng.uniform(0.5, 2, rows)}
-    return Dataset.from_arrays(X, target, weights, ("a", "b"), beside=beside)
+    return Dataset.from_arrays(X, target, sample_weight=weights, features=("a", "b"), beside=beside)
 
 
 def columns_of(dataset: Dataset, loss: Loss) -> list[np.ndarray]:
@@ -70,7 +70,9 @@ def test_random_losses_of_random_formulas_are_the_same_on_every_tier(seed):
     loss = own_loss(text, least=None)
     dataset = dataset_of(rows, bool(seed % 2), seed)
     beside = {"a": rng.normal(size=rows), "b": dataset.beside["w"]}
-    dataset = Dataset.from_arrays(dataset.columns.T, dataset.target, dataset.weights, ("a", "b"), beside=beside)
+    dataset = Dataset.from_arrays(
+        dataset.columns.T, dataset.target, sample_weight=dataset.weights, features=("a", "b"), beside=beside
+    )
     population = Population.random(12, ["add", "sub", "mul", "div", "exp", "sin"], ("a", "b"), 15, rng)
     scores = {tier: evaluator_of(dataset, loss, False, "float64", tier).score(population).losses for tier in TIERS}
     assert scores["machine"].tobytes() == scores["native"].tobytes()
@@ -102,7 +104,9 @@ def test_threads_and_row_blocks_change_no_bit(dtype, monkeypatch):
 
 def test_weights_of_one_have_the_bits_of_no_weights_except_for_sums_of_logarithms():
     dataset = dataset_of(777)
-    heavy = Dataset.from_arrays(dataset.columns.T, dataset.target, np.ones(777), ("a", "b"), beside=dataset.beside)
+    heavy = Dataset.from_arrays(
+        dataset.columns.T, dataset.target, sample_weight=np.ones(777), features=("a", "b"), beside=dataset.beside
+    )
     for text in TEXTS.values():
         evaluators = (evaluator_of(data, own_loss(text), False, "float64", "machine") for data in (dataset, heavy))
         one, other = (evaluator.score(POPULATION).losses for evaluator in evaluators)
@@ -137,7 +141,7 @@ def test_thresholds_hold_for_losses_that_may_be_negative(least):
 
 
 def test_a_bounded_error_of_a_prediction_that_is_not_finite_is_no_loss():
-    dataset = Dataset.from_arrays([[1.0], [0.0], [2.0]], [1.0, 2.0, 3.0], None, ("a",))
+    dataset = Dataset.from_arrays([[1.0], [0.0], [2.0]], [1.0, 2.0, 3.0], features=("a",))
     population = Population.from_sources(["1/a", "log(a - 5.0)", "a"], ("a",))
     for text in ("def own(p, y):\n    return 1 - exp(-(p - y)**2)", "def own(p, y):\n    return 1 if p > y else 0"):
         for tier in TIERS:
@@ -157,8 +161,9 @@ def test_a_column_that_the_data_lack_is_named():
 
 
 def test_standard_deviations_and_weights_can_be_read():
-    data = [[1.0], [2.0], [4.0]], [1.5, 2.0, 3.0], [1.0, 2.0, 0.5], ("a",), [0.1, 0.2, 0.4]
-    dataset, population = Dataset.from_arrays(*data), Population.from_sources(["a", "a*a"], ("a",))
+    columns = {"sample_weight": [1.0, 2.0, 0.5], "sigma": [0.1, 0.2, 0.4]}
+    dataset = Dataset.from_arrays([[1.0], [2.0], [4.0]], [1.5, 2.0, 3.0], features=("a",), **columns)
+    population = Population.from_sources(["a", "a*a"], ("a",))
     weighing = own_loss("def own(p, y, weight, sigma):\n    return weight*((p - y)/sigma)**2")
     own = evaluator_of(dataset, weighing, False, "float64", "machine").score(population).losses
     known = evaluator_of(dataset, "mse", False, "float64", "machine").score(population).losses
@@ -186,7 +191,7 @@ def test_log_losses_neither_overflow_nor_cancel(dtype, tolerance):
     a, b = rng.normal(size=(2, 301))
     share, weights = rng.choice([0.0, 0.03, 0.97, 1.0], 301), rng.uniform(0.5, 2, 301)
     formulas = {"2.0*a + 0.5": 2 * a + 0.5, "800.0*a": 800 * a, "0.0*a": 0 * a, "-1000.0*b": -1000 * b}
-    dataset = Dataset.from_arrays(np.column_stack([a, b]), share, weights, ("a", "b"))
+    dataset = Dataset.from_arrays(np.column_stack([a, b]), share, sample_weight=weights, features=("a", "b"))
     population = Population.from_sources([*formulas, "log(a)"], ("a", "b"))
     losses = evaluator_of(dataset, loss_from("binomial"), False, dtype, "machine").score(population).losses
     textbook = [np.average(np.logaddexp(0, s) - share * s, weights=weights) for s in formulas.values()]
@@ -197,5 +202,5 @@ def test_log_losses_neither_overflow_nor_cancel(dtype, tolerance):
 def test_a_certain_score_costs_nothing_if_right_and_its_size_if_wrong():
     formula, loss = Population.from_sources(["a"], ("a",)), loss_from("binomial")
     for share, expected_loss in (([1.0, 0.0], 0.0), ([0.0, 1.0], 2500.0)):
-        data = Dataset.from_arrays([[2000.0], [-3000.0]], share, None, ("a",))
+        data = Dataset.from_arrays([[2000.0], [-3000.0]], share, features=("a",))
         assert evaluator_of(data, loss, False, "float64", "machine").score(formula).losses[0] == expected_loss

@@ -39,7 +39,7 @@ def random_population(count: int = 150, seed: int = 0, features: int = 2) -> Pop
 def dataset(rows: int = ROWS, weighted: bool = False, features: int = 2, seed: int = 0) -> Dataset:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
-    return Dataset.from_arrays(X, y, rng.uniform(0.1, 2, rows) if weighted else None)
+    return Dataset.from_arrays(X, y, sample_weight=rng.uniform(0.1, 2, rows) if weighted else None)
 
 
 def bits(scores: Scores) -> list[bytes]:

@@ -19,7 +19,7 @@ def rows_and_whole(count: int) -> tuple[Dataset, Whole]:
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 5, (count, 2))
     weights = rng.integers(1, 4, count).astype(float)
-    rows = Dataset.from_arrays(X, X[:, 0] / X[:, 1] + rng.normal(size=count), weights, FEATURES)
+    rows = Dataset.from_arrays(X, X[:, 0] / X[:, 1] + rng.normal(size=count), sample_weight=weights, features=FEATURES)
 
     def read(names: Collection[str]) -> Iterator[Dataset]:
         for start in range(0, count, BLOCK_ROWS):

@@ -19,9 +19,9 @@ from shine.search.kinds.objective.search import search_objective
 from shine.search.run import search
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))
-DATA = Dataset.from_arrays(X, np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1], None, ("a", "b"))
+DATA = Dataset.from_arrays(X, np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1], features=("a", "b"))
 LAW = "sin(3*a*b) + b"
-ODDS = Dataset.from_arrays(X, (X[:, 0] > X[:, 1]).astype(float), None, ("a", "b"))
+ODDS = Dataset.from_arrays(X, (X[:, 0] > X[:, 1]).astype(float), features=("a", "b"))
 
 
 def settings(**options):
@@ -226,7 +226,7 @@ def test_no_formula_joins_before_the_search_begins_and_not_too_many(controls, mo
 def test_constants_of_a_formula_in_given_units_are_those_of_the_page(controls):
     """Large values are scaled in the search, which a user does not see."""
     watch, seen = Watch(controls), []
-    far = Dataset.from_arrays(1e6 * X, 1e9 * (np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1]), None, ("a", "b"))
+    far = Dataset.from_arrays(1e6 * X, 1e9 * (np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1]), features=("a", "b"))
 
     def act(generation):
         if generation == 1:

@@ -87,7 +87,10 @@ def requested(log):
 def page():
     X = np.random.default_rng(0).normal(size=(300, 3))
     data = Dataset.from_arrays(
-        X, 40 * X[:, 0] * X[:, 1] + 1.23456789, None, ["a", "b", "an_unusually_long_name_of_a_feature"]
+        X,
+        40 * X[:, 0] * X[:, 1] + 1.23456789,
+        sample_weight=None,
+        features=["a", "b", "an_unusually_long_name_of_a_feature"],
     )
     codes = [
         "1.23",

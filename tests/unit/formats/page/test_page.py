@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 def dataset(rows=60, features=("a", "b"), target=lambda X: X[:, 0] * X[:, 1] + 1):
     X = RNG.normal(size=(rows, len(features)))
-    return Dataset.from_arrays(X, target(X), None, features)
+    return Dataset.from_arrays(X, target(X), features=features)
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_foreign_text_is_escaped(data):
 
 def test_many_rows_are_counted_in_cells():
     X = np.random.default_rng(1).normal(size=(300_000, 2))
-    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1], None, ["a", "b"])
+    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1], features=["a", "b"])
     text = report_html(found(["a", "a + 0.9*b"], data), data)
     assert len(text) < 200_000
     assert "300\u202f000 rows counted in cells" in text
@@ -239,7 +239,7 @@ def test_special_cases(codes, target, told):
 
 
 def test_one_row_is_enough():
-    data = Dataset.from_arrays([[2.0]], [3.0], None, ["a"])
+    data = Dataset.from_arrays([[2.0]], [3.0], features=["a"])
     assert "One row." in report_html(found(["a + 1"], data), data)
 
 
@@ -256,7 +256,7 @@ def test_columns_are_found_by_name():
     tree = parse("a - b", ("a", "b"))
     result = Found([Formula(tree, 0.0, 1.0)], 0)
     assert "<td>0</td>" in report_html(result, data)
-    lacking = Dataset.from_arrays(np.ones((2, 1)), [1.0, 2.0], None, ["a"])
+    lacking = Dataset.from_arrays(np.ones((2, 1)), [1.0, 2.0], features=["a"])
     with pytest.raises(DataError, match="no column 'b'"):
         report_html(result, lacking)
 
@@ -277,7 +277,7 @@ def test_partial_dependence_is_the_average_over_the_rows():
 
 def test_partial_dependence_weighs_the_rows():
     X = np.array([[0.0, 1.0], [1.0, 5.0], [2.0, 9.0]])
-    data = Dataset.from_arrays(X, [1.0, 2.0, 3.0], [0.0, 1.0, 3.0], ["a", "b"])
+    data = Dataset.from_arrays(X, [1.0, 2.0, 3.0], sample_weight=[0.0, 1.0, 3.0], features=["a", "b"])
     seen = {d.feature: d for d in dependences(found(["a*b"], data).front[0], data)}
     np.testing.assert_allclose(seen["a"].mean, np.array([0.0, 1.0, 2.0]) * (5 + 3 * 9) / 4)
 
@@ -346,7 +346,7 @@ def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
     X = RNG.uniform(1, 4, (40, 2))
     y = 3.21 * X[:, 0] + 0.77 * X[:, 1] ** 2 + RNG.normal(0, 0.1, 40)
     law = Model(parse("3.21*a + 0.77*b**2", ["a", "b"]), 0.01, 0.99)
-    data = Dataset.from_arrays(X, y, None, ["a", "b"])
+    data = Dataset.from_arrays(X, y, features=["a", "b"])
     for model, sections in ((law, 0), (law.with_data(X, y), 1)):
         page = Page(report_html(Result(Front((model,), 0), 0, 0, 1, 1.0, 0, "loss"), data))
         assert page.text("h2").count("How sure it is") == sections

@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 2))
-DATA = Dataset.from_arrays(X, X[:, 0] * X[:, 1], None, ["a", "b"])
+DATA = Dataset.from_arrays(X, X[:, 0] * X[:, 1], features=["a", "b"])
 RESULT = found(["1.0", "a + b*b", "a*b + 0.1*a"], DATA)
 
 
@@ -55,7 +55,7 @@ def test_fits_are_drawn_row_by_row(axes):
 
 def test_many_rows_are_counted_in_cells(axes):
     many = np.random.default_rng(0).normal(size=(30_000, 2))
-    data = Dataset.from_arrays(many, many[:, 0], None, ["a", "b"])
+    data = Dataset.from_arrays(many, many[:, 0], features=["a", "b"])
     plots.residuals(found(["a + b"], data).best, data, axes)
     assert axes.collections[0].get_array().sum() == 30_000
 
@@ -70,7 +70,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
 def test_calibration_compares_probabilities_with_shares(axes):
     odds = np.linspace(-4, 4, 1000)
     classes = np.float64(np.random.default_rng(0).random(1000) < 1 / (1 + np.exp(-odds)))
-    data = Dataset.from_arrays(odds[:, None], classes, None, ["a"])
+    data = Dataset.from_arrays(odds[:, None], classes, features=["a"])
     plots.calibration(found(["1.0*a"], data).best, data, axes)
     predicted, shares = axes.lines[0].get_data()
     assert len(predicted) == 10

@@ -232,7 +232,7 @@ def test_penalties_multiply_the_loss():
 def monotonicity(directions, rows=500):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-2, 2, rows), rng.uniform(1, 9, rows), np.full(rows, 3.0)])
-    dataset = Dataset.from_arrays(X, X[:, 0], None, ["x", "y", "z"])
+    dataset = Dataset.from_arrays(X, X[:, 0], features=["x", "y", "z"])
     return Monotonicity(dataset, directions, 1, rng)
 
 

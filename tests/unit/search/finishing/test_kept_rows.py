@@ -14,7 +14,7 @@ X = RNG.uniform(1, 5, (60, 2))
 
 
 def rows(X=X, groups=None, weights=None):
-    return Dataset.from_arrays(X, X[:, 0], weights, groups=groups)
+    return Dataset.from_arrays(X, X[:, 0], sample_weight=weights, groups=groups)
 
 
 def test_no_row_is_kept_back_unless_somebody_asks():

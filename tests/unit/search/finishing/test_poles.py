@@ -169,7 +169,7 @@ def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     constant, *front = result.front
     assert constant.tree.size == 1 and not constant.tree.used_parameters
     assert all(x.loss > y.loss and x.complexity < y.complexity for x, y in pairwise(front))
-    domain = Domain(Dataset.from_arrays(X, y, weights, FEATURES))
+    domain = Domain(Dataset.from_arrays(X, y, sample_weight=weights, features=FEATURES))
     assert all(domain.defines(each.tree) for each in front)
 
 

@@ -18,7 +18,7 @@ from shine.search.problem.settings import DEFAULT_PRIMITIVES
 RNG = np.random.default_rng(0)
 NAMES = ("f", "b", "i", "n")
 X = np.column_stack([RNG.uniform(1, 5, 300), RNG.integers(0, 2, 300), RNG.uniform(0, 3, 300), RNG.integers(1, 5, 300)])
-ROWS = Dataset.from_arrays(X, np.ones(300), None, NAMES)
+ROWS = Dataset.from_arrays(X, np.ones(300), features=NAMES)
 TABLE, FUNCTIONS = primitive_table(DEFAULT_PRIMITIVES)
 PRIMITIVES = PrimitiveSet(select(TABLE, FUNCTIONS), NAMES)
 

@@ -18,7 +18,7 @@ def digits(text: str, noise: float, rows: int = 100, scale: float = 1.0, weighin
     X = RNG.uniform(1, 2, (rows, 2))
     model = Model(shine.parse(text, ("a", "b")), 0.0, 0.0)
     y = model.predict(X) + noise * RNG.normal(size=rows)
-    data = Dataset.from_arrays(X, scale * y, None, ["a", "b"])
+    data = Dataset.from_arrays(X, scale * y, features=["a", "b"])
     return with_supported_digits([model], data, weighing)[0].digits
 
 
@@ -48,7 +48,7 @@ def test_constants_that_nearly_cancel_keep_their_digits():
 def test_predictions_that_are_not_finite_do_not_count():
     X = np.array([[-1.0], [1.0], [2.0], [3.0]])
     model = Model(shine.parse("2.3456789*log(a)", ("a",)), 0.0, 0.0)
-    data = Dataset.from_arrays(X, [0.0, 0.1, 1.5, 2.4], None, ["a"])
+    data = Dataset.from_arrays(X, [0.0, 0.1, 1.5, 2.4], features=["a"])
     assert with_supported_digits([model], data)[0].digits < 5
 
 
@@ -56,7 +56,7 @@ def test_data_near_the_ends_of_float64_are_no_trouble():
     X = np.array([[1.0], [2.0], [3.0], [4.0]])
     for scale in (1e-300, 1e300):
         model = Model(shine.parse(f"{2.5 * scale!r}*a", ("a",)), 0.0, 0.0)
-        data = Dataset.from_arrays(X, 2.5 * scale * X[:, 0], None, ["a"])
+        data = Dataset.from_arrays(X, 2.5 * scale * X[:, 0], features=["a"])
         assert FEWEST <= with_supported_digits([model], data)[0].digits <= ALL_DIGITS
 
 

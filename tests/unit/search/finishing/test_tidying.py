@@ -14,7 +14,7 @@ from shine.search.constraints.constraints import Constraints
 from shine.search.finishing.tidying import tidied
 from shine.search.models.model import Model
 
-ROWS = Dataset.from_arrays(np.random.default_rng(0).uniform(-3, 3, (50, 2)), np.ones(50), None, ["x", "y"])
+ROWS = Dataset.from_arrays(np.random.default_rng(0).uniform(-3, 3, (50, 2)), np.ones(50), features=["x", "y"])
 NONE = PrimitiveSet((), ("x", "y"))
 
 

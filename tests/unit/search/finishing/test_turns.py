@@ -13,7 +13,7 @@ from shine.search.models.choice import NATS_A_TURN, choose
 
 X = np.random.default_rng(0).uniform(0, 10, (50, 2))
 X[0], X[1] = 0.0, 10.0
-ROWS = Dataset.from_arrays(X, X[:, 0], None, ("a", "b"))
+ROWS = Dataset.from_arrays(X, X[:, 0], features=("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_slow_form_is_preferred_to_its_alias():
         shine.Model(shine.parse(text, ("x",)), loss, 0.9)
         for text, loss in (("40.0", 900.0), ("41.0*cos(3.1764992*x)", 1.0), ("41.0*cos(0.0349066*x) + 0.01", 1.1))
     ]
-    rows = Dataset.from_arrays(x[:, None], x, None, ("x",))
+    rows = Dataset.from_arrays(x[:, None], x, features=("x",))
     assert (
         choose(
             models,

@@ -18,7 +18,7 @@ from shine.search.problem.given_names import any_name, constraints_in_formulas, 
 
 FRAME = pd.DataFrame(np.random.default_rng(0).uniform(1, 3, (30, 3)), columns=["my area (m²)", "sin", "rooms"])
 NAMES = ["my_area_m2", "sin_", "rooms"]
-DATASET = Dataset.from_arrays(FRAME, FRAME["rooms"], None, NAMES, headings=list(FRAME))
+DATASET = Dataset.from_arrays(FRAME, FRAME["rooms"], features=NAMES, headings=list(FRAME))
 QUICK = {"generations": 1, "seeding": 0.0, "population": 20}
 
 

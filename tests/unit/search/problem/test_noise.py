@@ -66,7 +66,9 @@ def test_exact_data_over_decades_are_judged_by_relative_errors():
 
 
 def test_weights_are_inverse_squares_with_the_former_sum():
-    rows = Dataset.from_arrays([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], [1.0, 2.0, 1.0], sigma=[1.0, 2.0, 4.0])
+    rows = Dataset.from_arrays(
+        [[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], sample_weight=[1.0, 2.0, 1.0], sigma=[1.0, 2.0, 4.0]
+    )
     given = np.array([1.0, 2.0, 1.0]) / np.array([1.0, 4.0, 16.0])
     assert rows.row_weights == pytest.approx(given * 4 / given.sum())
     assert rows.without_deviations.row_weights == pytest.approx([1.0, 2.0, 1.0])

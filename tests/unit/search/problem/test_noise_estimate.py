@@ -18,7 +18,7 @@ def law(X):
 
 
 def estimate(X, y, weights=None, model="absolute"):
-    return estimated_noise(with_model(Dataset.from_arrays(X, y, weights), model), model)
+    return estimated_noise(with_model(Dataset.from_arrays(X, y, sample_weight=weights), model), model)
 
 
 def replicated(rng, times=3, distinct=10):

@@ -21,7 +21,7 @@ LAWS = {
 
 
 def table(target, rows=200):
-    return Dataset.from_arrays(X[:rows], target[:rows], None, ["x0", "x1", "x2"])
+    return Dataset.from_arrays(X[:rows], target[:rows], features=["x0", "x1", "x2"])
 
 
 def with_outliers(target, share=0.03, size=100.0, two_sided=False):

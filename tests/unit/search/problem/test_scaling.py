@@ -15,7 +15,7 @@ Y = X[:, 0] * X[:, 1] + X[:, 2]
 
 
 def dataset(columns=(1.0, 1.0, 1.0), target=1.0, weights=None):
-    return Dataset.from_arrays(X * np.array(columns), Y * target, weights)
+    return Dataset.from_arrays(X * np.array(columns), Y * target, sample_weight=weights)
 
 
 @pytest.mark.parametrize("scale", [1.0, 6.6e-34, 3e8, 6e23, 1e-35, 1e35])

@@ -85,7 +85,9 @@ def test_predictions_have_the_same_bits_at_every_vector_width(dtype, monkeypatch
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monkeypatch):
     rng = np.random.default_rng(2)
-    dataset = Dataset.from_arrays(rng.normal(size=(1037, 2)), rng.normal(size=1037), rng.random(1037), ("a", "b"))
+    dataset = Dataset.from_arrays(
+        rng.normal(size=(1037, 2)), rng.normal(size=1037), sample_weight=rng.random(1037), features=("a", "b")
+    )
     results = set()
     for size in (32, 64, 128):
         monkeypatch.setattr(loops, "VECTOR_BYTES", size)

@@ -74,7 +74,7 @@ def test_quantiles_of_few_residuals_hold_as_many_new_readings_as_they_say():
     for _ in range(400):
         # The law is known, so that nothing but the quantiles is uncertain.
         readings = rng.exponential(size=20)
-        rows = Dataset.from_arrays(np.zeros((20, 1)), readings, None, ["x"])
+        rows = Dataset.from_arrays(np.zeros((20, 1)), readings, features=["x"])
         quantiles = noise_of(Likelihood(form, rows, ABSOLUTE), form.values, "absolute", 0).residuals
         low, high = np.interp((0.05, 0.95), SHARES, quantiles)
         held.append(np.exp(-low) - np.exp(-high))

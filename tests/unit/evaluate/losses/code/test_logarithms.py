@@ -22,7 +22,7 @@ IDENTITY = Population.from_sources(["x0"], ("x0",))
 
 
 def loss_of(text, predictions, target):
-    dataset = Dataset.from_arrays(predictions[:, None], target, None, ("x0",))
+    dataset = Dataset.from_arrays(predictions[:, None], target, features=("x0",))
     return evaluator_of(dataset, own_loss(text), False, "float64", "machine").score(IDENTITY).losses[0]
 
 

@@ -19,7 +19,7 @@ def fits_of(text, truth, noise=0.0):
     y = truth(t, GROUPS[g]) + noise * rng.standard_normal(160)
     law = shine.template(text)
     task = prepared_template(
-        Dataset.from_arrays(np.column_stack([t, g]), y, None, ["t", "g"]), SearchSettings(template=law)
+        Dataset.from_arrays(np.column_stack([t, g]), y, features=["t", "g"]), SearchSettings(template=law)
     )
     return task, rough_functions(task.composition, task.dataset, task.loss, 1, np.random.default_rng(0))
 

@@ -39,12 +39,12 @@ def test_a_law_is_found_in_any_unit_of_the_target(unit):
     ],
 )
 def test_what_the_output_is_proportional_to_is_scaled(text, scaled):
-    data = Dataset.from_arrays(T[:, None], LAW * 1e200, None, ("t",))
+    data = Dataset.from_arrays(T[:, None], LAW * 1e200, features=("t",))
     assert TemplateScaling.of(shine.template(text), data).scaled == scaled
 
 
 def test_ordinary_targets_are_not_scaled():
-    data = Dataset.from_arrays(T[:, None], LAW * 1e100, None, ("t",))
+    data = Dataset.from_arrays(T[:, None], LAW * 1e100, features=("t",))
     assert TemplateScaling.of(shine.template("f(t)"), data) is None
 
 

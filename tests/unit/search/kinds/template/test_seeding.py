@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import shine
+from shine.data.user_data import TrainingArrays
 from shine.lang.parse import parse
 from shine.search.kinds.template.rough_fits import RoughFit
 from shine.search.kinds.template.search import prepared_template
@@ -23,7 +24,7 @@ def f(a, b):
 def task_of(text, y, parameters=None):
     law = shine.template(text, parameters=parameters or {})
     columns, names = [A, B, np.arange(200) % 4], ["a", "b", "g"]
-    dataset = with_template(law, np.column_stack(columns), y, None, names, names)
+    dataset = with_template(law, TrainingArrays(np.column_stack(columns), y, names, names))
     return prepared_template(dataset, SearchSettings(template=law))
 
 

@@ -1,0 +1,155 @@
+"""Data as a user gives them, and as arrays: a table or a file, a target, and columns with other roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.base.stages import LOGGER
+from shine.data.columns.beside import Beside, taken_apart, with_columns, without_roles
+from shine.data.columns.headings import frame_headings, names_of_headings
+from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.training import Loaded
+from shine.data.loading import load
+from shine.data.opened import Opened, opened
+from shine.data.streams.sources import is_streamable
+from shine.lang.forms.names import value_text
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingArrays:
+    """A table in memory, with a target and columns of other roles.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+    names, headings : sequence of str, optional
+        Names of the columns in formulas, and their headings.
+    sample_weight, sigma, groups : array-like of shape (n_rows,), optional
+        See `Dataset.from_arrays`.
+    beside : mapping of str to array-like of shape (n_rows,), optional
+        Columns for the loss, by name.
+    """
+
+    X: Any
+    y: Any
+    names: Sequence[str] | None = None
+    headings: Sequence[str] | None = None
+    sample_weight: ArrayLike | None = None
+    sigma: ArrayLike | None = None
+    groups: ArrayLike | None = None
+    beside: Mapping[str, ArrayLike] | None = None
+
+    def dataset(self) -> Dataset:
+        """The checked data set; a `DataError` if the arrays do not fit."""
+        return Dataset.from_arrays(
+            self.X,
+            self.y,
+            features=self.names,
+            headings=self.headings,
+            sample_weight=self.sample_weight,
+            sigma=self.sigma,
+            groups=self.groups,
+            beside=self.beside,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UserData:
+    """Data as `shine.evolve` takes them.
+
+    Parameters
+    ----------
+    X : array-like, data frame, path, Opened, or a source as `shine.data.opened.open_dataset` takes it
+    y : array-like or str
+        A text is the heading of a column.
+    features : sequence of str, optional
+        Headings of the columns of an array; headings of the features if `y` is one.
+    sample_weight, sigma, groups : array-like or str, optional
+    beside : mapping of str to array-like, or sequence of str, optional
+        See `shine.data.columns.beside.taken_apart`.
+    """
+
+    X: Any
+    y: Any
+    features: Sequence[str] | None = None
+    sample_weight: Any = None
+    sigma: Any = None
+    groups: Any = None
+    beside: Beside | None = None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether columns are looked up by heading in a file or another source."""
+        X = self.X
+        return isinstance(X, Opened | str | Path) or (
+            is_streamable(X) and (isinstance(self.y, str) or not isinstance(X, np.ndarray))
+        )
+
+    def opened(self) -> UserData:
+        """These data, with a source opened once."""
+        return replace(self, X=opened(self.X)) if self.is_source and not isinstance(self.X, Opened) else self
+
+    def headings_by_name(self) -> dict[str, str]:
+        """The heading of each column by its name in formulas; empty if there are no headings."""
+        if isinstance(self.X, Opened):
+            return dict(zip(self.X.source.names, self.X.source.headings, strict=True))
+        headings = frame_headings(self.X) if self.features is None else self.features
+        return {} if headings is None else dict(zip(names_of_headings(headings), headings, strict=True))
+
+    def loaded(self, numbered: str | None = None) -> Loaded:
+        """The data set of a source.
+
+        Parameters
+        ----------
+        numbered : str, optional
+            Column of groups, whose texts become numbers.
+
+        Raises
+        ------
+        DataError
+            If a column is not there or cannot be used.
+        TypeError
+            If a column is not given by its heading.
+        """
+        roles = {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
+        for name, heading in roles.items():
+            if not isinstance(heading, str) and (heading is not None or name == "y"):
+                raise TypeError(f"{name} is the heading of a column where X is opened data, not {value_text(heading)}")
+        beside: Any = self.beside
+        if beside is not None and (isinstance(beside, str) or not all(isinstance(each, str) for each in beside)):
+            raise TypeError(f"beside lists headings of columns where X is opened data, not {value_text(beside)}")
+        data: Opened = self.opened().X
+        if numbered is not None:
+            data = replace(data, reading=replace(data.reading, numbered=(numbered,)))
+        found = load(
+            data, self.y, self.features, self.sample_weight, self.sigma, self.groups, beside=tuple(beside or ())
+        )
+        for note in found.notes:
+            LOGGER.info(note)
+        return found
+
+    def arrays(self) -> TrainingArrays:
+        """The columns of a table in memory, each role by itself.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, occurs twice or has two roles, or X has no headings.
+        TypeError
+            If `beside` has none of its forms.
+        """
+        roles = {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
+        table, columns = without_roles(self.X, roles)
+        table, beside = taken_apart(table, self.beside)
+        if isinstance(self.y, str) and self.features is not None:
+            table = with_columns(table, self.features)
+        headings = frame_headings(table) if self.features is None else self.features
+        names = None if headings is None else names_of_headings(headings)
+        return TrainingArrays(X=table, names=names, headings=headings, beside=beside, **columns)
