@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from shine.lang.forms.grammar import reject
 from shine.lang.forms.interpretation import Interpretation
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.named_numbers import named_number
+from shine.lang.forms.named_numbers import NAMED_POWERS, figures, named_number, short
 from shine.lang.forms.printing import expression_source
-from shine.lang.forms.readable_numbers import NAMED_POWERS
 from shine.lang.forms.rounding import Precision, rounded_tree
-from shine.lang.forms.short_numbers import figures, short
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
@@ -273,3 +273,31 @@ def _shorter_inverse(number: float) -> float | None:
     saved = figures(short(number)) - figures(inverse)
     # Of numbers of the same length, people multiply by 1000 and divide by 20.
     return inverse if saved > 0 or (saved == 0 and abs(number) < 1) else None
+
+
+_DEFINITION = re.compile(r"\s*([^\W\d]\w*)\s*\(([^()=]*)\)\s*=(?!=)\s*(\S.*)", re.DOTALL)
+_OF_FLOAT32 = re.compile(r"\b(\d+\.?\d*|\.\d+)f(-?\d+)\b")
+
+
+def is_short_definition(text: str) -> bool:
+    """Whether a text is a definition of one line as in Julia."""
+    return _DEFINITION.fullmatch(text) is not None
+
+
+def definition(text: str) -> str:
+    """A definition of one line as in Julia, such as ``inv(x) = 1/x``, as a Python function; other texts as they are."""
+    found = _DEFINITION.fullmatch(text)
+    if found is None:
+        return text
+    name, arguments, body = found.groups()
+    body = _OF_FLOAT32.sub(r"\1e\2", body.strip()).replace("^", "**")
+    return f"def {name}({arguments}): return {body}"
+
+
+def check_powers(tree: ast.AST) -> None:
+    """Raise an error if ``^``, read as a power, stands between truth values, for which Python means another thing."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                if any(isinstance(each, ast.Compare | ast.BoolOp) for each in (left, right)):
+                    reject("'^' is a power here; write != for 'one of two conditions'", node)

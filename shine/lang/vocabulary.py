@@ -18,8 +18,8 @@ from shine.lang.forms.names import normalized, value_text
 from shine.lang.forms.synonyms import OPERATORS
 from shine.lang.forms.tree import Primitive
 from shine.lang.given import is_list
-from shine.lang.notation import definition
 from shine.lang.parse import parse
+from shine.lang.presentation import definition
 from shine.lang.python.functions import Functions, free_name, means
 from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
 

@@ -23,7 +23,7 @@ from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, FROM_THE_LANGUAGE
 from shine.tensor.imported.definitions import FUNCTIONS
-from shine.tensor.passes.inline import inline
+from shine.tensor.passes.specialize import inline
 
 Composites = Mapping[str, tuple[Primitive, tuple[Value, ...]]]
 """Functions that wrote values, by the values' names, with their operands."""

@@ -15,7 +15,7 @@ from llvmlite import ir
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.blocks import I64, POINTER, declare, load
-from shine.compiler.codegen.identity import source_digest
+from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.llvm.object_layout import is_readable
 from shine.compiler.processor import machine_of

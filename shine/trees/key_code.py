@@ -16,8 +16,7 @@ from llvmlite import ir
 
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, load, store
-from shine.compiler.codegen.identity import source_digest
-from shine.compiler.codegen.numbers import splat
+from shine.compiler.codegen.numbers import source_digest, splat
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.processor import machine_of
 from shine.trees.parts import AT_ONCE, DOUBLE, FLOAT, gather, number

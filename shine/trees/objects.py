@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.compiler.codegen.identity import source_digest
+from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.llvm.builtins import builtin, interpreter_function
 from shine.compiler.llvm.object_layout import (

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, whe
 from helpers.poisons import FOREIGN_OWNER, KINDS, Scene
 
 import shine
-from shine.compiler.llvm import cache, secret
+from shine.compiler.llvm import cache
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.machine_code import _machine_of as machines
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
@@ -95,7 +95,7 @@ def good_cache(home: Path) -> None:
     names: list[str] = []
     for function in ("add", "sub"):
         Machine(select(STANDARD, [function]), "float64")
-        names += [path.name for path in (home / "good").iterdir() if path.name not in (secret.NAME, *names)]
+        names += [path.name for path in (home / "good").iterdir() if path.name not in (cache.NAME, *names)]
     (home / "names").write_text(" ".join(names))
     assert machine_of(FUNCTIONS, "float64")
 

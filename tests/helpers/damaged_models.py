@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from shine.base.errors import GraphImportError
 from shine.tensor.onnx import load_onnx
-from shine.tensor.onnx.messages import messages
+from shine.tensor.onnx.files import messages
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "onnx"
 

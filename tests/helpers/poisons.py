@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.compiler.llvm import cache, secret
+from shine.compiler.llvm import cache
 
 STRANGER = 12345
 """The id of another user."""
@@ -38,7 +38,7 @@ class Scene:
     @property
     def secret(self) -> Path:
         """The file of the secret."""
-        return self.folder / secret.NAME
+        return self.folder / cache.NAME
 
     def signed(self, content: bytes, key: bytes) -> bytes:
         """An entry signed as the cache does, with a secret."""

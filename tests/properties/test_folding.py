@@ -14,7 +14,7 @@ from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.kernel import Kernel
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
-from shine.formats.read.rewriting import Rewriting
+from shine.formats.read.guesses import Rewriting
 from shine.lang.derivative import gradient
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet

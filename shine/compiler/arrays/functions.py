@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import ast
 import ctypes
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from shine.base.typing import AnyArray, Floats
-from shine.compiler.codegen.identity import Functions, source_digest
+from shine.base.typing import AnyArray, Floats, Mask
 from shine.compiler.codegen.native.inner import emit_inner, panel_width
 from shine.compiler.codegen.native.loops import emit_predict
+from shine.compiler.codegen.numbers import Functions, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.folding import EXACT, INEXACT
-from shine.lang.meaning.folding import Functions as Meanings
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.meaning.interpret import EXACT, INEXACT, REFERENCE
+from shine.lang.meaning.interpret import Functions as Meanings
 
 
 def apply(primitive: Primitive, *arguments: Floats) -> Floats:
@@ -157,3 +157,137 @@ def _inner_function(dtype: str) -> Any:
     code = cached(("inner", source_digest(), dtype), make)
     kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
     return Engine.of_object(code, ["inner"]).function("inner", None, *kinds)
+
+
+def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:
+    """Solve ``(matrix + ridge) solution = right`` for each right side; shapes (n, n) and (n_sides, n)."""
+    size = len(matrix)
+    triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), rights.T)
+    for k in reversed(range(size)):
+        solutions[k] /= pivots[k]
+        solutions[:k] -= np.multiply.outer(triangle[:k, k], solutions[k])
+    return solutions.T
+
+
+def inverse_diagonal(matrix: Floats, dependent: float = 1e-14) -> Floats:
+    """Diagonal of the inverse of a matrix with a diagonal of ones, shape (n,).
+
+    An unknown whose pivot is at most `dependent` depends on those before it. It counts as known: its entry is 0.
+    """
+    _, pivots, lower = _eliminated(matrix, np.eye(len(matrix)), dependent)
+    total: Floats = np.add.reduce(lower**2 / pivots[:, None], axis=0)
+    return total
+
+
+def _eliminated(matrix: Floats, rights: Floats, dependent: float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """Eliminate each unknown from the equations below its own; return the upper triangle, pivots and right sides.
+
+    An unknown whose pivot is at most `dependent` is left out; its pivot becomes infinite.
+    """
+    size = len(matrix)
+    rest, pivots = np.concatenate([matrix, rights], axis=1), np.full(size, np.inf)
+    for k in range(size):
+        if not rest[k, k] > dependent:
+            rest[k] = 0.0
+            continue
+        pivots[k] = rest[k, k]
+        rest[k + 1 :, k + 1 :] -= np.multiply.outer(rest[k + 1 :, k] / pivots[k], rest[k, k + 1 :])
+    return rest[:, :size], pivots, rest[:, size:]
+
+
+DEPENDENT = 1e-12
+"""A column depends on earlier ones if its residual is at most this share of its length: that is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Columns of a regression as an orthonormal basis and a triangle; leading axes are separate regressions.
+
+    A column that depends on those before it has a basis vector of zeros, and gets the coefficient 0.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (..., n_columns, n_rows)
+    triangle : ndarray of shape (..., n_columns, n_columns)
+        The scaled columns in terms of the basis: ``column[j] = sum(triangle[i, j] * basis[i])``; the diagonal is 1 for
+        a dependent column.
+    scale : ndarray of shape (..., n_columns)
+        Divisors of the columns.
+    kept : ndarray of shape (..., n_columns), bool
+        Whether a column is independent of those before it.
+
+    Notes
+    -----
+    Gram and Schmidt's method. Each column is orthogonalized twice: that makes it orthogonal to rounding (Kahan; Parlett
+    1980).
+    """
+
+    basis: Floats
+    triangle: Floats
+    scale: Floats
+    kept: Mask
+
+    @classmethod
+    def of(cls, columns: Floats, dependent: float = DEPENDENT) -> Regression:
+        """The regression on some columns, shape (..., n_columns, n_rows).
+
+        A column that is not finite counts as dependent. To weigh rows, multiply columns and views by the square roots
+        of the weights.
+        """
+        scale = np.abs(columns).max(axis=-1, initial=0.0)
+        usable = np.isfinite(scale) & (scale > 0)
+        scale = np.where(usable, scale, 1.0)
+        scaled = np.where(usable[..., None], columns, 0.0) / scale[..., None]
+        count = columns.shape[-2]
+        basis, triangle = np.zeros_like(scaled), np.zeros((*columns.shape[:-1], count))
+        kept = np.zeros(columns.shape[:-1], np.bool_)
+        for j in range(count):
+            rest, before = scaled[..., j, :], basis[..., :j, :]
+            own = np.sqrt(dot(rest, rest))
+            for _ in range(2 if j else 0):
+                along = dot(before, rest[..., None, :])
+                triangle[..., :j, j] += along
+                rest = rest - np.add.reduce(along[..., None] * before, axis=-2)
+            length = np.sqrt(dot(rest, rest))
+            fresh = length > dependent * own
+            basis[..., j, :] = np.where(fresh[..., None], rest, 0.0) / np.where(fresh, length, 1.0)[..., None]
+            triangle[..., j, j] = np.where(fresh, length, 1.0)
+            kept[..., j] = fresh
+        return cls(basis, triangle, scale, kept)
+
+    def coefficients(self, view: Floats) -> Floats:
+        """Coefficients of the columns in the best fit to a view, shape (..., n_columns)."""
+        solution = dot(self.basis, view[..., None, :])
+        for j in reversed(range(solution.shape[-1])):
+            solution[..., j] /= self.triangle[..., j, j]
+            solution[..., :j] -= solution[..., j, None] * self.triangle[..., :j, j]
+        return np.where(self.kept, solution / self.scale, 0.0)
+
+    def rest(self, view: Floats) -> Floats:
+        """Residuals of the best fit to a view, shape (..., n_rows)."""
+        along = dot(self.basis, view[..., None, :])
+        left: Floats = view - np.add.reduce(along[..., None] * self.basis, axis=-2)
+        return left
+
+    @property
+    def variances(self) -> Floats:
+        """Variance of each coefficient, in units of the rows' variance, shape (..., n_columns); inf where dependent."""
+        count = self.triangle.shape[-1]
+        inverse = np.zeros_like(self.triangle)
+        for j in range(count):
+            inverse[..., j, j] = 1 / self.triangle[..., j, j]
+            for i in reversed(range(j)):
+                across = self.triangle[..., i, i + 1 : j + 1] * inverse[..., i + 1 : j + 1, j]
+                inverse[..., i, j] = -np.add.reduce(across, axis=-1) / self.triangle[..., i, i]
+        return np.where(self.kept, dot(inverse, inverse) / self.scale**2, np.inf)
+
+
+def least_squares(columns: Floats, view: Floats) -> Floats:
+    """Coefficients of columns, shape (..., n_columns, n_rows), in the best fit to a view (see `Regression`)."""
+    return Regression.of(columns).coefficients(view)
+
+
+def combined(coefficients: Floats, columns: Floats) -> Floats:
+    """Sum of columns, shape (..., n_columns, n_rows), each multiplied by its coefficient."""
+    total: Floats = np.add.reduce(coefficients[..., None] * columns, axis=-2)
+    return total

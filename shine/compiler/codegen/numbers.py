@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from llvmlite import ir
 
+from shine.lang.forms.facts import basic_where
 from shine.lang.forms.names import value_text
+from shine.lang.forms.tree import Primitive
 from shine.lang.meaning.interpret import constant
 
 ELEMENTS: dict[str, ir.Type] = {
@@ -95,3 +102,71 @@ def lanes_number(value: ir.Value) -> int | float | None:
     numbers = {lane.constant for lane in lanes} if isinstance(lanes, list | tuple) else set()
     number = numbers.pop() if len(numbers) == 1 else None
     return number if isinstance(number, int | float) and number == number else None
+
+
+ELEMENTARY = basic_where(lambda facts: facts.elementary)
+"""Basic primitives that call a function of `shine.compiler.codegen.vecmath.functions`; the others take a few
+instructions."""
+
+OPERATION_KINDS = ("simple", "elementary")
+"""Kinds of nodes: leaves and operations of a few instructions; elementary functions."""
+
+
+def operations_of(primitive: Primitive) -> Counter[str]:
+    """Number of operations of each kind in a primitive."""
+    definition = primitive.definition
+    if definition is None:
+        return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})
+    counts: Counter[str] = Counter()
+    for name, detail in definition.tokens[1:]:
+        if name == "compare":
+            counts["simple"] += len(detail)
+        elif name in definition.functions:
+            counts += operations_of(definition.functions[name])
+        elif name not in ("constant", "name", "assign"):
+            counts["elementary" if name in ELEMENTARY else "simple"] += 1
+    return counts
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Functions that compare equal if and only if they have the same names and the same meaning."""
+
+    meaning: tuple[str, ...]
+    functions: tuple[Primitive, ...] = field(compare=False)
+
+    @classmethod
+    def of(cls, functions: tuple[Primitive, ...]) -> Self:
+        """Functions with their meaning."""
+        return cls(tuple(described(function) for function in functions), functions)
+
+
+def described(function: Primitive) -> str:
+    """Text that is equal for primitives of the same name and meaning."""
+    return f"{function.name} {function.arity} {_meaning(function)}"
+
+
+def _meaning(primitive: Primitive) -> str:
+    """Text of a composite primitive and of all primitives it calls; empty for a basic one."""
+    if primitive.definition is None:
+        return ""
+    tree = primitive.definition
+    calls = sorted({token[0] for token in tree.tokens[1:] if token[0] in tree.functions})
+    parts = [
+        primitive.source,
+        *(f"{name}: {_meaning(tree.functions[name])}" for name in calls if name != primitive.name),
+    ]
+    return "\n".join(parts)
+
+
+@cache
+def source_digest(*rooms: str) -> str:
+    """Digest of the source of the compiler, and of further rooms that emit code: code that was cached before their last
+    change is not found."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[2]
+    for room in ("compiler", *rooms):
+        for path in sorted((root / room).rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

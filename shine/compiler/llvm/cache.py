@@ -14,10 +14,12 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -25,8 +27,75 @@ import llvmlite
 
 from shine.base.files import WRITING
 from shine.compiler.llvm import private
-from shine.compiler.llvm.secret import secret_of
 from shine.compiler.llvm.target import host_cpu, host_triple, llvm_version
+
+NAME = ".secret"
+"""Name of its file."""
+
+BYTES = 32
+
+_PATIENCE = 1.0
+"""Seconds to wait for another process that is making the secret."""
+
+
+def secret_of(folder: Path) -> bytes:
+    """The secret in a private folder; made if there is none, or others may know it.
+
+    Raises
+    ------
+    OSError
+        If it can be neither read nor made.
+    """
+    path = folder / NAME
+    known = _read(path)
+    if known is None:
+        with _only_maker(folder):
+            known = _read(path)
+            if known is None:
+                private.write(path, secrets.token_bytes(BYTES))
+                # Without locks another process may have made one meanwhile: the last one counts.
+                known = _read(path)
+    if known is None:
+        raise OSError(f"{path} cannot be made")
+    return known
+
+
+def _read(path: Path) -> bytes | None:
+    """The secret, if it is whole; a crash can leave a file of zeros."""
+    try:
+        found = private.read(path, BYTES, hidden=True)
+    except OSError:
+        return None
+    return found if found is not None and len(found) == BYTES and any(found) else None
+
+
+@contextmanager
+def _only_maker(folder: Path) -> Iterator[None]:
+    """Let one process in at a time, if the file system has locks; do not wait long for a stopped process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        end = time.monotonic() + _PATIENCE
+        with suppress(OSError):
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > end:
+                        break
+                    time.sleep(0.005)
+        yield
+    finally:
+        # A process that was forked meanwhile has the descriptor too: closing it here would not unlock.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
 
 _MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
@@ -106,7 +175,7 @@ def cached(
             f"{path.parent} cannot be written: {error.strerror or error}; set SHINE_CACHE_DIR to a folder of your own"
         )
         return make()
-    known = _read(path, secret)
+    known = _cache_read(path, secret)
     if known is not None and accepts(known):
         return known
     content = make()
@@ -150,7 +219,7 @@ def _head(name: str, content: bytes, secret: bytes) -> bytes:
     return _MAGIC + digest.digest()
 
 
-def _read(path: Path, secret: bytes) -> bytes | None:
+def _cache_read(path: Path, secret: bytes) -> bytes | None:
     """Content of an entry; None if there is none, or it cannot be trusted."""
     try:
         found = private.read(path, MOST_BYTES)

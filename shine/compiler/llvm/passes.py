@@ -5,14 +5,59 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from shine.base.errors import CompilationError
-from shine.compiler.llvm.lock import LOCK
 from shine.compiler.llvm.target import target_machine
+
+_GUARD: Any = getattr(ffi.lib, "_lock", None)
+"""llvmlite's guard, which offers no public way to hold it; its `_lock` is an `RLock`."""
+
+
+class _Lock:
+    """llvmlite's lock, or one of Shine's own if llvmlite's is not found."""
+
+    def __init__(self) -> None:
+        self._own = threading.RLock()
+
+    @property
+    def _current(self) -> Any:
+        return getattr(_GUARD, "_lock", self._own)
+
+    def __enter__(self) -> None:
+        self._current.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._current.release()
+
+    def after_fork_in_parent(self) -> None:
+        with suppress(RuntimeError):  # an interrupt ended the wait for it
+            self._current.release()
+
+    def after_fork_in_child(self) -> None:
+        try:
+            self._current.release()
+        except RuntimeError:  # as above; the thread that holds it does not run here
+            self._own = threading.RLock()
+            if hasattr(_GUARD, "_lock"):
+                _GUARD._lock = threading.RLock()
+
+
+LOCK = _Lock()
+"""Held while LLVM works. The thread that holds it may take it again."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=LOCK.__enter__, after_in_parent=LOCK.after_fork_in_parent, after_in_child=LOCK.after_fork_in_child
+    )
+
 
 PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
 """LLVM's speed level of each pipeline."""

@@ -26,7 +26,7 @@ from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, nei
 from shine.evaluate.domain.plausible import PlausibleRows
 from shine.evaluate.domain.tails import far_ends
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.folding import Functions as Meanings
+from shine.lang.meaning.interpret import Functions as Meanings
 from shine.lang.meaning.interpret import evaluate
 
 FAR = 100.0

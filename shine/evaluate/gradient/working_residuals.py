@@ -38,9 +38,8 @@ from shine.compiler.codegen.blocks import (
     load,
     store,
 )
-from shine.compiler.codegen.identity import Functions
 from shine.compiler.codegen.moments import LANES, lanes
-from shine.compiler.codegen.numbers import splat
+from shine.compiler.codegen.numbers import Functions, splat
 from shine.data.datasets.dataset import Dataset, Whole
 from shine.evaluate.gradient.instructions import tile_lanes
 from shine.evaluate.losses.code.row_errors import RowRule, Table, line_lanes

@@ -24,8 +24,8 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.evaluate.kernels.gradient import GradientKernel
 from shine.lang.derivative import value_and_gradient
+from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.named_numbers import named_number
-from shine.lang.forms.rebuilding import Rebuilding
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
 from shine.lang.presentation import presented

@@ -27,8 +27,7 @@ from shine.evaluate.tiers.rows import Rows, target_of
 from shine.lang.forms.names import symbol, value_text
 from shine.lang.forms.tree import Tree
 from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature, Wording
-from shine.lang.program.dependencies import parameters_read, part
-from shine.lang.program.program import Program
+from shine.lang.program.program import Program, parameters_read, part
 from shine.lang.program.trees import trees_program
 
 ONE_ROW_PARAMETERS, ONE_ROW_NODES = 1_000, 100_000

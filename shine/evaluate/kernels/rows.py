@@ -19,10 +19,10 @@ from shine.compiler.llvm.target import register_bytes
 from shine.compiler.threads import Workers, processors
 from shine.lang.program.arguments import Shape
 from shine.lang.program.program import Program
-from shine.lang.program.stages import Stage, stages
+from shine.lang.program.trees import Stage, stages
 
 OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
-"""Most nodes of one function with and without optimization (`shine.lang.program.stages.stages`): LLVM's passes are not
+"""Most nodes of one function with and without optimization (`shine.lang.program.trees.stages`): LLVM's passes are not
 linear in its size, and all its values are on the stack."""
 
 BLOCK_ROWS = 64, 1 << 16

@@ -21,8 +21,7 @@ import numpy as np
 
 from shine.base.stages import stage
 from shine.base.typing import Floats, Mask, Singles
-from shine.compiler.codegen.identity import source_digest
-from shine.compiler.codegen.operations import OPERATION_KINDS, operations_of
+from shine.compiler.codegen.numbers import OPERATION_KINDS, operations_of, source_digest
 from shine.compiler.llvm import cached
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import SQUARED

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import AnyArray, Indices
-from shine.compiler.codegen.operations import operations_of
+from shine.compiler.codegen.numbers import operations_of
 from shine.evaluate.tiers.rows import addresses
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population

@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
-from shine.compiler.codegen.identity import Functions, described, source_digest
+from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ALONE
 from shine.data.datasets.dataset import Dataset, Whole

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from shine.base.stages import stage
-from shine.compiler.codegen.identity import Functions, described, source_digest
+from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import Workers
 from shine.evaluate.machine.instructions import instruction_bytes

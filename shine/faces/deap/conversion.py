@@ -22,7 +22,7 @@ from shine.faces.deap.adf import expanded
 from shine.faces.deap.vocabulary import Vocabulary
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
-from shine.lang.python.numbers import described, number_of
+from shine.lang.python.expressions import described, number_of
 
 _name = attrgetter("name")
 _value = attrgetter("value")

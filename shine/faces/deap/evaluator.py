@@ -22,7 +22,7 @@ from shine.faces.deap.registered import is_evaluation, weights_of, without_argum
 from shine.faces.deap.vocabulary import vocabulary_of
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.meaning.interpret import evaluate
-from shine.lang.python.numbers import described
+from shine.lang.python.expressions import described
 
 Fitness = tuple[float, ...]
 

@@ -12,8 +12,8 @@ import sys
 from functools import cache
 from typing import Any
 
-from shine.compiler.codegen.identity import source_digest
 from shine.compiler.codegen.native.lists import lists_ir
+from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 
 _HEAD, _WORD = object.__basicsize__, 8

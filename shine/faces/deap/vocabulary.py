@@ -12,9 +12,9 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import Floats
 from shine.faces.deap.library import gp
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.python.expressions import described, number_of
 from shine.lang.python.functions import Functions
 from shine.lang.python.known import BOOLEAN
-from shine.lang.python.numbers import described, number_of
 
 
 class Codes(dict[str, int]):

@@ -20,7 +20,7 @@ from shine.tensor.form.types import FLOATS
 from shine.tensor.loading import format_of, load
 from shine.tensor.native.function import TensorFunction
 from shine.tensor.native.interface import Tensor
-from shine.tensor.onnx.batches import batch_shapes
+from shine.tensor.onnx.node import batch_shapes
 
 BATCH = 64
 """Rows of a batch whose size the network leaves open."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import dot, log
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 
 DEPENDENT = 1e-9
 """Squared length, as a share of its own, that a column must have beyond the others to add anything to them."""

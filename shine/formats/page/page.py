@@ -11,12 +11,18 @@ from typing import Any
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.fit import Fit
 from shine.formats.page.markup import Content, Element, element, render, verbatim
-from shine.formats.page.sections.certainty import certainty
-from shine.formats.page.sections.header import header, key_figures
-from shine.formats.page.sections.model import dependence_charts, fit_charts, tree_chart
-from shine.formats.page.sections.parts import section
-from shine.formats.page.sections.search import front_table, search_charts
-from shine.formats.page.sections.settings import settings_tables
+from shine.formats.page.sections import (
+    certainty,
+    dependence_charts,
+    fit_charts,
+    front_table,
+    header,
+    key_figures,
+    search_charts,
+    section,
+    settings_tables,
+    tree_chart,
+)
 from shine.formats.page.subject import ResultLike, columns_of
 from shine.lang.forms.rounding import Precision
 

@@ -8,7 +8,7 @@ from typing import Any
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import parse
-from shine.lang.sympy.reading import is_symbolic, symbolic_tree
+from shine.lang.sympy import is_symbolic, symbolic_tree
 
 
 def from_sympy(

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.sources import with_preparation
+from shine.formats.write.sources import Headings, takes_models, with_preparation
 from shine.lang.forms.names import value_text
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree

@@ -12,11 +12,8 @@ import numpy as np
 
 from shine.base.errors import ExportError
 from shine.data.files.dates import UNITS
-from shine.formats.write.expressions.corrected import Corrected
-from shine.formats.write.expressions.phrases import ATOM, Phrase, phrase, word, written
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.sources import Source, sourced, sources_of
+from shine.formats.write.expressions.infix import ATOM, Corrected, Phrase, phrase, word, written
+from shine.formats.write.sources import Headings, Source, sourced, sources_of, takes_models
 from shine.lang.forms.names import shown
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree

@@ -18,9 +18,7 @@ from typing import Any, NoReturn
 
 from shine.base.errors import ExportError, GraphImportError, UnsupportedSyntaxError
 from shine.formats.write.expressions.translation import composites, is_standard
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.sources import made_numbers
+from shine.formats.write.sources import Headings, made_numbers, takes_models
 from shine.lang.forms.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import normalized

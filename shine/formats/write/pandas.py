@@ -5,10 +5,8 @@ from __future__ import annotations
 import keyword
 from dataclasses import replace
 
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.python.module import Module
-from shine.formats.write.sources import Source, sourced
+from shine.formats.write.python import Module
+from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -10,12 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from shine.data.files.dates import UNITS
-from shine.formats.write.expressions.corrected import Corrected
-from shine.formats.write.expressions.phrases import Phrase, phrase, word, written
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.python.names import identifiers, numbered
-from shine.formats.write.sources import Source, sourced
+from shine.formats.write.expressions.infix import Corrected, Phrase, phrase, word, written
+from shine.formats.write.python import identifiers, numbered
+from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
+from shine.base.errors import ExportError
 from shine.base.typing import Floats
-from shine.formats.write.headings import Headings, check_distinct
-from shine.lang.forms.names import shown
+from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.tree import Tree
 from shine.lang.meaning.interpret import evaluate
 
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation, PreparedColumn
+
+Headings = Mapping[str, str]
+"""Original heading of each feature's column, by the feature's name; a feature that it lacks is its own heading."""
+
+
+def check_distinct(headings: Headings, used: Container[str], form: str, same: Callable[[str], str] = str) -> None:
+    """Raise an `ExportError` if a form takes a column that a formula uses for another column of the table.
+
+    Parameters
+    ----------
+    headings : mapping of str to str
+        Heading of each column of the table, by a name.
+    used : container of str
+        Names of the columns that the formula uses.
+    form : str
+        Name of the form, for the error.
+    same : callable
+        What the form compares of headings: ``str.lower`` if it ignores case.
+    """
+    owners: dict[str, str] = {}
+    for name, heading in headings.items():
+        first = owners.setdefault(same(heading), name)
+        if first != name and (first in used or name in used):
+            alike = (
+                "two have the heading"
+                if headings[first] == heading
+                else f"{shown(headings[first])} is for it the same as"
+            )
+            raise ExportError(f"{form} finds columns by heading, but {alike} {shown(heading)}; rename one of them")
 
 
 _LONGEST = 200
@@ -186,3 +217,50 @@ def _with_tables(tree: Tree, sources: Mapping[str, Source]) -> tuple[Tree, dict[
     if not tables:
         return tree, {}
     return replace(tree, parameters=(*tree.parameters, *tables), assignments=tuple(kept)), tables
+
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
+
+
+class HasTree(Protocol):
+    """A `shine.Model`."""
+
+    @property
+    def tree(self) -> Tree:
+        """The formula."""
+        ...
+
+    @property
+    def named(self) -> Tree:
+        """The formula with the functions that have names of their own."""
+        ...
+
+    @property
+    def headings(self) -> Mapping[str, str]:
+        """Original headings of the columns, by feature."""
+        ...
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """How columns of the user's table became numbers, if they did not hold numbers."""
+        ...
+
+
+def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concatenate[Tree | HasTree, P], Made]:
+    """Decorate an export of a tree: it takes models, too, and what is known of their columns if it takes headings."""
+    takes_headings = "headings" in signature(write).parameters
+
+    @wraps(write)
+    def made(tree: Any, *arguments: P.args, **options: P.kwargs) -> Made:
+        if isinstance(tree, Tree):
+            return write(tree, *arguments, **options)
+        if not isinstance(getattr(tree, "tree", None), Tree):
+            given = value_text(tree) if isinstance(tree, str) else f"the {type(tree).__name__}"
+            best = "; pass its best_" if hasattr(tree, "best_") else "; shine.parse makes a tree of text and functions"
+            raise TypeError(f"{write.__name__} takes a shine.Model or a tree, not {given}{best}")
+        if takes_headings:
+            options.setdefault("headings", with_preparation(tree.headings, tree.preparation))
+        return write(tree.named, *arguments, **options)
+
+    return made  # type: ignore[return-value]  # mypy takes the first argument for a named one

@@ -9,12 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shine.base.errors import ExportError
-from shine.formats.write.expressions.corrected import Corrected
-from shine.formats.write.expressions.phrases import Phrase, phrase, word, written
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
+from shine.formats.write.expressions.infix import Corrected, Phrase, phrase, word, written
 from shine.formats.write.prepared_sql import source_sql
-from shine.formats.write.sources import Source, sourced, with_preparation
+from shine.formats.write.sources import Headings, Source, sourced, takes_models, with_preparation
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree

@@ -9,10 +9,8 @@ from typing import Any
 
 from shine.base.errors import ExportError
 from shine.formats.write.expressions.translation import Translation
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
-from shine.formats.write.python.names import identifiers
-from shine.formats.write.sources import notes
+from shine.formats.write.python import identifiers
+from shine.formats.write.sources import Headings, notes, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +11,34 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
+
 from shine.lang.conditions.scanning import Name, Scanned
-from shine.lang.conditions.variables import is_known, plain
 from shine.lang.forms.grammar import ADVICE, NAMED_CONSTANTS
 from shine.lang.forms.names import listed, shown, similar, value_text
 from shine.lang.forms.visitor import TreeVisitor, Visit
+
+
+def plain(value: Any) -> Any:
+    """A variable's value as Python's own number, text or date, or a tuple of such."""
+    if isinstance(value, np.datetime64 | np.timedelta64 | str):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
+        return tuple(value.ravel()) if value.ndim else value[()]
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(value, name):
+            value = getattr(value, name)()
+            break
+    return tuple(map(plain, value)) if isinstance(value, list | tuple | set | frozenset | range) else value
+
+
+def is_known(value: object) -> bool:
+    """Whether queries can use a value."""
+    if isinstance(value, tuple):
+        return all(is_known(each) and not isinstance(each, tuple) for each in value)
+    kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+    return isinstance(value, kinds)
+
 
 COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="

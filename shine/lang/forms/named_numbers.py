@@ -1,4 +1,4 @@
-"""Numbers that people write by name: fractions of pi, e and some roots, and of their inverses."""
+"""Numbers as people write them: named, short and readable ones."""
 
 from __future__ import annotations
 
@@ -118,3 +118,74 @@ def _outer(text: str) -> str:
 class _PiAsConstant(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(math.pi) if node.id == "pi" else node
+
+
+NAMED_POWERS = {2: "square", 3: "cube"}
+"""Primitives with the bits of a power, by exponent."""
+
+_LEAST_POWER, _MOST_SHORT = 6, 6
+"""A whole float from this power of ten on, of at most so many digits, is written with an exponent: ``1.2e9``."""
+
+
+def readable_number(value: float, named: bool) -> str:
+    """A finite float as short as people write it. `float` reads the text back, or it has a name.
+
+    Parameters
+    ----------
+    value : float
+    named : bool
+        Whether numbers with a name are written by it (see `shine.lang.forms.named_numbers`).
+    """
+    if named and (known := named_number(abs(value))) is not None:
+        return ("-" if value < 0 else "") + known.text
+    text = repr(value).replace("e+", "e")
+    if "e" in text or not value.is_integer() or (value == 0 and text[0] == "-"):
+        return text
+    text = text.removesuffix(".0")
+    digits = text.lstrip("-").rstrip("0")
+    if abs(value) < 10**_LEAST_POWER or len(digits) > _MOST_SHORT:
+        return text
+    mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
+    return ("-" if value < 0 else "") + f"{mantissa}e{len(text.lstrip('-')) - 1}"
+
+
+MOST_FIGURES = 12
+"""Most figures of a decimal that replaces a number which differs from it by rounding only."""
+
+DIGITS_OF_FUNCTIONS = 14
+"""Digits that are right in the exponential or the logarithm of a rounded number."""
+
+_FIGURES_OF_A_NAME = 3
+"""Figures of a number with a name."""
+
+
+def short(number: float, digits: int = 15) -> float:
+    """The decimal of few figures, or the number with a name, that a number is up to rounding; itself if there is none.
+
+    Parameters
+    ----------
+    number : float
+    digits : int
+        Digits of the number that are right.
+
+    Examples
+    --------
+    >>> short(0.1 + 0.2), short(1 / 3)
+    (0.3, 0.3333333333333333)
+    """
+    rounded = float(f"{number:.{digits}g}")
+    if math.isfinite(rounded) and _decimal_figures(rounded) <= MOST_FIGURES:
+        return rounded
+    named = nearest_named(number)
+    return number if named is None else named
+
+
+def figures(number: float) -> int:
+    """Length of a number for a reader: its significant figures, and its minus. All long numbers are alike."""
+    own = _FIGURES_OF_A_NAME if named_number(abs(number)) is not None else _decimal_figures(number)
+    own = min(own, MOST_FIGURES + 1)
+    return own + (number < 0)
+
+
+def _decimal_figures(number: float) -> int:
+    return len(repr(abs(number)).partition("e")[0].replace(".", "").strip("0"))

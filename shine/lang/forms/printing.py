@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from shine.lang.forms.readable_numbers import NAMED_POWERS, readable_number
+from shine.lang.forms.named_numbers import NAMED_POWERS, readable_number
 from shine.lang.forms.visitor import TreeVisitor, Visit
 
 _OPERATORS: dict[type[ast.AST], tuple[str, int]] = {

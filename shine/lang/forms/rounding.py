@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.named_numbers import named_number
-from shine.lang.forms.rebuilding import Rebuilding
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
 

@@ -4,7 +4,9 @@ it."""
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from shine.base.errors import LoweringError
 from shine.base.typing import AnyArray, Codes, Floats
-from shine.lang.forms.facts import FACTS
+from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.forms.interpretation import Interpretation
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tree import BOOLEAN_OPERATORS, COMPARISONS, Primitive, Tree
@@ -286,3 +288,55 @@ def _apply_primitive(interpreter: Interpreter, function: Primitive, arguments: S
     if function.definition is None:
         return interpreter.table[function.name](*arguments)
     return interpreter.run(function.definition, arguments)
+
+
+Functions = Mapping[str, Callable[..., AnyArray]]
+"""Functions on float64 arrays of shape (1,), by primitive. They raise `Inexact` if the bits are not known."""
+
+INEXACT = basic_where(lambda facts: facts.inexact)
+"""Primitives whose last bits differ between NumPy, which the reference tier uses, and compiled code."""
+
+
+class Inexact(Exception):
+    """The bits of a function are not known. `folded` and `folded_tree` catch it."""
+
+
+def _where_exact(name: str, *arguments: AnyArray) -> AnyArray:
+    exact_at = FACTS[name].exact_at
+    if exact_at is None or len(arguments) != 1 or arguments[0] != exact_at:
+        raise Inexact
+    return REFERENCE[name](*arguments)
+
+
+def _product_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
+    if exponent not in (2, 3):
+        raise Inexact
+    return REFERENCE["pow"](base, exponent)
+
+
+EXACT: Functions = {
+    **REFERENCE,
+    **{name: partial(_where_exact, name) for name in INEXACT},
+    "pow": _product_power,
+}
+"""The primitives with one correct result, which every tier computes. `shine.compiler.arrays.COMPILED` has all
+primitives."""
+
+
+def folded(name: str, numbers: Sequence[float], functions: Functions = EXACT) -> float | None:
+    """The value of a basic primitive of numbers; None if it is not known or not finite."""
+    with np.errstate(all="ignore"):
+        try:
+            value = float(functions[name](*(np.array([number], np.float64) for number in numbers))[0])
+        except Inexact:
+            return None
+    return value if math.isfinite(value) else None
+
+
+def folded_tree(tree: Tree, functions: Functions = EXACT) -> float | None:
+    """The value of a formula without parameters; None if it is not known or not finite."""
+    try:
+        value = float(evaluate(tree, (), np.float64, functions)[0])
+    except Inexact:
+        return None
+    return value if math.isfinite(value) else None

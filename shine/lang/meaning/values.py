@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from shine.lang.forms.facts import basic_where
 from shine.lang.forms.grammar import LARGEST_EXACT
@@ -17,7 +19,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import BASIC
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
-from shine.lang.meaning.folding import EXACT, folded
+from shine.lang.meaning.interpret import EXACT, folded
 
 INLINE_DEPTH = 8
 """Greatest depth of nested expressions that are written; Python's parser reads far deeper ones."""
@@ -317,3 +319,57 @@ _SIMPLER: dict[str, Callable[..., int | None]] = {
     "logical_or": _simpler_logical_or,
 }
 """Rules by primitive: a simpler value for the same operands, or None."""
+
+
+NESTED = 40
+"""Greatest depth of nested expressions. Python's parser reads more than twice this depth."""
+
+
+def written(graph: ValueGraph, value: int, parameters: Sequence[str], name: str = "formula") -> Tree:
+    """The tree of a value.
+
+    Parameters
+    ----------
+    graph : ValueGraph
+    value : int
+    parameters : sequence of str
+        Parameters of the tree. The value need not depend on all of them.
+    name : str
+
+    Returns
+    -------
+    Tree
+        Its text can be parsed, however deep the formula is.
+    """
+    (tree,) = graph.write([value], parameters, name)
+    return _nested(tree)
+
+
+def _nested(tree: Tree) -> Tree:
+    """The tree with the assignments that are used once moved to their use, unless that nests too deeply."""
+    expressions = [value for _, value in tree.assignments] + [tree.result]
+    uses = Counter(node.id for value in expressions for node in ast.walk(value) if isinstance(node, ast.Name))
+    nesting = _Nesting()
+    assignments = []
+    for name, value in tree.assignments:
+        value = nesting.visit(value)
+        depth = _depth(value)
+        if uses[name] == 1 and depth < NESTED:
+            nesting.values[name] = value
+        else:
+            assignments.append((name, value))
+    return replace(tree, result=nesting.visit(tree.result), assignments=tuple(assignments))
+
+
+class _Nesting(ast.NodeTransformer):
+    """Replaces names by values. It may recurse: the depth of all these expressions is limited."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, ast.expr] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.pop(node.id, node)
+
+
+def _depth(node: ast.AST) -> int:
+    return 1 + max((_depth(child) for child in ast.iter_child_nodes(node)), default=0)

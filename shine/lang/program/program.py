@@ -7,12 +7,12 @@ them. A value that is used more than once is a statement, so that shared subgrap
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray
-from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.forms.tree import Primitive, Tree, names_in
 
 NUMBER_TYPES = ("float64", "float32", "int64", "int32")
 """Types of the values inside a program."""
@@ -131,3 +131,28 @@ class Program:
         inputs = ", ".join(f"{each.label}: {each.dtype}" for each in self.arguments)
         outputs = ", ".join(f"{each.label}: {each.dtype}" for each in self.outputs)
         return f"<Program {self.name}({inputs}) -> ({outputs}), {len(self.statements)} statements>"
+
+
+def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:
+    """Positions of the parameters that each output depends on, in increasing order."""
+    # A set of parameters is a number, one bit for each: programs have up to hundreds of thousands of statements.
+    read = {parameter.name: 1 << position for position, parameter in enumerate(program.parameters)}
+    for statement in program.statements:
+        read[statement.name] = 0
+        for name in names_in(statement.value):
+            read[statement.name] |= read[name]
+    positions = range(len(program.parameters))
+    return tuple(tuple(p for p in positions if read[output.name] >> p & 1) for output in program.outputs)
+
+
+def part(program: Program, outputs: Sequence[int]) -> Program:
+    """The program with only the outputs at the given positions."""
+    chosen = tuple(program.outputs[position] for position in outputs)
+    needed = {output.name for output in chosen}
+    statements = []
+    for statement in reversed(program.statements):
+        if statement.name in needed:
+            statements.append(statement)
+            needed.update(names_in(statement.value))
+    parameters = tuple(parameter for parameter in program.parameters if parameter.name in needed)
+    return replace(program, parameters=parameters, statements=tuple(reversed(statements)), outputs=chosen)

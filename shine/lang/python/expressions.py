@@ -9,6 +9,7 @@ import ast
 import builtins
 import functools
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -17,9 +18,36 @@ import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import NAMED_CONSTANTS, reject
+from shine.lang.forms.names import value_text
 from shine.lang.python.exceptions import Raised
 from shine.lang.python.known import MODULES, RAISES_OF_OPERATORS, TRUTHS, Raises, known_of
-from shine.lang.python.numbers import constant, described, number_of
+
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+
+
+def number_of(value: object) -> float | None:
+    """A number or truth value as a float; None if it is neither, or too large for a float."""
+    if not isinstance(value, _NUMBERS):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def constant(value: float) -> ast.expr:
+    """A number as an expression: a quotient if it is not finite, because such numbers have no literal."""
+    if math.isfinite(value):
+        return ast.Constant(value)
+    numerator = 0.0 if math.isnan(value) else math.copysign(1.0, value)
+    return ast.BinOp(ast.Constant(numerator), ast.Div(), ast.Constant(0.0))
+
+
+def described(value: object) -> str:
+    """A description of a value for messages."""
+    name = getattr(value, "__name__", None)
+    return f"{value_text(value, 40) if name is None else name} of type {type(value).__name__}"
+
 
 PrimitiveOf = Callable[[Any, int, str], str]
 """``primitive_of(object, arity, name)``: name of the object's primitive; `name` is used for a new one."""

@@ -17,9 +17,8 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.meaning.values import ValueGraph
-from shine.lang.python.expressions import call, load
+from shine.lang.python.expressions import call, constant, described, load, number_of
 from shine.lang.python.known import TABLE, Known, known_of
-from shine.lang.python.numbers import constant, described, number_of
 from shine.lang.python.source import definition_in, file_of
 from shine.lang.python.statements import definition, translated, translated_text
 

@@ -19,8 +19,7 @@ import numpy as np
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import reject
 from shine.lang.python.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
-from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, load
-from shine.lang.python.numbers import constant, described, number_of
+from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, constant, described, load, number_of
 from shine.lang.python.source import Definition, definition_in, definition_of
 
 _SILENT = frozenset({id(np.errstate), id(warnings.catch_warnings)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from shine.lang.forms.short_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
+from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,

@@ -11,7 +11,7 @@ from typing import Any
 from shine.formats.page.markup import Content, Element, depth, element, render
 from shine.formats.page.mathml import math as math_element
 from shine.formats.page.mathml import typeset
-from shine.formats.page.mathml.symbols import name_element
+from shine.formats.page.mathml.operators import name_element
 from shine.lang.forms.rounding import ALL_DIGITS
 from shine.lang.forms.tree import Tree
 from shine.search.models.figures import loss_name, loss_text, noise_text

@@ -6,7 +6,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 
 MOST_PAIRED = 1000
 """Features whose products are all tried: the time grows with the square of their number."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 from shine.search.description.stagnation import Stagnation
 from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.bank.coordinates import Coordinates

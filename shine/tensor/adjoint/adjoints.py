@@ -14,8 +14,7 @@ from shine.tensor.adjoint.rules import RULES, Step
 from shine.tensor.adjoint.shaping import zeros
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.liveness import without_dead
-from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
-from shine.tensor.form.naming import with_result_names
+from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value, with_result_names
 from shine.tensor.form.printing import function_text
 from shine.tensor.form.types import FLOATS
 from shine.tensor.form.verifier import signature

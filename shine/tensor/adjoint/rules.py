@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from shine.tensor.adjoint import elementwise, movement, products, reductions
+from shine.tensor.adjoint import elementwise, movement, products
 from shine.tensor.adjoint.shaping import reshaped, summed_to
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Instruction, Value
@@ -121,11 +121,11 @@ RULES: dict[str, Rule] = {
     "scatter_add": lambda s: movement.scatter_add(
         s.b, s.instruction.operands, s.cotangent, s.wanted, _axis(s.instruction)
     ),
-    "reduce_sum": lambda s: [reductions.of_sum(s.b, s.operand, s.cotangent, s.attributes)],
-    "reduce_prod": lambda s: [reductions.of_product(s.b, s.operand, s.cotangent, s.attributes)],
+    "reduce_sum": lambda s: [products.of_sum(s.b, s.operand, s.cotangent, s.attributes)],
+    "reduce_prod": lambda s: [products.of_product(s.b, s.operand, s.cotangent, s.attributes)],
     **dict.fromkeys(
         ("reduce_max", "reduce_min"),
-        lambda s: [reductions.of_extremum(s.b, s.operand, s.instruction.result, s.cotangent, s.attributes)],
+        lambda s: [products.of_extremum(s.b, s.operand, s.instruction.result, s.cotangent, s.attributes)],
     ),
     "sort": _chosen_along(_axis),
     "top_k": _chosen_along(lambda instruction: instruction.operands[0].type.rank - 1),

@@ -11,8 +11,8 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.halves import widened
 from shine.formats.read.messages import TYPE_NAMES
+from shine.tensor.form.types import widened
 from shine.tensor.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
 
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}

@@ -13,23 +13,21 @@ from shine.tensor.form import module as form
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.shapes import Signature
 from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
-from shine.tensor.graphdef.functions import Function, Library, check_arguments
-from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.node import Function, Library, Node, check_arguments
 from shine.tensor.graphdef.order import Outputs, Step, chosen, shown
-from shine.tensor.graphdef.rules import lists
+from shine.tensor.graphdef.rules import variables
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
-from shine.tensor.imported.budget import Budget
-from shine.tensor.imported.building import Building, Operand, Output, Variable
+from shine.tensor.imported.building import Budget, Building, Operand, Output, Variable
 
 MAX_DEPTH = 40
 """Deepest nesting of branches and loops: each takes some levels of Python's stack."""
 
-_ARGUMENTS = {**ELEMENTS, RESOURCE: "resource", VARIANT: lists.VARIANT}
+_ARGUMENTS = {**ELEMENTS, RESOURCE: "resource", VARIANT: variables.VARIANT}
 """Element types of arguments of functions: variables can be passed on."""
 
 
-_TAKE_LISTS = {*lists.LISTS, "Identity", "IdentityN"}
+_TAKE_LISTS = {*variables.LISTS, "Identity", "IdentityN"}
 
 
 class _Placed(GraphImportError):
@@ -181,7 +179,7 @@ class Evaluation:
         if has_variables:
             raise GraphImportError("its input is a variable; only its value can be computed with")
         operands = [each for each in inputs if isinstance(each, Operand)]
-        if any(isinstance(each, lists.TensorList) for each in operands) and node.op not in _TAKE_LISTS:
+        if any(isinstance(each, variables.TensorList) for each in operands) and node.op not in _TAKE_LISTS:
             raise GraphImportError("its input is a list of tensors, which only operations on lists take")
         return Outputs(rule(node.op)(b, node, operands), OUTPUT_NAMES.get(node.op, ()))
 

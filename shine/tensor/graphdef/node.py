@@ -1,13 +1,14 @@
-"""One node of a graph, with its attributes as rules read them."""
+"""Nodes of a graph, with their attributes as rules read them, and the functions that a graph defines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from shine.base.errors import GraphImportError
-from shine.tensor.graphdef.constants import Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
-from shine.tensor.graphdef.order import shown
+from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
+from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
 
 _NO_SHAPE_BEFORE = 22
 """Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""
@@ -112,3 +113,142 @@ def bound(value: Any, bindings: Mapping[str, Any]) -> Any:
     if value.placeholder not in bindings:
         raise GraphImportError(f"the call gives no value for the attr placeholder {shown(value.placeholder)}")
     return bindings[value.placeholder]
+
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A FunctionDef, ready to be called.
+
+    Parameters
+    ----------
+    name : str
+    arguments, results : tuple of ArgDef
+    references : tuple of Reference
+        Each result in the body.
+    steps : list of Step
+    defaults : mapping of str to AttrValue
+    operations : frozenset of str
+        Ops of all nodes, including those that no result needs.
+    """
+
+    name: str
+    arguments: tuple[Any, ...]
+    results: tuple[Any, ...]
+    references: tuple[Reference, ...]
+    steps: list[Step]
+    defaults: Mapping[str, Any]
+    operations: frozenset[str] = frozenset()
+
+
+class Library:
+    """The functions of a graph; each is verified at its first call.
+
+    Parameters
+    ----------
+    message : FunctionDefLibrary
+
+    Raises
+    ------
+    GraphImportError
+        If two have the same name.
+    """
+
+    def __init__(self, message: Any) -> None:
+        self._messages: dict[str, Any] = {}
+        self._functions: dict[str, Function] = {}
+        for each in message.function:
+            if each.signature.name in self._messages:
+                raise GraphImportError(f"there are two functions with the name {shown(each.signature.name)}")
+            self._messages[each.signature.name] = each
+
+    def called(self, node: Node) -> tuple[Function, Mapping[str, Any]] | None:
+        """The function that a node calls, with the attributes of the call; None if it calls none.
+
+        Raises
+        ------
+        GraphImportError
+            If the function does not exist or is malformed.
+        """
+        if node.op in _CALLS:
+            return self.named(*node.function())
+        return self.named(node.op, node.attributes()) if node.op in self._messages else None
+
+    def named(self, name: str, bindings: Mapping[str, Any]) -> tuple[Function, Mapping[str, Any]]:
+        """A function, with the attributes of its call.
+
+        Raises
+        ------
+        GraphImportError
+            If it does not exist or is malformed.
+        """
+        if name not in self._messages:
+            raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
+        if name not in self._functions:
+            try:
+                self._functions[name] = self._function(name, self._messages[name])
+            except GraphImportError as error:
+                raise GraphImportError(f"function {shown(name)}: {error}") from None
+        function = self._functions[name]
+        return function, {**function.defaults, **bindings}
+
+    def _function(self, name: str, message: Any) -> Function:
+        signature = message.signature
+        for each in (*signature.input_arg, *signature.output_arg):
+            if each.number_attr or each.type_list_attr:
+                raise GraphImportError(f"argument {shown(each.name)} is a list, which is not supported")
+        arguments = [each.name for each in signature.input_arg]
+        if len(set(arguments)) < len(arguments):
+            raise GraphImportError("two arguments have the same name")
+        nodes = named_nodes(message.node_def, arguments)
+        references = []
+        for each in signature.output_arg:
+            if each.name not in message.ret:
+                raise GraphImportError(f"'ret' lacks result {shown(each.name)}")
+            reference = parse_reference(message.ret[each.name])
+            if reference.node not in nodes and reference.node not in arguments:
+                raise GraphImportError(f"result {shown(each.name)} is {shown(reference.node)}; there is no such node")
+            references.append(reference)
+        steps = ordered_steps(nodes, [reference.node for reference in references], arguments)
+        defaults = {each.name: each.default_value for each in signature.attr if each.HasField("default_value")}
+        operations = frozenset(node.op for node in nodes.values())
+        results = tuple(signature.output_arg)
+        return Function(name, tuple(signature.input_arg), results, tuple(references), steps, defaults, operations)
+
+
+class Typed(Protocol):
+    """A value with an element type."""
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the type."""
+        ...
+
+
+def check_arguments(
+    declared: Sequence[Any],
+    values: Sequence[Typed],
+    bindings: Mapping[str, Any],
+    what: str = "argument",
+    dtypes: Mapping[int, str] = DTYPES,
+) -> None:
+    """Check the arguments or the results of a call; `dtypes` has the element types that are read.
+
+    Raises
+    ------
+    GraphImportError
+        If their number or an element type differs from the function's declaration.
+    """
+    if len(values) != len(declared):
+        raise GraphImportError(f"gives {len(values)} {what}s, but its function declares {len(declared)}")
+    for each, value in zip(declared, values, strict=True):
+        number = each.type
+        if each.type_attr:
+            if each.type_attr not in bindings:
+                raise GraphImportError(f"attr {shown(each.type_attr)}, the type of {shown(each.name)}, is missing")
+            number = bound(bindings[each.type_attr], bindings).type
+        expected = dtype_name(number, dtypes)
+        if value.dtype != expected:
+            raise GraphImportError(f"{what} {shown(each.name)} is {value.dtype}, but must be {expected}")

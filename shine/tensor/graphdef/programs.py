@@ -13,8 +13,7 @@ from shine.lang.program.program import Program
 from shine.tensor.graphdef.constants import DTYPES, Tensors
 from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.files import Source, read_message
-from shine.tensor.graphdef.functions import Library
-from shine.tensor.graphdef.node import Node
+from shine.tensor.graphdef.node import Library, Node
 from shine.tensor.graphdef.order import (
     PLACEHOLDERS,
     Outputs,

@@ -6,20 +6,7 @@ from typing import Any
 
 from shine.base.errors import GraphImportError
 from shine.lang.forms.names import choices
-from shine.tensor.graphdef.rules import (
-    blocks,
-    elementwise,
-    language,
-    lists,
-    normalizing,
-    pieces,
-    products,
-    reductions,
-    resizing,
-    shaping,
-    variables,
-    windows,
-)
+from shine.tensor.graphdef.rules import elementwise, language, pieces, reductions, shaping, variables, windows
 from shine.tensor.graphdef.rules.attributes import Rule
 
 _SAME = ("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
@@ -42,21 +29,21 @@ OPERATIONS: dict[str, Rule] = {
     "Switch": elementwise.switch,
     "Merge": elementwise.merge,
     # Products.
-    "MatMul": products.matmul,
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), products.batch_matmul),
-    "Einsum": products.einsum,
+    "MatMul": reductions.matmul,
+    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), reductions.batch_matmul),
+    "Einsum": reductions.einsum,
     # Windows.
     "Conv2D": windows.conv2d,
     "DepthwiseConv2dNative": windows.depthwise,
     "Conv2DBackpropInput": windows.transposed_conv2d,
-    "ResizeNearestNeighbor": resizing.nearest,
-    "ResizeBilinear": resizing.bilinear,
+    "ResizeNearestNeighbor": windows.nearest,
+    "ResizeBilinear": windows.bilinear,
     **dict.fromkeys(("MaxPool", "MaxPoolV2"), windows.max_pool),
     "AvgPool": windows.avg_pool,
     # Normalization.
-    "Softmax": normalizing.softmax,
-    "LogSoftmax": normalizing.log_softmax,
-    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), normalizing.batch_norm),
+    "Softmax": reductions.softmax,
+    "LogSoftmax": reductions.log_softmax,
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), reductions.batch_norm),
     # Reductions.
     "Sum": reductions.reduction("reduce_sum"),
     "Prod": reductions.reduction("reduce_prod"),
@@ -82,8 +69,8 @@ OPERATIONS: dict[str, Rule] = {
     "BroadcastTo": shaping.broadcast_to,
     "Fill": shaping.fill,
     "Range": shaping.number_range,
-    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), blocks.depth_to_space),
-    **dict.fromkeys(("SpaceToBatchND", "BatchToSpaceND"), blocks.between_space_and_batch),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), pieces.depth_to_space),
+    **dict.fromkeys(("SpaceToBatchND", "BatchToSpaceND"), pieces.between_space_and_batch),
     # Pieces.
     **dict.fromkeys(("Concat", "ConcatV2"), pieces.concatenate),
     "Pack": pieces.pack,
@@ -98,7 +85,7 @@ OPERATIONS: dict[str, Rule] = {
     **dict.fromkeys(("Gather", "GatherV2"), pieces.gather),
     "GatherNd": pieces.gather_nd,
     "OneHot": pieces.one_hot,
-    **lists.LISTS,
+    **variables.LISTS,
 }
 """The rule of each operation on tensors."""
 

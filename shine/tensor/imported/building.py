@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,52 @@ from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
 from shine.tensor.form.types import NAMES, TensorType
-from shine.tensor.imported.budget import Budget
 from shine.tensor.imported.definitions import FUNCTIONS
+
+MAX_NODES = 120_000
+"""Most nodes that are computed, with those of called functions; each takes about 3 KB of memory."""
+
+MOST_OPERANDS = 1 << 22
+"""Most operands of all operations that nodes become."""
+
+MOST_ELEMENTS = 1 << 26
+"""Most elements of constants that are made, beside those that stand in the file."""
+
+
+class Budget:
+    """The rest of the budget of one module's functions.
+
+    Parameters
+    ----------
+    in_file : int
+        Most elements that constants in the file have.
+    """
+
+    def __init__(self, in_file: int = 0) -> None:
+        self._nodes, self._operands, self._elements = 0, 0, -in_file
+
+    def node(self) -> None:
+        """Count a node, of a graph or of a called function; a `GraphImportError` if there are too many."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise OverBudgetError(f"the graph has more than {MAX_NODES} nodes, with those of called functions")
+
+    def operation(self, operands: int) -> None:
+        """Count an operation; a `GraphImportError` if there are too many operands."""
+        self._operands += 1 + operands
+        if self._operands > MOST_OPERANDS:
+            raise OverBudgetError(f"the graph becomes operations with more than {MOST_OPERANDS} operands")
+
+    def elements(self, count: int) -> None:
+        """Count elements of a constant; a `GraphImportError` if there are too many."""
+        self._elements += count
+        if self._elements > MOST_ELEMENTS:
+            raise OverBudgetError(f"the graph makes constants of more than {MOST_ELEMENTS} elements")
+
+
+class OverBudgetError(GraphImportError):
+    """A graph is too large, wherever that was noticed."""
+
 
 MOST_FOLDED = 1 << 16
 """Most elements of constants that are computed here, operands and results: shapes and indices have far fewer."""
@@ -252,3 +297,31 @@ _EXACT = frozenset(
     | {"lt", "le", "gt", "ge", "eq", "ne"}
 )
 """Primitives whose results are rounded correctly everywhere, or not at all."""
+
+
+def from_the_end(b: Building, indices: Operand, size: int) -> Operand:
+    """Indices of 64 bits; negative ones are counted from the end."""
+    found = b.cast_to(indices, "int64")
+    result: Operand = b.select(b.lt(found, b.like(found, 0)), b.add(found, b.like(found, size)), found)
+    return result
+
+
+def elements_along(b: Building, x: Operand, indices: Operand, axis: int) -> Operand:
+    """For each place of the indices, the element of x that has the same place but on one axis.
+
+    They are places of the flattened x, by arithmetic on the indices.
+    """
+    if indices.rank != x.rank:
+        raise GraphImportError(f"its indices have {indices.rank} axes, and its input has {x.rank}")
+    if not x.rank:
+        return x
+    strides = [math.prod(x.shape[i + 1 :]) for i in range(x.rank)]
+    others = np.zeros(indices.shape, np.int64)
+    for i, size in enumerate(indices.shape):
+        if i != axis:
+            others += (np.arange(size) * strides[i]).reshape([-1 if j == i else 1 for j in range(x.rank)])
+    last = b.constant(max(x.shape[axis] - 1, 0), "int64")
+    inside = b.max(b.min(indices, last), b.constant(0, "int64"))
+    places = b.add(b.mul(inside, b.constant(strides[axis], "int64")), b.constant(others))
+    found: Operand = b.gather(b.reshape(x, shape=(math.prod(x.shape),)), places, axis=0)
+    return found

@@ -16,8 +16,6 @@ from shine.tensor.form.operations import CALLS
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.arena import ALIGNMENT, aligned
 from shine.tensor.loops.division import Part, Sharing
-from shine.tensor.loops.driver import driver_ir
-from shine.tensor.loops.entries import Steps, entry, step
 from shine.tensor.loops.fusion import Group, Nest, copied, reads
 from shine.tensor.loops.groups import emit_group, emit_paddings, needs_padding
 from shine.tensor.loops.lanes import BYTE, load
@@ -25,8 +23,61 @@ from shine.tensor.loops.memory import Plan, loop_scratch, plan_module
 from shine.tensor.loops.nest import Site, emit_nest
 from shine.tensor.loops.placement import Placement
 from shine.tensor.loops.products.kernel import moved
-from shine.tensor.loops.products.rows import in_rows, row_length
-from shine.tensor.loops.sharing import SHARED_CALL, scratch_bytes, sharing_of, work_of
+from shine.tensor.loops.products.tiles import in_rows, row_length
+from shine.tensor.loops.sharing import SHARED_CALL, driver_ir, scratch_bytes, sharing_of, work_of
+
+
+@dataclass(eq=False)
+class Steps:
+    """Shared by threads: groups in words; functions of steps and their blocks; memory of each thread."""
+
+    said: list[str]
+    blocks: dict[str, int] = field(default_factory=dict)
+    scratch: int = 0
+
+
+def entry(module: ir.Module, name: str, declared: Function, inner: ir.Function) -> None:
+    """Emit the function of C."""
+    outer = declare(module, name, ir.VoidType(), [POINTER] * 3, ("arguments", "results", "arena"))
+    builder = ir.IRBuilder(outer.append_basic_block("entry"))
+    builder.call(inner, _unpacked(builder, outer, declared))
+    builder.ret_void()
+
+
+def _unpacked(builder: ir.IRBuilder, outer: ir.Function, declared: Function) -> list[ir.Value]:
+    """Addresses of arguments, results and arena."""
+    pointers = []
+    for table, count in ((outer.args[0], len(declared.parameters)), (outer.args[1], len(declared.results))):
+        for place in range(count):
+            address = builder.gep(table, [ir.Constant(I64, place)], source_etype=POINTER)
+            pointers.append(builder.load(address, typ=POINTER))
+    return [*pointers, outer.args[2]]
+
+
+def step(
+    module: ir.Module,
+    steps: Steps,
+    name: str,
+    function: Function,
+    inner: Sequence[ir.Function],
+    sharing: Sharing | None = None,
+) -> None:
+    """A function for a block of a step."""
+    labels = ("arguments", "results", "arena", "scratch", "block")
+    made = declare(module, name, ir.VoidType(), [*[POINTER] * 4, I64], labels)
+    made.linkage = "internal"
+    builder = ir.IRBuilder(made.append_basic_block("entry"))
+    more: list[ir.Value] = []
+    if sharing is not None:
+        units, blocks, block = ir.Constant(I64, sharing.units), ir.Constant(I64, sharing.blocks), made.args[4]
+        for number in (block, builder.add(block, ir.Constant(I64, 1))):
+            more.append(builder.udiv(builder.mul(number, units), blocks))
+        more.insert(0, made.args[3])
+    given = _unpacked(builder, made, function)
+    for each in inner:
+        builder.call(each, [*given, *more])
+    builder.ret_void()
+    steps.blocks[name] = sharing.blocks if sharing else 1
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ import numpy as np
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, counted
-from shine.compiler.codegen.operations import ELEMENTARY
+from shine.compiler.codegen.numbers import ELEMENTARY
 from shine.compiler.processor import Machine
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.types import DTYPES, FLOATS
-from shine.tensor.loops.elementwise import applied
 from shine.tensor.loops.fusion import Nest, Store, computed, lane_axis, reads
-from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
+from shine.tensor.loops.index import LANE, Index, applied, linear, row_major, variable
 from shine.tensor.loops.lanes import constant, horizontal, mask, transposed, widened
 from shine.tensor.loops.placement import Placement, symbols
 from shine.tensor.loops.scope import Scope, aligned

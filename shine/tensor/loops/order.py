@@ -11,8 +11,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, number
 from shine.tensor.form.module import Instruction
 from shine.tensor.form.types import DTYPES, FLOATS
-from shine.tensor.loops.elementwise import applied, cast
-from shine.tensor.loops.index import Index, variable
+from shine.tensor.loops.index import Index, applied, cast, variable
 from shine.tensor.loops.lanes import BIT, load, store
 from shine.tensor.loops.nest import Site, loops
 from shine.tensor.loops.products.kernel import moved

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.compiler.codegen.operations import ELEMENTARY
+from shine.compiler.codegen.numbers import ELEMENTARY
 from shine.tensor.form.module import Function, Instruction, Value
 from shine.tensor.form.operations import CALLS, ELEMENTWISE
 from shine.tensor.loops.index import Index

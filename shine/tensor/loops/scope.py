@@ -14,8 +14,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64
 from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.operations import ELEMENTWISE
-from shine.tensor.loops.elementwise import applied, cast
-from shine.tensor.loops.index import Index, linear, row_major, variable
+from shine.tensor.loops.index import Index, applied, cast, linear, row_major, variable
 from shine.tensor.loops.lanes import STORED, assembled, constant, gathered, load, store, widened
 
 Indices = Sequence[Index]

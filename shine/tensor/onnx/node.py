@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from shine.base.errors import GraphImportError
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 from shine.tensor.imported.building import Building, Operand, numbers
+from shine.tensor.onnx.files import read_model
 
 _KINDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings"}
 """The field of each type of attribute, by its number in onnx.proto."""
@@ -129,4 +131,30 @@ def attributes_of(node: Any) -> dict[str, Any]:
         elif field in ("floats", "ints"):
             value = tuple(value)
         found[attribute.name] = value
+    return found
+
+
+def batch_shapes(source: str | os.PathLike[str] | bytes, rows: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the inputs of which only the first axis is open, with so many rows.
+
+    Parameters
+    ----------
+    source : str, path or bytes
+        An ONNX model.
+    rows : int
+
+    Raises
+    ------
+    GraphImportError
+        If it is none.
+    """
+    graph = read_model(source)[0].graph
+    constants = {tensor.name for tensor in graph.initializer}
+    found = {}
+    for given in graph.input:
+        sizes = given.type.tensor_type.shape.dim
+        if given.name in constants or not sizes or sizes[0].HasField("dim_value"):
+            continue
+        if all(size.HasField("dim_value") for size in sizes[1:]):
+            found[given.name] = (rows, *(size.dim_value for size in sizes[1:]))
     return found

@@ -15,8 +15,7 @@ from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify
-from shine.tensor.imported.budget import Budget, OverBudgetError
-from shine.tensor.imported.building import Building, Operand
+from shine.tensor.imported.building import Budget, Building, Operand, OverBudgetError
 from shine.tensor.imported.naming import fetched, free_name, sanitized, with_results
 from shine.tensor.onnx.files import read_model
 from shine.tensor.onnx.node import Node, attributes_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.halves import widened
 from shine.lang.forms.names import cut
+from shine.tensor.form.types import widened
 
 ELEMENTS: dict[int, tuple[str, str]] = {
     1: ("float32", "float_data"),

@@ -9,15 +9,11 @@ from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.verifier import needed_by
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import MIRRORED, canonicalize
-from shine.tensor.passes.cse import key_of, share
-from shine.tensor.passes.dce import remove_dead
-from shine.tensor.passes.flattening import flatten_products
+from shine.tensor.passes.dce import key_of, remove_dead, share
 from shine.tensor.passes.fold import MOST_BYTES, NOT_FOLDED, fold
-from shine.tensor.passes.inline import MOST_INSTRUCTIONS, SMALL, inline
 from shine.tensor.passes.layout import choose_layout
-from shine.tensor.passes.product_order import order_products
-from shine.tensor.passes.products import join_products
-from shine.tensor.passes.specialize import specialize
+from shine.tensor.passes.products import flatten_products, join_products, order_products
+from shine.tensor.passes.specialize import MOST_INSTRUCTIONS, SMALL, inline, specialize
 
 _COMPOSED = frozenset({"reshape", "transpose", "broadcast", "slice"})
 """Operations that never follow one of their kind in canonical form."""

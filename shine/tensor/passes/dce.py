@@ -1,14 +1,17 @@
-"""Dead code: functions, instructions, loop states, parameters and results that nobody needs."""
+"""Removal of what is not needed: dead code, and values that are computed already."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from shine.base.errors import FormError
-from shine.tensor.form.module import Function, Instruction, Module, Value
+from shine.tensor.form.module import Attribute, Function, Instruction, Module, Value
 from shine.tensor.form.verifier import needed_by
-from shine.tensor.passes.rewriting import needed_instructions, trimmed, uses_of, with_bodies
+from shine.tensor.passes.rewriting import Replacement, Rewriting, needed_instructions, trimmed, uses_of, with_bodies
 
 
 def entries_of(module: Module) -> tuple[str, ...]:
@@ -160,3 +163,29 @@ def _while(specialized: _Specialized, instruction: Instruction, used: set[int]) 
 
 NARROW = {"call": _call, "cond": _cond, "while": _while}
 """Rules that drop parameters and results, for each operation that calls functions."""
+
+
+def share(module: Module) -> Module:
+    """Replace instructions by earlier ones that compute the same; calls too, because functions have no effects.
+
+    Precondition: the module is valid; `canonicalize` first finds more. Postcondition: no two instructions of a function
+    have the same operation, operands and attributes. No bit changes.
+    """
+    return with_bodies(module, (Rewriting(module, f).run(partial(_shared, {})) for f in module.defined))
+
+
+def _shared(seen: dict[Hashable, tuple[Value, ...]], r: Rewriting, instruction: Instruction) -> Replacement:
+    found = seen.setdefault(key_of(instruction), instruction.results)
+    return None if found == instruction.results else found
+
+
+def key_of(instruction: Instruction) -> Hashable:
+    """Equal for instructions that compute the same."""
+    attributes = tuple((name, _key(value)) for name, value in sorted(instruction.attributes.items()))
+    return instruction.operation, instruction.operands, attributes
+
+
+def _key(value: Attribute) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return value

@@ -6,21 +6,16 @@ from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from shine.base.errors import FormError
-from shine.tensor.form.module import Function, Module
-from shine.tensor.form.naming import with_result_names
+from shine.tensor.form.module import Function, Module, with_result_names
 from shine.tensor.form.verifier import verify
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import canonicalize
 from shine.tensor.passes.contracts import CHECKS
-from shine.tensor.passes.cse import share
-from shine.tensor.passes.dce import entries_of, remove_dead
-from shine.tensor.passes.flattening import flatten_products
+from shine.tensor.passes.dce import entries_of, remove_dead, share
 from shine.tensor.passes.fold import fold
-from shine.tensor.passes.inline import inline
 from shine.tensor.passes.layout import choose_layout
-from shine.tensor.passes.product_order import order_products
-from shine.tensor.passes.products import join_products
-from shine.tensor.passes.specialize import specialize
+from shine.tensor.passes.products import flatten_products, join_products, order_products
+from shine.tensor.passes.specialize import inline, specialize
 
 Pass: TypeAlias = Callable[[Module], Module]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.networks import cumsum
-from shine.tensor.imported.building import Operand, repeated
+from shine.tensor.compositions.resizing import resize_linear, resize_nearest
+from shine.tensor.imported.building import Operand, elements_along, from_the_end, repeated
 from shine.tensor.torch.call import Call, checked_axis
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
@@ -192,4 +195,149 @@ MOVEMENT: dict[str, Rule] = {
     "tril": _triangle(np.tril),
     "triu": _triangle(np.triu),
     "cumsum": _cumsum,
+}
+
+
+def _embedding(call: Call) -> Operand:
+    found: Operand = call.b.gather(call.operand("weight"), call.operand("indices"), axis=0)
+    return found
+
+
+def _index_select(call: Call) -> Operand:
+    found: Operand = call.b.gather(call.first, call.operand("index"), axis=call.axis())
+    return found
+
+
+def _index(call: Call) -> Operand:
+    """Tensors of integers for some axes, broadcast together.
+
+    As in NumPy, their axes stand where the indexed ones stood, or first if these are not beside each other.
+    """
+    b, x, given = call.b, call.first, list(call.get("indices", ()))
+    used = [i for i, index in enumerate(given) if index is not None]
+    others = [i for i in range(x.rank) if i not in used]
+    sizes = [x.shape[i] for i in used]
+    indices = [from_the_end(b, given[i], x.shape[i]) for i in used]
+    if len(used) == 1:
+        found: Operand = b.gather(x, indices[0], axis=used[0])
+        return found
+    # The used axes become one, whose places are computed.
+    places = indices[0]
+    for index, size in zip(indices[1:], sizes[1:], strict=True):
+        places = b.add(b.mul(places, b.constant(size, "int64")), index)
+    first = used[0] if used == list(range(used[0], used[0] + len(used))) else 0
+    order = [*others[:first], *used, *others[first:]]
+    left, right = [[x.shape[i] for i in part] for part in (others[:first], others[first:])]
+    flat = b.reshape(b.transpose(x, permutation=tuple(order)), shape=(*left, math.prod(sizes), *right))
+    found = b.gather(flat, places, axis=first)
+    return found
+
+
+def _diagonal(call: Call) -> Operand:
+    """Elements with two indices that differ by the offset; their axis is the last one."""
+    b, x, offset = call.b, call.first, call.get("offset", 0)
+    one, two = (checked_axis(call.get(name, default), x.rank) for name, default in (("dim1", 0), ("dim2", 1)))
+    others = [i for i in range(x.rank) if i not in (one, two)]
+    flat = b.reshape(
+        b.transpose(x, permutation=(*others, one, two)),
+        shape=(*(x.shape[i] for i in others), x.shape[one] * x.shape[two]),
+    )
+    first = max(-offset, 0) * x.shape[two] + max(offset, 0)
+    places = first + np.arange(call.shape[-1]) * (x.shape[two] + 1)
+    found: Operand = b.gather(flat, b.constant(places), axis=len(others))
+    return found
+
+
+def _slice_scatter(call: Call) -> Operand:
+    """Another tensor in the place of a slice; assignments to slices become this."""
+    axis = call.axis(default=0)
+    size = call.first.shape[axis]
+    chosen = slice(call.get("start"), call.get("end"), call.get("step", 1))
+    return _replaced(call, axis, range(*chosen.indices(size)), call.operand("src", call.dtype))
+
+
+def _select_scatter(call: Call) -> Operand:
+    axis, source = call.axis(default=0), call.operand("src", call.dtype)
+    place = range(call.first.shape[axis])[call.get("index")]
+    source = call.b.reshape(source, shape=(*source.shape[:axis], 1, *source.shape[axis:]))
+    return _replaced(call, axis, [place], source)
+
+
+def _replaced(call: Call, axis: int, places: Sequence[int], source: Operand) -> Operand:
+    """A tensor with some slices along an axis from another one."""
+    b, x = call.b, call.first
+    chosen = np.arange(x.shape[axis])
+    chosen[places] = x.shape[axis] + np.arange(len(places))
+    found: Operand = b.gather(b.concatenate(x, source, axis=axis), b.constant(chosen), axis=axis)
+    return found
+
+
+def _copy(call: Call) -> Operand:
+    source = call.operand("src", call.dtype)
+    found: Operand = source if source.shape == call.shape else call.b.broadcast(source, shape=call.shape)
+    return found
+
+
+def _gather(call: Call) -> Operand:
+    return elements_along(call.b, call.first, call.operand("index", "int64"), call.axis())
+
+
+INDEXING: dict[str, Callable[[Call], Operand]] = {
+    "embedding": _embedding,
+    "index_select": _index_select,
+    "index": _index,
+    "diagonal": _diagonal,
+    "gather": _gather,
+    "slice_scatter": _slice_scatter,
+    "select_scatter": _select_scatter,
+    "copy": _copy,
+}
+
+
+_SCALES = {1: ("scales",), 2: ("scales_h", "scales_w")}
+"""Arguments with the factors of enlargement, by the number of axes that are resized."""
+
+
+def _nearest(call: Call) -> Operand:
+    value = call.first.value
+    for axis, old, new, scale in _axes(call):
+        places = np.arange(new, dtype=np.float32) * _step(old, new, scale, np.float32)
+        value = resize_nearest(call.builder, value, axis, np.floor(places))
+    return Operand(value)
+
+
+def _bilinear(call: Call) -> Operand:
+    value = call.first.value
+    if call.first.dtype not in ("float32", "float64"):
+        raise GraphImportError(f"elements {call.first.dtype} are not interpolated; cast them to float32")
+    number = call.first.value.type.numpy.type
+    for axis, old, new, scale in _axes(call):
+        places = np.arange(new).astype(number)
+        if call.get("align_corners", False):
+            places = places * (number(old - 1) / number(max(new - 1, 1)))
+        else:
+            places = (places + number(0.5)) * _step(old, new, scale, number) - number(0.5)
+        value = resize_linear(call.builder, value, axis, places)
+    return Operand(value)
+
+
+def _axes(call: Call) -> Iterator[tuple[int, int, int, float | None]]:
+    """The axes that change, the last one first: their sizes before and after, and the factor if one is given."""
+    count = call.first.rank - 2
+    scales = call.get("scale_factors") or [call.get(name) for name in _SCALES[count]]
+    for place in reversed(range(count)):
+        old, new = call.first.shape[place + 2], call.shape[place + 2]
+        if old != new:
+            yield place + 2, old, new, scales[place]
+
+
+def _step(old: int, new: int, scale: float | None, number: Callable[[float], Any]) -> Any:
+    """Elements of the image from one element of the result to the next one."""
+    return number(1 / scale) if scale else number(old) / number(new)
+
+
+RESIZING: dict[str, Callable[[Call], Operand]] = {
+    "upsample_nearest1d": _nearest,
+    "upsample_nearest2d": _nearest,
+    "upsample_bilinear2d": _bilinear,
 }

@@ -9,22 +9,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shine.base.errors import FormError, GraphImportError
-from shine.formats.read.halves import HALVES
 from shine.lang.forms.names import choices
 from shine.lang.program.program import Program
 from shine.tensor.form.module import Module, Value
-from shine.tensor.form.types import NAMES
+from shine.tensor.form.types import HALVES, NAMES
 from shine.tensor.form.verifier import verify
-from shine.tensor.imported.budget import Budget
-from shine.tensor.imported.building import Building, Operand
+from shine.tensor.imported.building import Budget, Building, Operand
 from shine.tensor.imported.naming import fetched, free_name, with_results
 from shine.tensor.programs import function_program
 from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
-from shine.tensor.torch.indexing import INDEXING
 from shine.tensor.torch.layers import LAYERS
-from shine.tensor.torch.movement import MOVEMENT
-from shine.tensor.torch.resizing import RESIZING
+from shine.tensor.torch.movement import INDEXING, MOVEMENT, RESIZING
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -141,7 +141,7 @@ def test_numbers_of_every_library_are_variables(frame, value):
 
 
 def test_a_variables_next_value_needs_no_new_code(frame):
-    from shine.frames.code import selecting
+    from shine.frames.running import selecting
 
     for limit in (1, 2.5, 3):
         frame.shine.query("f > @limit & f < 100")

@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.base.errors import UnsupportedSyntaxError
-from shine.lang.notation import definition
+from shine.lang.presentation import definition
 from shine.lang.vocabulary import primitive_table
 
 

@@ -15,7 +15,7 @@ import shine.tensor
 import shine.trees
 from shine.base.errors import GraphImportError
 from shine.faces.cli.commands import shine as group
-from shine.tensor.onnx.messages import messages
+from shine.tensor.onnx.files import messages
 from shine.trees.building import compile as compiled
 
 onnx = pytest.importorskip("onnx")

@@ -7,26 +7,84 @@ rows has the same number of lanes in every type: the number that the widest type
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from llvmlite import ir
 
 from shine.base.errors import LoweringError
-from shine.compiler.codegen.blocks import I64, POINTER, any_lane, counted, declare, load, store
+from shine.compiler.codegen.blocks import I64, POINTER, any_lane, counted, declare, element_pointer, load, stack, store
 from shine.compiler.codegen.native.astjit import BLOCK_NODES, AstJit
 from shine.compiler.codegen.native.loops import VECTOR_BYTES
-from shine.compiler.codegen.native.remainder import Remainder
-from shine.compiler.codegen.numbers import STORAGE_ELEMENTS, Numbers, splat
-from shine.compiler.codegen.operations import operations_of
+from shine.compiler.codegen.numbers import STORAGE_ELEMENTS, Numbers, operations_of, splat
 from shine.lang.forms.functions import can_trap
 from shine.lang.forms.tree import BINARY_OPERATORS, Tree, names_in
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
 
+_BYTE = ir.IntType(8)
+_ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
+
+
+class Remainder:
+    """A vector of rows for each column, on the stack; `table` points to the vectors."""
+
+    def __init__(self, builder: ir.IRBuilder, dtypes: Sequence[str], name: str, vector_bytes: int) -> None:
+        self.builder, self._vector_bytes = builder, vector_bytes
+        self.table = stack(builder, POINTER, max(len(dtypes), 1))
+        self._slots = stack(builder, _BYTE, vector_bytes * max(len(dtypes), 1))
+        # One loop copies all columns of a size, so that thousands of columns need little code.
+        self._positions: dict[int, tuple[ir.Value, ir.Value]] = {}
+        for size in sorted({np.dtype(dtype).itemsize for dtype in dtypes}):
+            positions = [i for i, dtype in enumerate(dtypes) if np.dtype(dtype).itemsize == size]
+            kind = ir.ArrayType(I64, len(positions))
+            listing = ir.GlobalVariable(builder.module, kind, f"{name}.{size}")
+            listing.type = POINTER
+            listing.linkage, listing.global_constant = "internal", True
+            listing.initializer = ir.Constant(kind, positions)
+            self._positions[size] = listing, ir.Constant(I64, len(positions))
+
+    def point(self) -> None:
+        """Let the table point to the vectors."""
+        build = self.builder
+        for _, position in self._columns():
+            store(build, self._slot(position), self.table, position, POINTER)
+
+    def fill(self, columns: ir.Value, first: ir.Value, rest: ir.Value, width: int) -> None:
+        """Copy the last `rest` rows, from row `first` on, to the vectors; the free lanes repeat the last row."""
+        build = self.builder
+        last = build.sub(rest, _ONE)
+        for element, position in self._columns():
+            source = load(build, columns, position, POINTER, POINTER)
+            with counted(build, _ZERO, ir.Constant(I64, width)) as lane:
+                beyond = build.icmp_signed(">", lane.index, last)
+                row = build.add(first, build.select(beyond, last, lane.index))
+                store(build, load(build, source, row, element, element), self._slot(position), lane.index, element)
+
+    def empty(self, columns: ir.Value, first: ir.Value, rest: ir.Value) -> None:
+        """Copy `rest` rows of the vectors to the columns, from row `first` on."""
+        build = self.builder
+        for element, position in self._columns():
+            target = load(build, columns, position, POINTER, POINTER)
+            with counted(build, _ZERO, rest) as lane:
+                value = load(build, self._slot(position), lane.index, element, element)
+                store(build, value, target, build.add(first, lane.index), element)
+
+    def _columns(self) -> Iterator[tuple[ir.Type, ir.Value]]:
+        """Loops over all columns, one for each size; yields the type of an element and a column's position."""
+        for size, (listing, count) in self._positions.items():
+            with counted(self.builder, _ZERO, count) as column:
+                yield ir.IntType(8 * size), load(self.builder, listing, column.index, I64, I64)
+
+    def _slot(self, position: ir.Value) -> ir.Value:
+        offset = self.builder.mul(position, ir.Constant(I64, self._vector_bytes))
+        return element_pointer(self.builder, self._slots, offset, _BYTE)
+
+
 MAX_COLUMNS = 10_000
 """Most parameters and outputs of a function of many rows: rows after the last full vector are copied to its stack."""
 
-_BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
-_ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
+_BOOL = ir.IntType(1)
+_PROGRAMS_ZERO, _PROGRAMS_ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
 def vector_bytes(program: Program, register: int) -> int:
@@ -123,16 +181,16 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
     vectors = builder.udiv(rows, ir.Constant(I64, width))
     done = builder.mul(vectors, ir.Constant(I64, width))
     rest = builder.sub(rows, done)
-    some = builder.zext(builder.icmp_unsigned("!=", rest, _ZERO), I64)
+    some = builder.zext(builder.icmp_unsigned("!=", rest, _PROGRAMS_ZERO), I64)
     # One body serves all rows, so that a row gets the same bits at any position.
     inputs = Remainder(builder, [parameter.dtype for parameter in program.parameters], f"{name}.inputs", vector_bytes)
     results = Remainder(builder, [output.dtype for output in program.outputs], f"{name}.outputs", vector_bytes)
     whole = builder.call(body, [columns, outs, vectors])
-    with counted(builder, _ZERO, some, carried=[whole]) as loop:
+    with counted(builder, _PROGRAMS_ZERO, some, carried=[whole]) as loop:
         inputs.point()
         results.point()
         inputs.fill(columns, done, rest, width)
-        part = builder.call(body, [inputs.table, results.table, _ONE])
+        part = builder.call(body, [inputs.table, results.table, _PROGRAMS_ONE])
         results.empty(outs, done, rest)
         loop.results = [builder.or_(loop.values[0], part)]
     builder.ret(builder.zext(loop.values[0], _BYTE))
@@ -149,7 +207,7 @@ def _rows_body(module: ir.Module, program: Program, name: str, width: int) -> ir
     # Nothing is written through these: LLVM may load the addresses before the loop, if there are enough registers.
     columns.add_attribute("noalias")
     outs.add_attribute("noalias")
-    with counted(builder, _ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
+    with counted(builder, _PROGRAMS_ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
         row = builder.mul(loop.index, ir.Constant(I64, width))
         code = _Code(builder, program, width)
         for position, parameter in enumerate(program.parameters):

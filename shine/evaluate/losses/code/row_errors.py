@@ -27,11 +27,9 @@ from shine.compiler.codegen.blocks import (
     load,
     store,
 )
-from shine.compiler.codegen.identity import Functions, source_digest
 from shine.compiler.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, lanes, prediction_lanes
 from shine.compiler.codegen.native.astjit import AstJit
-from shine.compiler.codegen.numbers import Numbers, splat
-from shine.compiler.codegen.operations import operations_of
+from shine.compiler.codegen.numbers import Functions, Numbers, operations_of, source_digest, splat
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.evaluate.losses.code.logarithms import LOGARITHMS, Logarithm, split
 from shine.evaluate.losses.form import RowLoss

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.mathml.operators import summands
+from shine.formats.page.mathml.operators import ROUNDED, summands
 from shine.formats.page.mathml.pieces import Piece, signed
-from shine.formats.page.mathml.symbols import ROUNDED
 from shine.formats.page.mathml.typesetter import Typesetter
 from shine.lang.forms.tree import Tree
 

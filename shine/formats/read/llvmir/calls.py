@@ -9,9 +9,8 @@ from functools import partial
 
 from shine.base.errors import GraphImportError
 from shine.formats.read.llvmir.functions import INTRINSICS, LIBRARY, arity, meaning
-from shine.formats.read.llvmir.scope import Scope
+from shine.formats.read.llvmir.scope import Integer, Lane, Number, Scope, Value
 from shine.formats.read.llvmir.text import Cursor, Type
-from shine.formats.read.llvmir.values import Integer, Lane, Number, Value
 from shine.lang.forms.tree import CONDITIONAL
 
 _IGNORED = (

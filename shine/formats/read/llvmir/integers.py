@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 
 from shine.base.errors import GraphImportError
 from shine.formats.read.llvmir.functions import meaning
-from shine.formats.read.llvmir.scope import FLAGS, Rule, Scope
+from shine.formats.read.llvmir.scope import FLAGS, Bits, Integer, Lane, Number, Rule, Scope, Value
 from shine.formats.read.llvmir.text import Cursor, Type
-from shine.formats.read.llvmir.values import Bits, Integer, Lane, Number, Value
 from shine.lang.forms.tree import CONDITIONAL
 
 _IntegerRule = Callable[[Scope, Integer, Integer], Integer]

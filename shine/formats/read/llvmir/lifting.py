@@ -11,9 +11,8 @@ from typing import TypeVar
 from shine.base.errors import GraphImportError
 from shine.formats.read.llvmir.flow import ALWAYS, EXIT, Conditions, order
 from shine.formats.read.llvmir.rules import RULES
-from shine.formats.read.llvmir.scope import FLAGS, Scope
+from shine.formats.read.llvmir.scope import FLAGS, Number, Scope, Undefined, Value
 from shine.formats.read.llvmir.text import Block, Cursor, Instruction
-from shine.formats.read.llvmir.values import Number, Undefined, Value
 from shine.lang.forms.tree import Tree
 
 T = TypeVar("T")

@@ -8,14 +8,103 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.formats.write.expressions.phrases import Phrase, phrase, with_opposite
+from shine.base.errors import ExportError
 from shine.formats.write.expressions.translation import Translation
 from shine.lang.forms.library import STANDARD
 from shine.lang.meaning.interpret import REFERENCE, evaluate
+
+ATOM = 99
+"""Binding strength of text that never needs parentheses: names, numbers, calls."""
+
+LONGEST = 1_000_000
+"""Longest text that is written, in characters."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Phrase:
+    """A piece of text that stands for a value.
+
+    Parameters
+    ----------
+    parts : tuple of str or Phrase
+    strength : int
+        Binding strength of its outermost operator.
+    length : int
+        Number of characters.
+    depth : int
+        Levels of nesting.
+    condition : bool
+        Whether its value is a truth value in the other language, not a number.
+    value : float, optional
+        Its value, if it is a number.
+    opposite : Phrase, optional
+        The phrase without its leading minus; for a condition, the condition that holds exactly where this one fails.
+    real : bool
+        Whether it is certainly a floating-point number, in a language that has integers too.
+    """
+
+    parts: tuple[str | Phrase, ...]
+    strength: int
+    length: int
+    depth: int
+    condition: bool = False
+    value: float | None = None
+    opposite: Phrase | None = None
+    real: bool = False
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is one word or number, which may be repeated at no cost."""
+        return self.depth == 0
+
+
+def phrase(*parts: str | Phrase, strength: int = ATOM, condition: bool = False) -> Phrase:
+    """A phrase made of parts."""
+    length = sum(len(part) if isinstance(part, str) else part.length for part in parts)
+    depth = 1 + max((part.depth for part in parts if isinstance(part, Phrase)), default=-1)
+    return Phrase(parts, strength, length, depth, condition)
+
+
+def word(text: str, strength: int = ATOM, condition: bool = False) -> Phrase:
+    """A phrase of one word."""
+    return Phrase((text,), strength, len(text), 0, condition)
+
+
+def with_opposite(negative: Phrase, positive: Phrase) -> Phrase:
+    """A phrase that begins with a minus, linked to the same phrase without it."""
+    return replace(negative, opposite=positive)
+
+
+def written(top: Phrase, form: str, limit: int = LONGEST) -> str:
+    """The text of a phrase.
+
+    Raises
+    ------
+    ExportError
+        If it has more characters than the limit.
+    """
+    if top.length > limit:
+        raise ExportError(
+            f"the formula is too long for {form}: it has {_count(top.length)} characters, at most {limit} are allowed; "
+            "values that are used several times are written out each time"
+        )
+    pieces: list[str] = []
+    stack: list[str | Phrase] = [top]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            pieces.append(part)
+        else:
+            stack.extend(reversed(part.parts))
+    return "".join(pieces)
+
+
+def _count(length: int) -> str:
+    return str(length) if length < 10**12 else f"about 10^{round(math.log10(length))}"
 
 
 class Infix(Translation[Phrase]):
@@ -199,3 +288,47 @@ def _folded(name: str, numbers: list[float]) -> float:
         definition = STANDARD[name].definition
         assert definition is not None
         return float(evaluate(definition, columns)[0])
+
+
+class Corrected(Infix):
+    """Infix text for languages without `log1p`, `expm1` and `hypot`."""
+
+    def squared(self, base: Phrase) -> Phrase:
+        """The square of a phrase."""
+        return self.rules()["pow"](base, self.number(2))
+
+    def log1p(self, operand: Phrase) -> Phrase:
+        """``log(1 + x)`` = ``2*artanh(x/(2 + x))``, which does not round a small x away."""
+        number, two = self.numeric(operand), self.number(2)
+        small = self.mul(two, self.call("ATANH", self.div(number, self.add(number, two))))
+        return self._near(number, 0.5, small, self.rules()["log"](self.add(number, self.number(1))))
+
+    def expm1(self, operand: Phrase) -> Phrase:
+        """``exp(x) - 1`` = ``2*sinh(x/2)*exp(x/2)``, which does not cancel for a small x."""
+        number, two = self.numeric(operand), self.number(2)
+        half = self.div(number, two)
+        small = self.mul(self.mul(two, self.rules()["sinh"](half)), self.rules()["exp"](half))
+        return self._near(number, 1, small, self.sub(self.rules()["exp"](number), self.number(1)))
+
+    def _near(self, number: Phrase, bound: float, small: Phrase, other: Phrase) -> Phrase:
+        near = self.rules()["lt"](self.rules()["abs"](number), self.number(bound))
+        return self.rules()["where"](near, small, other)
+
+    def hypot(self, left: Phrase, right: Phrase) -> Phrase:
+        """``sqrt(a*a + b*b)``, scaled by the longer leg, so that the squares neither overflow nor vanish."""
+        rules = self.rules()
+        a, b = rules["abs"](left), rules["abs"](right)
+
+        def longer(leg: Phrase, ratio: Phrase) -> Phrase:
+            return self.mul(leg, rules["sqrt"](self.add(self.number(1), self.squared(ratio))))
+
+        # Equal legs may both be 0 or infinite: then their quotient is NaN.
+        same = self.mul(rules["sqrt"](self.number(2)), a)
+        other = rules["where"](rules["eq"](a, b), same, longer(a, self.div(right, left)))
+        return rules["where"](rules["lt"](a, b), longer(b, self.div(left, right)), other)
+
+    def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
+        """Product of two phrases; the square of a long phrase is a power, so that the phrase is written once."""
+        if left is right and not left.simple:
+            return self.squared(left)
+        return super().multiplied(left, right)

@@ -7,8 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.base.errors import ExportError
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
+from shine.formats.write.sources import Headings, takes_models
 from shine.formats.write.statements.array_library import array_function, array_source
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
 from shine.formats.write.latex.writer import latex_text
+from shine.formats.write.sources import Headings, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

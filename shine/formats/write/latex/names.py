@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
 
-from shine.formats.write.headings import Headings
+from shine.formats.write.sources import Headings
 from shine.lang.forms.names import GREEK
 
 _SPECIAL = re.compile(r"[\\{}_^#&$%~ ]")

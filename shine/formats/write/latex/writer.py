@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from shine.formats.write.expressions.infix import Infix
-from shine.formats.write.expressions.phrases import ATOM, Phrase, phrase, with_opposite, written
-from shine.formats.write.headings import Headings
+from shine.formats.write.expressions.infix import ATOM, Infix, Phrase, phrase, with_opposite, written
 from shine.formats.write.latex.names import as_text, latex_heading, latex_name, latex_names, operator
-from shine.formats.write.sources import Source, sourced
-from shine.lang.forms.readable_numbers import readable_number
+from shine.formats.write.sources import Headings, Source, sourced
+from shine.lang.forms.named_numbers import readable_number
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.base.errors import ExportError
-from shine.formats.write.given import takes_models
-from shine.formats.write.headings import Headings
 from shine.formats.write.onnx.graph import Graph, Value
-from shine.formats.write.sources import made_numbers
+from shine.formats.write.sources import Headings, made_numbers, takes_models
 from shine.formats.write.statements.straightline import straight_line
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree

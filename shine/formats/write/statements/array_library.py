@@ -16,9 +16,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from shine.formats.write.expressions.phrases import ATOM
-from shine.formats.write.headings import Headings
-from shine.formats.write.sources import notes
+from shine.formats.write.expressions.infix import ATOM
+from shine.formats.write.sources import Headings, notes
 from shine.formats.write.statements import array_operations
 from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
 from shine.formats.write.statements.straightline import Body, StraightLine, straight_line

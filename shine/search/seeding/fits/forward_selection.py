@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Singles
 from shine.compiler.arrays import Panels, dot
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 from shine.search.seeding.fits.correlations import best_matches
 
 NEARLY_PARALLEL = 1e-4

@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 
 DEPENDENT = 1e-9
 """Length, as a share of its own, below which a logarithm adds only rounding to the others."""

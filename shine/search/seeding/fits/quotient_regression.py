@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import dot
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 
 REWEIGHTINGS = 4
 """Regressions of a quotient, each weighted by the divisor found before: more hardly change it."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 
 ROUNDING = 1e-28
 """Residual variance, as a share of the mean square, that rounding alone can cause."""

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays.regression import combined, least_squares
+from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.fits.forward_selection import Sums
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Singles
 from shine.compiler.arrays import inner
-from shine.compiler.arrays.regression import combined, least_squares
+from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.fits.correlations import Normalized, best_pairs, best_triples
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
 from shine.search.seeding.screen.estimates import Estimate

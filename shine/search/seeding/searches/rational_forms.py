@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays.regression import Regression
+from shine.compiler.arrays.functions import Regression
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.significance import significant
 from shine.search.seeding.screen.estimates import Estimate

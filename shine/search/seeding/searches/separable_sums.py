@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import dot
-from shine.compiler.arrays.regression import Regression, combined
+from shine.compiler.arrays.functions import Regression, combined
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
 from shine.search.seeding.screen.estimates import Estimate

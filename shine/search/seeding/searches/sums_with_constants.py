@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from shine.compiler.arrays import inner
-from shine.compiler.arrays.regression import combined, least_squares
+from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes
 from shine.search.seeding.bank.function_families import STEEP
 from shine.search.seeding.fits.correlations import Normalized, best_pairs

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from shine.base.typing import AnyArray, Floats
-from shine.compiler.codegen.identity import Functions, source_digest
+from shine.compiler.codegen.numbers import Functions, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ALONE, Workers
 from shine.data.datasets.dataset import Dataset

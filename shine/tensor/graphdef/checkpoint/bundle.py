@@ -14,9 +14,7 @@ from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.formats.read.messages import messages
 from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
-from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
-from shine.tensor.graphdef.checkpoint.numbers import ordered_key, varint
-from shine.tensor.graphdef.checkpoint.table import MAGIC, read_table
+from shine.tensor.graphdef.checkpoint.table import MAGIC, crc32c, masked, ordered_key, read_table, varint
 from shine.tensor.graphdef.constants import ELEMENTS, dtype_name, from_stored, shape_from_message, stored
 from shine.tensor.graphdef.files import content_of
 from shine.tensor.graphdef.order import shown

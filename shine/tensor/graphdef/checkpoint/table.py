@@ -1,13 +1,200 @@
-"""Tables of sorted keys and values (SSTables, in the format of LevelDB): the index of checkpoints."""
+"""The tables of a checkpoint: blocks of keys and values, compressed and with checksums."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.tensor.graphdef.checkpoint.checksum import crc32c, masked
-from shine.tensor.graphdef.checkpoint.numbers import varint
-from shine.tensor.graphdef.checkpoint.snappy import decompressed
+from shine.base.typing import AnyArray
+
+_LONGEST = 10
+"""Bytes of the longest number, which has 64 bits."""
+
+
+def varint(content: bytes, position: int) -> tuple[int, int]:
+    """A number in base 128, lowest digit first, and the position after it.
+
+    Raises
+    ------
+    GraphImportError
+        If it is cut off or too long.
+    """
+    value = 0
+    for digit, byte in enumerate(content[position : position + _LONGEST]):
+        value |= (byte & 127) << 7 * digit
+        if byte < 128:
+            return value, position + digit + 1
+    raise GraphImportError("a number is cut off or too long")
+
+
+def ordered_key(name: str, extents: tuple[tuple[int, int], ...]) -> bytes:
+    """The key of a slice of a tensor: its name and, for each axis, the first index and the length; -1 for a whole axis.
+
+    Parts are written so that keys compare as the parts do: TensorFlow's `OrderedCode`.
+    """
+    text = name.encode().replace(b"\0", b"\0\xff") + b"\0\1"
+    numbers = b"".join(_signed(start) + _signed(length) for start, length in extents)
+    return _unsigned(0) + text + _unsigned(len(extents)) + numbers
+
+
+def _unsigned(value: int) -> bytes:
+    """The number of bytes, and the bytes, highest first."""
+    digits = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes([len(digits)]) + digits
+
+
+def _signed(value: int) -> bytes:
+    """As many ones as bytes (zeros, if negative), a zero, and the number in two's complement."""
+    size = 1
+    while not -(1 << 7 * size - 1) <= value < 1 << 7 * size - 1:
+        size += 1
+    header = (1 << size) - 1 << 7 * size
+    return (header ^ value & (1 << 8 * size) - 1).to_bytes(size, "big")
+
+
+_LITERAL, _NEAR, _FAR = 0, 1, 2
+"""Kinds of elements, in the low bits of their first byte: bytes as they are, and copies of bytes before."""
+
+_SHORT_LITERALS = 60
+"""Literals of up to so many bytes have their length in the first byte; longer ones in the next one to four."""
+
+
+def decompressed(content: bytes, most: int) -> bytes:
+    """The bytes of a block.
+
+    Parameters
+    ----------
+    content : bytes
+    most : int
+        Largest size that is decompressed.
+
+    Raises
+    ------
+    GraphImportError
+        If the content is damaged, or larger.
+    """
+    size, position = varint(content, 0)
+    if size > most:
+        raise GraphImportError(f"a compressed block has {size} bytes; at most {most} are read")
+    result = bytearray()
+    while position < len(content):
+        tag = content[position]
+        position += 1
+        if tag & 3 == _LITERAL:
+            length = (tag >> 2) + 1
+            if length > _SHORT_LITERALS:
+                extra = length - _SHORT_LITERALS
+                length = int.from_bytes(content[position : position + extra], "little") + 1
+                position += extra
+            result += content[position : position + length]
+            position += length
+        else:
+            position = _copy(content, position, tag, result)
+        if len(result) > size or position > len(content):
+            break
+    if len(result) != size:
+        raise GraphImportError(f"a compressed block must have {size} bytes, but its elements do not fit that")
+    return bytes(result)
+
+
+def _copy(content: bytes, position: int, tag: int, result: bytearray) -> int:
+    """Repeat bytes that were written before; return the position of the next element."""
+    if tag & 3 == _NEAR:
+        length, width, high = (tag >> 2 & 7) + 4, 1, (tag >> 5) << 8
+    else:
+        length, width, high = (tag >> 2) + 1, 2 if tag & 3 == _FAR else 4, 0
+    offset = high | int.from_bytes(content[position : position + width], "little")
+    if not 0 < offset <= len(result):
+        raise GraphImportError(f"a compressed block copies from {offset} bytes before, of {len(result)}")
+    # The bytes may overlap what they make.
+    pattern = bytes(result[-offset:][:length])
+    result += (pattern * (length // len(pattern) + 1))[:length]
+    return position + width
+
+
+_POLYNOMIAL = 0x82F63B78
+"""Castagnoli's, with the bits reversed."""
+
+_ONES = 0xFFFFFFFF
+
+_PIECE = 20
+"""Bytes that are processed at a time, as a power of two: small enough for the cache of a processor."""
+
+_MASK = 0xA282EAD8
+"""Added by files that hold checksums of themselves."""
+
+
+def crc32c(content: bytes | memoryview) -> int:
+    """The checksum of bytes.
+
+    The register is linear in the bytes. Those of pairs of bytes come from a table; then registers of neighbours are
+    joined, in pairs, until one is left: the left one is advanced over as many zeros as the right one has bytes.
+    """
+    values = np.frombuffer(content, np.uint8)
+    register = _ONES
+    for bit in range(values.size.bit_length()):
+        if values.size >> bit & 1:
+            register = _advanced(register, bit)
+    total = 0
+    # Zeros before the first byte do not change a register that is 0, so the first piece is filled up with them.
+    first = values.size % (1 << _PIECE)
+    for start in range(first - (1 << _PIECE) if first else 0, values.size, 1 << _PIECE):
+        piece = values[max(start, 0) : start + (1 << _PIECE)]
+        total = _advanced(total, _PIECE) ^ _register(piece)
+    return register ^ total ^ _ONES
+
+
+def masked(checksum: int) -> int:
+    """A checksum as files hold it."""
+    return ((checksum >> 15 | checksum << 17) + _MASK) & _ONES
+
+
+def _register(piece: AnyArray) -> int:
+    """The register after the bytes of a piece, started with 0."""
+    size = max(1, (piece.size - 1).bit_length())
+    filled = np.zeros(1 << size, np.uint8)
+    filled[filled.size - piece.size :] = piece
+    registers = _of_pairs()[filled.view("<u2")]
+    for bit in range(1, size):
+        registers = _apply(_zeros(bit), registers[0::2]) ^ registers[1::2]
+    return int(registers[0])
+
+
+def _advanced(register: int, bit: int) -> int:
+    """A register after 2**bit zeros."""
+    return int(_apply(_zeros(bit), np.array([register], np.uint32))[0])
+
+
+def _apply(table: AnyArray, registers: AnyArray) -> AnyArray:
+    """A linear map, given by its values for each byte of a register."""
+    result = table[0][registers & 255]
+    for place in range(1, 4):
+        result = result ^ table[place][registers >> np.uint32(8 * place) & 255]
+    return result
+
+
+@cache
+def _zeros(bit: int) -> AnyArray:
+    """The map that advances registers over 2**bit zeros, of shape (4, 256)."""
+    if bit:
+        half = _zeros(bit - 1)
+        return np.stack([_apply(half, row) for row in half])
+    registers = np.arange(256, dtype=np.uint32) << np.array([[0], [8], [16], [24]], np.uint32)
+    for _ in range(8):
+        registers = registers >> np.uint32(1) ^ np.where(registers & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
+    return registers
+
+
+@cache
+def _of_pairs() -> AnyArray:
+    """The register after two bytes, by the number that they are in little-endian order."""
+    pairs = np.arange(1 << 16, dtype=np.uint32)
+    after = _apply(_zeros(0), pairs & 255)
+    return _apply(_zeros(0), after ^ pairs >> np.uint32(8))
+
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 """The last bytes of a table."""

@@ -1,4 +1,4 @@
-"""Operations that make one element of many: sums, extrema, their places, and the largest elements."""
+"""Operations that sum: products, reductions and normalizations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import prod
 
 from shine.base.errors import GraphImportError
+from shine.tensor.compositions import contraction, normalization
+from shine.tensor.compositions import networks as compositions
 from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import Rule, axes_of, axis_of, check_count, flag, one_number
+from shine.tensor.graphdef.rules.attributes import Rule, axes_of, axis_of, check_count, flag, one_number, one_of, word
 from shine.tensor.imported.building import Building, Operand
 
 
@@ -71,3 +73,79 @@ def top_k(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     values, places = b.top_k(inputs[0], k=k)
     dtype = "int32" if node.optional("index_type", "type") is None else node.dtype("index_type")
     return values, b.cast_to(places, dtype)
+
+
+def matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """MatMul of two matrices, each transposed or not."""
+    check_count(inputs, 2)
+    left, right = inputs
+    if left.rank != 2 or right.rank != 2:
+        raise GraphImportError(f"its inputs must be matrices, but have shapes {list(left.shape)}, {list(right.shape)}")
+    return (b.dot(_turned(b, left, flag(node, "transpose_a")), _turned(b, right, flag(node, "transpose_b"))),)
+
+
+def batch_matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """BatchMatMul and its versions: stacks of matrices."""
+    check_count(inputs, 2)
+    left, right = inputs
+    if left.rank < 2 or right.rank < 2:
+        raise GraphImportError(f"its inputs must be matrices, but have shapes {list(left.shape)}, {list(right.shape)}")
+    if node.op == "BatchMatMul" and left.shape[:-2] != right.shape[:-2]:
+        raise GraphImportError(f"stacks {list(left.shape)} and {list(right.shape)} differ; BatchMatMulV2 broadcasts")
+    return (b.dot(_turned(b, left, flag(node, "adj_x")), _turned(b, right, flag(node, "adj_y"))),)
+
+
+def _turned(b: Building, operand: Operand, is_turned: bool) -> Operand:
+    if not is_turned:
+        return operand
+    axes = tuple(range(operand.rank - 2))
+    turned: Operand = b.transpose(operand, permutation=(*axes, operand.rank - 1, operand.rank - 2))
+    return turned
+
+
+def einsum(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """Einsum of any number of inputs."""
+    check_count(inputs, 1, -1)
+    return (Operand(contraction.einsum(b.builder, word(node, "equation"), *(each.value for each in inputs))),)
+
+
+_EPSILON = 1e-4
+"""Added to variances by default."""
+
+
+def softmax(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """Softmax over the last axis."""
+    check_count(inputs, 1)
+    return (Operand(compositions.softmax(b.builder, inputs[0].value)),)
+
+
+def log_softmax(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """LogSoftmax over the last axis."""
+    check_count(inputs, 1)
+    return (Operand(compositions.log_softmax(b.builder, inputs[0].value)),)
+
+
+def batch_norm(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    """FusedBatchNorm of a network that is used, and not trained: mean and variance are given."""
+    check_count(inputs, 5)
+    if flag(node, "is_training", default=True):
+        raise GraphImportError("it trains (attr 'is_training'); export the network for inference")
+    operand, scale, offset, mean, variance = inputs
+    epsilon = node.optional("epsilon", "f")
+    axis = 1 if one_of(node, "data_format", "NHWC", ("NHWC", "NCHW")) == "NCHW" else operand.rank - 1
+    if any(not each.dtype.startswith("float") for each in inputs):
+        raise GraphImportError(f"its inputs must be float32 or float64, but the first is {operand.dtype}")
+    if operand.rank != 4 or any(each.shape != (operand.shape[axis],) for each in inputs[1:]):
+        raise GraphImportError(f"its parameters do not fit an input of shape {list(operand.shape)}")
+    made = normalization.batch_norm(
+        b.builder,
+        operand.value,
+        mean.value,
+        variance.value,
+        scale.value,
+        offset.value,
+        epsilon=_EPSILON if epsilon is None else epsilon,
+        axis=axis,
+    )
+    outputs = 6 if node.op == "FusedBatchNormV3" else 5
+    return [Operand(made), *[mean, variance, mean, variance, mean][: outputs - 1]]

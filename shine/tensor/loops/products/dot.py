@@ -19,8 +19,7 @@ from shine.tensor.loops.nest import Site, loops, put
 from shine.tensor.loops.placement import Placement
 from shine.tensor.loops.products.kernel import Arithmetic, moved
 from shine.tensor.loops.products.product import Matrix, Product, emit_product, product_tiles, scratch_bytes, steps
-from shine.tensor.loops.products.rows import row_length
-from shine.tensor.loops.products.tiles import LATENCY, Tiles
+from shine.tensor.loops.products.tiles import LATENCY, Tiles, row_length
 
 FEW = 4
 """Most rows on the left for sums along the right operand's columns without a packed copy."""

@@ -11,8 +11,7 @@ from shine.tensor.onnx.rules.movement import MOVEMENT
 from shine.tensor.onnx.rules.products import PRODUCTS
 from shine.tensor.onnx.rules.recurrence import RECURRENCE
 from shine.tensor.onnx.rules.reductions import REDUCTIONS
-from shine.tensor.onnx.rules.resizing import RESIZING
-from shine.tensor.onnx.rules.windows import WINDOWS
+from shine.tensor.onnx.rules.windows import RESIZING, WINDOWS
 
 RULES: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     **ELEMENTWISE,

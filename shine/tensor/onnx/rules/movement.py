@@ -12,8 +12,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.tensor.compositions.networks import cumsum
-from shine.tensor.imported.building import Operand, numbers, repeated
-from shine.tensor.imported.selection import elements_along, from_the_end
+from shine.tensor.imported.building import Operand, elements_along, from_the_end, numbers, repeated
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 from shine.tensor.onnx.tensors import array_of, dtype_name
 

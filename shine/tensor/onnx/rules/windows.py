@@ -1,14 +1,18 @@
-"""Pooling."""
+"""Operations over windows of images, and their resizing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from shine.base.errors import GraphImportError
+from shine.base.typing import AnyArray
 from shine.tensor.compositions.normalization import mean
 from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
-from shine.tensor.imported.building import Operand
-from shine.tensor.onnx.node import Node
+from shine.tensor.compositions.resizing import resize_linear, resize_nearest
+from shine.tensor.imported.building import Operand, numbers
+from shine.tensor.onnx.node import Node, checked_axes
 from shine.tensor.onnx.rules.products import list_of, padding
 
 
@@ -53,3 +57,118 @@ WINDOWS: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     "GlobalMaxPool": _global("reduce_max"),
     "GlobalAveragePool": _global("mean"),
 }
+
+
+_f32 = np.float32
+
+MOST = 1 << 16
+"""Most elements of a result along an axis."""
+
+TIE = 1e-6
+"""Distance from the middle between two elements at which a place counts as the middle, because of rounding:
+https://github.com/microsoft/onnxruntime/issues/28291."""
+
+
+def _half_pixel(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
+    return (i + _f32(0.5)) / scale - _f32(0.5)
+
+
+def _pytorch_half_pixel(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
+    return _half_pixel(i, scale, old, new) if new > 1 else i * _f32(0)
+
+
+def _half_pixel_symmetric(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
+    """The result's middle is the image's, also if its size had to be rounded."""
+    shift = _f32(old) / _f32(2) * (_f32(1) - _f32(new) / (scale * _f32(old)))
+    return shift + (i + _f32(0.5)) / scale - _f32(0.5)
+
+
+def _align_corners(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
+    return i * _f32(old - 1) / _f32(max(new - 1, 1))
+
+
+PLACES: dict[str, Callable[[AnyArray, np.float32, int, int], AnyArray]] = {
+    "half_pixel": _half_pixel,
+    "pytorch_half_pixel": _pytorch_half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "align_corners": _align_corners,
+    "asymmetric": lambda i, scale, old, new: i / scale,
+}
+"""Places in the image of an axis' elements, by coordinate_transformation_mode."""
+
+ROUNDED: dict[str, Callable[[AnyArray], AnyArray]] = {
+    "round_prefer_floor": lambda places: np.ceil(places.astype(np.float64) - 0.5 - TIE),
+    "round_prefer_ceil": lambda places: np.floor(places.astype(np.float64) + 0.5 + TIE),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+"""Whole places, by nearest_mode."""
+
+
+def _resize(node: Node) -> Operand:
+    x, value = node.input(0), node.value(0)
+    mode = node.get("mode", "nearest")
+    places_of = _row(PLACES, "coordinate_transformation_mode", "half_pixel", node)
+    rounded = _row(ROUNDED, "nearest_mode", "round_prefer_floor", node)
+    if mode not in ("nearest", "linear"):
+        raise GraphImportError(f"its mode is {mode!r}; nearest and linear are supported")
+    if mode == "linear" and x.dtype not in ("float32", "float64"):
+        raise GraphImportError(f"elements {x.dtype} are not interpolated; cast them to float32")
+    sizes = _sizes(node, x)
+    if all(new == x.shape[axis] for axis, new, _ in sizes):
+        return x  # Whatever the scales are, as for ONNX Runtime.
+    for axis, new, scale in reversed(sizes):
+        old = x.shape[axis]
+        if not (0 < new <= MOST and old):
+            raise GraphImportError(f"an axis of {old} elements cannot become one of {new}")
+        if node.get("antialias", 0) and new < old:
+            raise GraphImportError("antialias = 1 is not supported for images that become smaller")
+        if scale == 1 and old == new:
+            continue
+        places = places_of(np.arange(new, dtype=_f32), scale, old, new)
+        if mode == "linear":
+            value = resize_linear(node.builder, value, axis, places)
+        else:
+            value = resize_nearest(node.builder, value, axis, rounded(places))
+    return Operand(value)
+
+
+def _row(table: dict[str, Callable[..., AnyArray]], name: str, default: str, node: Node) -> Callable[..., AnyArray]:
+    given = node.get(name, default)
+    if given not in table:
+        raise GraphImportError(f"its {name} is {given!r}; supported are {', '.join(table)}")
+    return table[given]
+
+
+def _sizes(node: Node, x: Operand) -> list[tuple[int, int, np.float32]]:
+    """The axes that are resized, their sizes, and the factors of enlargement."""
+    given = node.get("axes", tuple(range(x.rank)))
+    checked_axes(given, x.rank)
+    axes = [axis % x.rank for axis in given]
+    scales, sizes = node.optional(2), node.optional(3)
+    if sizes is not None:
+        wanted = numbers(sizes, "sizes")
+        if len(wanted) == len(axes):
+            return _by_sizes(node, x, axes, wanted)
+    elif scales is not None and scales.known is not None and scales.known.shape == (len(axes),):
+        factors = scales.known.astype(_f32)
+        if not ((factors > 0) & (factors <= MOST)).all():
+            raise GraphImportError(f"its scales {factors.tolist()} must be positive numbers up to {MOST}")
+        return [(axis, int(_f32(x.shape[axis]) * factor), factor) for axis, factor in zip(axes, factors, strict=True)]
+    raise GraphImportError(f"its sizes or scales must be constants, one for each of {len(axes)} axes")
+
+
+def _by_sizes(node: Node, x: Operand, axes: list[int], wanted: tuple[int, ...]) -> list[tuple[int, int, np.float32]]:
+    policy = node.get("keep_aspect_ratio_policy", "stretch")
+    factors = [_f32(size) / _f32(max(x.shape[axis], 1)) for axis, size in zip(axes, wanted, strict=True)]
+    if policy == "stretch":
+        return list(zip(axes, wanted, factors, strict=True))
+    if policy not in ("not_larger", "not_smaller"):
+        raise GraphImportError(
+            f"its keep_aspect_ratio_policy is {policy!r}; there are stretch, not_larger, not_smaller"
+        )
+    factor = (min if policy == "not_larger" else max)(factors, default=_f32(1))
+    return [(axis, int(np.floor(factor * _f32(x.shape[axis]) + _f32(0.5))), factor) for axis in axes]
+
+
+RESIZING: dict[str, Callable[[Node], Operand]] = {"Resize": _resize}

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import shine
+from shine.compiler.llvm import cache, cached
 from shine.compiler.llvm import cache as cache_module
-from shine.compiler.llvm import cached, secret
 from shine.compiler.llvm.cache import ENTRIES, cache_folder
 from shine.evaluate.tiers import machine_code as machine
 from shine.evaluate.tiers.machine_code import Machine
@@ -50,7 +50,7 @@ class Maker:
 
 def entries(folder: Path) -> list[Path]:
     """All files of the cache except its secret."""
-    return [path for path in folder.iterdir() if path.name != secret.NAME]
+    return [path for path in folder.iterdir() if path.name != cache.NAME]
 
 
 def entry(folder: Path) -> Path:
@@ -265,7 +265,8 @@ def test_threads_that_write_one_entry_at_once_all_get_it(folder):
 PROCESS = """
 import sys, threading
 from shine.compiler.llvm import cache as cache_module
-from shine.compiler.llvm import cached, secret
+from shine.compiler.llvm import cache
+from shine.compiler.llvm import cached
 code = bytes(range(256)) * 4
 start = threading.Timer(30, lambda: None)
 sys.stdin.readline()
@@ -376,17 +377,17 @@ def test_an_entry_of_another_user_is_made_again(folder):
     assert entry(folder).stat().st_uid == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"short", bytes(secret.BYTES), bytes(range(1, 34))])
+@pytest.mark.parametrize("content", [b"", b"short", bytes(cache.BYTES), bytes(range(1, 34))])
 def test_a_damaged_secret_is_made_anew_and_so_are_its_entries(folder, content):
     made_again()
-    (folder / secret.NAME).write_bytes(content)
+    (folder / cache.NAME).write_bytes(content)
     assert [made_again(), made_again()] == [True, False]
-    assert (folder / secret.NAME).read_bytes() != content
+    assert (folder / cache.NAME).read_bytes() != content
 
 
 def test_a_secret_that_is_missing_is_made_anew(folder):
     made_again()
-    (folder / secret.NAME).unlink()
+    (folder / cache.NAME).unlink()
     assert [made_again(), made_again()] == [True, False]
 
 
@@ -394,22 +395,22 @@ def test_a_secret_that_is_missing_is_made_anew(folder):
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
 def test_a_secret_that_others_may_know_is_made_anew(folder, mode):
     made_again()
-    before = (folder / secret.NAME).read_bytes()
-    (folder / secret.NAME).chmod(mode)
+    before = (folder / cache.NAME).read_bytes()
+    (folder / cache.NAME).chmod(mode)
     assert [made_again(), made_again()] == [True, False]
-    assert (folder / secret.NAME).read_bytes() != before
-    assert (folder / secret.NAME).stat().st_mode & 0o777 == 0o600
+    assert (folder / cache.NAME).read_bytes() != before
+    assert (folder / cache.NAME).stat().st_mode & 0o777 == 0o600
 
 
 @ROOT_ALONE
 def test_a_secret_of_another_user_is_made_anew(folder):
     made_again()
-    os.chown(folder / secret.NAME, 12345, -1)
+    os.chown(folder / cache.NAME, 12345, -1)
     assert [made_again(), made_again()] == [True, False]
 
 
 def test_a_directory_in_the_place_of_the_secret_is_no_error(folder):
-    (folder / secret.NAME).mkdir(parents=True)
+    (folder / cache.NAME).mkdir(parents=True)
     folder.chmod(0o700)
     with pytest.warns(RuntimeWarning, match="cannot be written: Is a directory"):
         assert made_again()
@@ -420,27 +421,27 @@ def test_processes_that_make_the_secret_at_once_agree(folder, tmp_path):
     code = """
 import sys
 from pathlib import Path
-from shine.compiler.llvm.secret import secret_of
+from shine.compiler.llvm.cache import secret_of
 sys.stdin.readline()
 print(secret_of(Path(sys.argv[1])).hex())
 """
     folder.mkdir(mode=0o700)
-    (folder / secret.NAME).write_bytes(b"damaged")
+    (folder / cache.NAME).write_bytes(b"damaged")
     command = [sys.executable, "-c", code, str(folder)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     makers = [subprocess.Popen(command, cwd=ROOT, **pipes) for _ in range(4)]
     for maker in makers:
         maker.stdin.write("go\n")
         maker.stdin.flush()
-    assert {maker.communicate(timeout=60)[0] for maker in makers} == {(folder / secret.NAME).read_bytes().hex() + "\n"}
+    assert {maker.communicate(timeout=60)[0] for maker in makers} == {(folder / cache.NAME).read_bytes().hex() + "\n"}
 
 
 def test_threads_that_make_the_secret_at_once_agree(folder):
     folder.mkdir(mode=0o700)
     for _ in range(20):
         with ThreadPoolExecutor(8) as pool:
-            assert len(set(pool.map(lambda _: secret.secret_of(folder), range(8)))) == 1
-        (folder / secret.NAME).unlink()
+            assert len(set(pool.map(lambda _: cache.secret_of(folder), range(8)))) == 1
+        (folder / cache.NAME).unlink()
 
 
 # Machines

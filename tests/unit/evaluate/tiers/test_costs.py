@@ -10,7 +10,7 @@ from llvmlite import ir
 
 import shine
 from shine.compiler.codegen.native.programs import emit_program_scalar
-from shine.compiler.codegen.operations import ELEMENTARY, OPERATION_KINDS
+from shine.compiler.codegen.numbers import ELEMENTARY, OPERATION_KINDS
 from shine.compiler.llvm import cached
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers import automatic, costs

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from shine.formats.page.charts import scales
 from shine.formats.page.charts.fit import _CELL, hexagons
-from shine.formats.page.charts.layout import SIBLINGS, tidy
-from shine.formats.page.charts.tree import LARGEST, tree_figure
+from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
 from shine.formats.page.markup import element, render, verbatim
 from shine.formats.page.wording import count, decimal_parts, duration, fraction, number, shortened
 from shine.lang.parse import parse

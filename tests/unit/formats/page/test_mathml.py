@@ -13,7 +13,7 @@ from strategies import PARAMETERS
 
 from shine.formats.page.markup import depth, render
 from shine.formats.page.mathml import typeset
-from shine.formats.page.mathml.symbols import name_element, number_element
+from shine.formats.page.mathml.operators import name_element, number_element
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree

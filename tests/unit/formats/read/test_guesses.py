@@ -17,13 +17,12 @@ import shine
 from shine import SymbolicClassifier, SymbolicRegressor, evolve
 from shine.base.errors import ConfigError, GraphImportError, UnsupportedSyntaxError
 from shine.faces.config import GraphGuess, Job, dump_config, read_config, read_job
-from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree, guess_tree
-from shine.formats.read.rewriting import ALTERNATIVES, Rewriting
+from shine.formats.read.guesses import ALTERNATIVES, GraphGuessError, Rewriting, formula_tree, graph_tree, guess_tree
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import BASIC
 from shine.lang.forms.tape import functions_of
 from shine.lang.meaning.interpret import evaluate
-from shine.lang.meaning.writing import NESTED, written
+from shine.lang.meaning.values import NESTED, written
 from shine.lang.parse import parse
 from shine.lang.presentation import for_people
 from shine.lang.program.builder import ProgramBuilder

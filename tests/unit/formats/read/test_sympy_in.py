@@ -17,7 +17,7 @@ from shine.base.errors import GraphImportError, UnsupportedSyntaxError
 from shine.formats.read.sympy import from_sympy
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.sympy.rules import FUNCTIONS, RECIPROCALS
+from shine.lang.sympy import FUNCTIONS, RECIPROCALS
 
 sympy = pytest.importorskip("sympy", reason="needs SymPy: pip install 'shine[sympy]'")
 

@@ -64,7 +64,7 @@ def test_the_basic_primitives_have_rules_of_their_own():
     from shine.formats.write.excel import _Excel
     from shine.formats.write.latex.writer import _Latex
     from shine.formats.write.polars import _Polars
-    from shine.formats.write.python.expression import Expression
+    from shine.formats.write.python import Expression
     from shine.formats.write.sql import _Sql
 
     for writer in (Expression(), _Latex({}), _Excel(), _Sql("standard"), _Polars(())):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import shine
-from shine.formats.write.given import takes_models
 from shine.formats.write.json import to_json
 from shine.formats.write.pandas import pandas_source
 from shine.formats.write.python import python_source
+from shine.formats.write.sources import takes_models
 from shine.formats.write.sql import sql_expression
 from shine.search.models.model import Model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shine.frames.code import positions
+from shine.frames.running import positions
 
 
 @pytest.mark.parametrize("bits", [32, 64])

@@ -16,11 +16,9 @@ from shine.base.errors import GraphImportError, UnsupportedSyntaxError
 from shine.lang.forms.tree import names_in
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.program.builder import ProgramBuilder, number
-from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.interpret import converted, interpret, interpret_arrays
-from shine.lang.program.program import Output, Program
-from shine.lang.program.stages import stages
-from shine.lang.program.trees import tree_of, tree_program
+from shine.lang.program.program import Output, Program, parameters_read, part
+from shine.lang.program.trees import stages, tree_of, tree_program
 
 INT32_MIN, INT64_MIN = -(2**31), -(2**63)
 

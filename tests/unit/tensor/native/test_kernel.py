@@ -13,9 +13,8 @@ from unit.tensor.native.programs import copy, idle, matmul, waiting
 from shine.compiler.llvm.object_layout import is_readable
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native import kernel as kernel_module
-from shine.tensor.native.arrays import argument
 from shine.tensor.native.interface import Tensor
-from shine.tensor.native.kernel import Kernel
+from shine.tensor.native.kernel import Kernel, argument
 
 X = np.arange(1, 7, dtype="float32").reshape(2, 3)
 Y = np.arange(7, 13, dtype="float32").reshape(3, 2)

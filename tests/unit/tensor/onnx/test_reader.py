@@ -13,7 +13,7 @@ from helpers.damaged_models import ModelCorpus, judged
 from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.onnx import load_onnx
-from shine.tensor.onnx.batches import batch_shapes
+from shine.tensor.onnx.node import batch_shapes
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
@@ -306,7 +306,7 @@ def test_a_large_constant_of_one_number_is_read():
 
 
 def test_constants_that_are_made_are_within_one_budget(monkeypatch):
-    monkeypatch.setattr("shine.tensor.imported.budget.MOST_ELEMENTS", 1 << 20)
+    monkeypatch.setattr("shine.tensor.imported.building.MOST_ELEMENTS", 1 << 20)
     nodes = " ".join(f"r{i} = Range(a, z, d)" for i in range(40))
     model = content(
         "g (float x) => (int64[n] r0) { a = Constant <value = int64 {0}> () d = Constant <value = int64 {1}> ()"

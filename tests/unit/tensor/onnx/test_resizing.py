@@ -12,7 +12,7 @@ from numpy.random import Generator, default_rng
 from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.onnx import load_onnx
-from shine.tensor.onnx.rules.resizing import PLACES, ROUNDED
+from shine.tensor.onnx.rules.windows import PLACES, ROUNDED
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 from helpers.tensor_passes import after
 
-from shine.tensor.passes.cse import share
+from shine.tensor.passes.dce import share
 
 
 def test_what_is_computed_twice_is_computed_once():

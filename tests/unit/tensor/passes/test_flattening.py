@@ -3,8 +3,8 @@ from helpers.tensor_passes import after, main_of
 
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.loops.fusion import fuse
-from shine.tensor.passes.flattening import flatten_products
 from shine.tensor.passes.pipeline import optimized
+from shine.tensor.passes.products import flatten_products
 
 LINEAR = """%x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>, %b: <5 x f32>, %r: <2 x 3 x 5 x f32>
     %a = dot %x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>

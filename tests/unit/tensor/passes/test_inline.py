@@ -4,7 +4,7 @@ from helpers.tensor_passes import after, main_of
 
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.types import TensorType
-from shine.tensor.passes.inline import SMALL, inline
+from shine.tensor.passes.specialize import SMALL, inline
 
 F = "func @f: (f32) -> f32 { 'entry(%x: f32): %y = exp %x: f32 return %y: f32 }"
 G = "func @g: (f32) -> f32 { 'entry(%x: f32): %y = call %x: f32 {function = @f} return %y: f32 }"

@@ -12,11 +12,10 @@ from shine.tensor.form.printing import text_of
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import canonicalize
 from shine.tensor.passes.contracts import CHECKS
-from shine.tensor.passes.cse import share
-from shine.tensor.passes.dce import entries_of, remove_dead
-from shine.tensor.passes.inline import inline
+from shine.tensor.passes.dce import entries_of, remove_dead, share
 from shine.tensor.passes.layout import choose_layout
 from shine.tensor.passes.pipeline import CHOOSING, CLEANING, optimized
+from shine.tensor.passes.specialize import inline
 
 ROUNDING = 2e4
 """Bound of differences, in units of rounding: values reach 30, and sums have up to 400 terms that cancel."""

@@ -8,7 +8,7 @@ from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
-from shine.tensor.passes.product_order import cost, order_products
+from shine.tensor.passes.products import cost, order_products
 
 
 def test_a_vector_is_multiplied_first():

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
-from shine.tensor.graphdef.checkpoint.checksum import crc32c
-from shine.tensor.graphdef.checkpoint.numbers import ordered_key
-from shine.tensor.graphdef.checkpoint.snappy import decompressed
-from shine.tensor.graphdef.checkpoint.table import read_table
+from shine.tensor.graphdef.checkpoint.table import crc32c, decompressed, ordered_key, read_table
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -43,7 +40,7 @@ def test_a_checksum_is_that_of_the_definition(content):
 
 
 def test_the_checksum_of_several_pieces(monkeypatch):
-    monkeypatch.setattr("shine.tensor.graphdef.checkpoint.checksum._PIECE", 4)
+    monkeypatch.setattr("shine.tensor.graphdef.checkpoint.table._PIECE", 4)
     for size in (15, 16, 17, 31, 32, 100):
         content = bytes(range(size))
         assert crc32c(content) == bit_by_bit(content)

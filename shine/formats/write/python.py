@@ -1,17 +1,140 @@
-"""Formulas as Python modules: a function of NumPy arrays for the formula, and one for each function it calls."""
+"""Formulas as Python source that needs only NumPy, with the values of the reference tier, special values included."""
 
 from __future__ import annotations
 
+import keyword
+import math
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from shine.formats.write.expressions.phrases import Phrase, word, written
+from shine.formats.write.expressions.infix import Infix, Phrase, phrase, word, written
 from shine.formats.write.expressions.translation import composites
-from shine.formats.write.headings import Headings
-from shine.formats.write.python.expression import Expression
-from shine.formats.write.python.names import identifier, identifiers, numbered
-from shine.formats.write.sources import notes
+from shine.formats.write.sources import Headings, notes, takes_models
+from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
+
+_COMPARISON, _OR, _AND = 1, 2, 3
+
+
+class Expression(Infix):
+    """Writes NumPy expressions. Conditions are arrays of bool until they are needed as numbers."""
+
+    form = "a Python expression"
+    sum, product, unary, power = 4, 5, 6, 7
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The NumPy expression of each primitive."""
+        functions = {
+            "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil", "sign": "sign",
+            "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+            "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
+            "log1p": "log1p", "expm1": "expm1", "log2": "log2", "log10": "log10", "cbrt": "cbrt",
+        }  # fmt: skip
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+        return {
+            **super().table(),
+            **{name: self.calls(f"np.{function}") for name, function in functions.items()},
+            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
+            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
+            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
+            "pow": self._pow,
+            "min": self.calls("np.minimum"),
+            "max": self.calls("np.maximum"),
+            "logical_not": self._not,
+            "square": lambda a: self._pow(a, self.number(2)),
+            "cube": lambda a: self._pow(a, self.number(3)),
+            "inv": lambda a: self.div(self.number(1), a),
+            "protected_sqrt": lambda a: self.call("np.sqrt", self.call("np.abs", a)),
+        }
+
+    def positive(self, value: int | float) -> Phrase:
+        """The phrase of a number that is not negative, or NaN."""
+        if not math.isfinite(value):
+            return word("np.nan" if math.isnan(value) else "np.inf")
+        # NumPy makes objects of integers beyond 64 bits; floats have the same value.
+        exact = value if abs(value) <= 2**53 else float(value)
+        return word(repr(exact))
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        """An operand as a number: a condition becomes 1.0 or 0.0."""
+        if not operand.condition:
+            return operand
+        return phrase("np.where(", operand, ", 1.0, 0.0)")
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, _OR), " != 0", strength=_COMPARISON, condition=True)
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        if exponent.value == 0.5:
+            # For the scalar exponent 0.5 NumPy takes the square root: NaN at -inf, -0.0 at -0.0.
+            return self.power_half(self.numeric(base))
+        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
+        return phrase(*parts, strength=self.power)
+
+    def power_half(self, base: Phrase) -> Phrase:
+        """``base**0.5`` with the exponent as an array."""
+        return phrase("np.power(", base, ", np.full_like(", base, ", 0.5))")
+
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that two conditions hold."""
+        return self.connected(left, " & ", right, _AND)
+
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that at least one of two conditions holds."""
+        return self.connected(left, " | ", right, _OR)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return phrase("~", self.enclosed(operand, self.unary), strength=self.unary, condition=True)
+        return phrase(self.enclosed(operand, self.sum), " == 0", strength=_COMPARISON, condition=True)
+
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        """A call of `np.where`; one of the operands if the condition is a number."""
+        if condition.value is not None:
+            chosen, other = (yes, no) if condition.value != 0 else (no, yes)
+            # A number in place of an array would lose the shape.
+            if chosen.value is None or other.value is not None:
+                return chosen
+        # Two integers would give an array of integers.
+        yes, no = (operand if operand.value is None else self.number(operand.value) for operand in (yes, no))
+        return phrase("np.where(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
+
+
+def identifiers(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
+    """A Python identifier for each name: the name itself if it is valid and free.
+
+    Python treats two names as the same if their NFKC forms are equal.
+    """
+    used, result = set(taken), {}
+    for name in names:
+        if name not in result:
+            result[name] = identifier(name, used)
+            used.add(result[name])
+    return result
+
+
+def identifier(name: str, used: Collection[str]) -> str:
+    """An identifier like a name that is not used yet."""
+    text = unicodedata.normalize("NFKC", name)
+    text = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in text)
+    if not text.isidentifier() or keyword.iskeyword(text):
+        text = f"{text}_" if text.isidentifier() else f"_{text}"
+    return numbered(text, used, {})
+
+
+def numbered(text: str, used: Collection[str], numbers: dict[str, int]) -> str:
+    """A free identifier: the text, with a number added if it is used; `numbers` holds the last number of each text."""
+    candidate, number = text, numbers.get(text, 1)
+    while candidate in used:
+        number += 1
+        candidate = f"{text}_" if number == 2 else f"{text}_{number - 1}"
+    numbers[text] = number
+    return candidate
+
 
 DEEPEST = 24
 """Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
@@ -214,3 +337,56 @@ def _meaning(tree: Tree, names: Mapping[str, str], headings: Headings) -> str:
 def _docstring(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"""{escaped}"""'
+
+
+@takes_models
+def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
+    """A module with the formula as a function of NumPy arrays.
+
+    It imports only NumPy. Functions that the formula calls become functions of the module; deeply nested expressions
+    are broken into statements. Its values are those of the reference tier, NaN, infinities and signed zeros included.
+
+    Parameters
+    ----------
+    tree : Tree or Model
+    name : str
+        Name of the function.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for the function's documentation.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a primitive has no definition, or the text would be too long.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python function")
+    return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
+
+
+@takes_models
+def python_expression(tree: Tree, *, precision: Precision = None) -> str:
+    """The formula as one NumPy expression of its parameters, which are float64 arrays.
+
+    Assigned values and functions are written out at every use. `np.minimum` and `np.maximum` may return either of 0.0
+    and -0.0.
+
+    Raises
+    ------
+    ExportError
+        If a primitive has no definition, or the text would be too long.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> python_expression(parse("sqrt(a*a + 1) if a > 0 else 0"))
+    'np.where(a > 0, np.sqrt(a*a + 1), 0.0)'
+    """
+    tree, writer = rounded_tree(tree, precision, named=False), Expression()
+    names = identifiers(tree.parameters, {"np"})
+    result = writer.translate(tree, [word(names[name]) for name in tree.parameters])
+    return written(writer.numeric(result), "a Python expression")

@@ -9,8 +9,8 @@ import threading
 import pytest
 from llvmlite.binding import ffi
 
-from shine.compiler.llvm import Engine, lock
-from shine.compiler.llvm.lock import LOCK
+from shine.compiler.llvm import Engine, passes
+from shine.compiler.llvm.passes import LOCK
 
 FORKS = pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no process is forked here")
 IR = "define i32 @f() {\n  ret i32 7\n}"
@@ -32,7 +32,7 @@ def is_free() -> bool:
 
 
 def test_it_is_the_lock_that_llvmlite_takes_around_each_call():
-    assert lock._GUARD is ffi.lib._lock
+    assert passes._GUARD is ffi.lib._lock
     assert LOCK._current is ffi.lib._lock._lock
     with LOCK:
         assert not is_free()
@@ -83,7 +83,7 @@ def test_a_child_whose_fork_did_not_wait_begins_with_a_new_one():
         LOCK.after_fork_in_child()
         assert is_free()
     finally:
-        lock._GUARD._lock = before
+        passes._GUARD._lock = before
         leave.set()
         thread.join()
     assert is_free()

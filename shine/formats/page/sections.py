@@ -1,0 +1,361 @@
+"""The sections of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shine.base.errors import DataError
+from shine.data.datasets.dataset import Dataset
+from shine.formats.page.charts.certainty import band_along, band_figure, constants_figure
+from shine.formats.page.charts.dependence import dependence_figures, dependences
+from shine.formats.page.charts.fit import Fit, fit_figures, fit_numbers
+from shine.formats.page.charts.frame import Figure
+from shine.formats.page.charts.search import history_figure, pareto_figure
+from shine.formats.page.charts.tree import LARGEST, tree_figure
+from shine.formats.page.markup import Content, Element, depth, element
+from shine.formats.page.mathml import math as math_element
+from shine.formats.page.mathml import typeset
+from shine.formats.page.mathml.operators import ROUNDED, name_element
+from shine.formats.page.subject import ModelLike, ResultLike, SummaryLike, UncertainLike
+from shine.formats.page.wording import count, duration, fraction, number, shortened
+from shine.lang.forms.rounding import ALL_DIGITS, Precision, significant_digits
+from shine.lang.presentation import presented
+
+_TYPESET, _NESTED = 300, 200
+"""Most nodes, and most levels of elements, of a typeset formula: browsers limit the depth to some hundreds, and nobody
+could read more."""
+
+
+def section(title: str, content: Content) -> Content:
+    """A section with a heading; nothing if it has no content."""
+    return element("section", element("h2", title), content) if content else None
+
+
+def figure_card(figure: Figure) -> Element:
+    """A figure with its title, caption and notes."""
+    notes = [element("span", note, class_="note") for note in figure.notes]
+    words = element("figcaption", figure.caption, notes) if figure.caption or notes else None
+    drawing: Content = figure.drawing
+    if ("class", "tree") in figure.drawing.attributes:
+        drawing = element("div", drawing, class_="scroll", tabindex="0")
+    return element("figure", element("h3", figure.title), drawing, words, class_="card")
+
+
+def grid(figures: Sequence[Figure | None], columns: str = "two") -> Content:
+    """Figures side by side; nothing if there is none."""
+    shown = [figure_card(figure) for figure in figures if figure is not None]
+    return element("div", shown, class_=f"grid-{columns}") if shown else None
+
+
+def formula(model: ModelLike, precision: Precision, left: Content = None) -> Element:
+    """A typeset formula, or its code if it is too large to typeset."""
+    tree, digits = presented(model.tree), significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
+    lines: list[Content] = []
+    found = typeset(tree, model.headings, digits) if tree.size <= _TYPESET else ()
+    if not found or max(depth(line.terms) for line in found) > _NESTED:
+        return element("div", element("code", shortened(tree.readable, 200)), class_="formula large")
+    for line in found:
+        head = left if line.name is None else math_element(name_element(line.name), element("mo", "="))
+        # The line may break before each term except the first.
+        terms: Sequence[Content] = [part for term in (head, *line.terms) if term for part in (element("wbr"), term)][1:]
+        lines.append(element("span", terms, class_="assigned") if tree.assignments else terms)
+    return element("div", lines, class_="formula", role="math", aria_label=shortened(tree.readable, 1000))
+
+
+def copy_button(identity: str, what: str) -> Element:
+    """A button that copies the text of an element."""
+    return element("button", "Copy", type="button", class_="copy", data_copy=identity, aria_label=f"Copy {what}")
+
+
+def table(title: str, values: Mapping[str, Any]) -> Element:
+    """A table of names and values."""
+    rows = [
+        element("tr", element("th", name, scope="row"), element("td", setting_text(value)))
+        for name, value in values.items()
+    ]
+    table = element("table", element("caption", title), element("tbody", rows), class_="settings")
+    return element("div", table, class_="card plain")
+
+
+def setting_text(value: Any) -> str:
+    """A setting as text; empty if it is not set."""
+    if value is None or (isinstance(value, Sequence | Mapping) and not value):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return ", ".join(setting_text(item) for item in value)
+    return str(value)
+
+
+_LONGEST = 80
+"""Most characters shown of a heading."""
+
+_ENDED = {
+    "loss": "loss reached",
+    "generations": "generations",
+    "seconds": "time limit",
+    "stagnation": "no progress",
+    "interrupted": "the user",
+    "callback": "the user",
+}
+"""Why a search ended; one that still runs has no reason yet."""
+
+
+def header(
+    result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str, precision: Precision
+) -> Content:
+    """The title, a sentence about the result, and the chosen formula."""
+    name = name_element(shortened(target, 20))
+    # Only a letter gets a hat; over a word it would sit on one of the letters.
+    hatted = element("mover", name, element("mo", "^")) if len(target) == 1 else name
+    head = math_element(hatted, element("mo", "="))
+    badge = "The chosen formula" if result.stopped_by else "The best formula so far"
+    return [
+        element("h1", title),
+        element("p", _summary(result, best, dataset), class_="summary"),
+        element(
+            "section",
+            element("h2", badge, class_="badge", style="margin: 0"),
+            formula(best, precision, head),
+            element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
+                    class_="bar"),
+            _renamed(best),
+            element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
+            class_="card hero",
+        ),
+    ]  # fmt: skip
+
+
+def _renamed(best: ModelLike) -> Element | None:
+    """The headings of columns that have other names in code."""
+    headings = {name: best.headings.get(name, name) for name in best.tree.used_parameters}
+    pairs = [(name, heading) for name, heading in headings.items() if name != heading]
+    words: list[Content] = []
+    for position, (name, heading) in enumerate(pairs):
+        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
+    return element("p", "In code, ", words, ".", class_="summary") if pairs else None
+
+
+def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
+    alone = len(result.front) == 1
+    place = "The only formula" if alone else f"Chosen among {count(len(result.front), 'formula')}"
+    if best.r2 is None or not best.r2 > 0:
+        return f"{place} on the Pareto front."
+    share = "all" if best.r2 == 1 else "more than 99.9 %" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f} %"
+    size = f"{count(best.tree.size, 'node')} and {len(best.tree.used_parameters)} of"
+    features = count(len(dataset.features), "feature")
+    return f"It explains {share} of the target's variance with {size} {features}. {place} on the Pareto front."
+
+
+def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Element:
+    """Loss, size, rows and time at a glance."""
+    used = best.tree.used_parameters
+    rate = f"{count(result.evaluations / result.seconds)} a second" if result.seconds > 0 else None
+    rows, detail = dataset.n_rows, "weighted" if dataset.weights is not None else None
+    if dataset.whole is not None:
+        rows, detail = dataset.whole.n_rows, f"{count(rows)} of them drawn"
+    figures: list[tuple[str, str, str | None]] = [
+        ("Loss", number(best.loss), None if best.noise == "absolute" else f"weighted: noise {best.noise}"),
+        ("R²", fraction(best.r2), None),
+        ("Complexity", count(best.complexity), f"{count(best.tree.size, 'node')}, {count(len(used), 'feature')}"),
+        ("Rows", count(rows), detail),
+        ("Features", count(len(dataset.features)), None),
+        ("Evaluations", count(result.evaluations), rate),
+        ("Time", duration(result.seconds), count(result.generations, "generation")),
+        ("Ended by", _ENDED.get(result.stopped_by, result.stopped_by or "nothing yet"), f"seed {result.seed}"),
+    ]
+    items = [
+        element("div", element("dt", name), element("dd", value, element("small", detail) if detail else None))
+        for name, value, detail in figures
+    ]
+    return element("dl", items, class_="card figures-key")
+
+
+_DEPENDENCES, _MOST_DEPENDENCES = 9, 30
+"""Charts of partial dependence shown unfolded, and the most that are drawn."""
+
+
+def fit_charts(fit: Fit, target: str) -> Content:
+    """How well the formula fits the rows."""
+    figures = fit_figures(fit, shortened(target, 30))
+    if figures:
+        numbers = table("Errors, every row counted once", fit_numbers(fit))
+        return element("div", [figure_card(figure) for figure in figures], numbers, class_="grid-two")
+    return element("p", "No prediction is a finite number, so there is nothing to compare.", class_="card")
+
+
+def dependence_charts(best: ModelLike, dataset: Dataset, target: str) -> Content:
+    """How the formula depends on each feature."""
+    found = dependences(best, dataset)
+    if not found:
+        return element("p", "The chosen formula is a constant: it uses no feature.", class_="card")
+    figures = dependence_figures(found[:_MOST_DEPENDENCES], target)
+    # All charts have one width, however few they are.
+    shown = grid(figures[:_DEPENDENCES], "three")
+    more, left = figures[_DEPENDENCES:], len(found) - len(figures)
+    words = (
+        "Blue: the mean prediction when the feature takes each value in turn and the others keep theirs (partial "
+        "dependence). Grey: single rows; where they are not parallel, features interact. Marks on the axis: deciles."
+    )
+    words += f" The {count(left, 'feature')} of the smallest effect are not drawn." * bool(left)
+    folded = None
+    if more:
+        summary = element("summary", f"{count(len(more), 'feature')} of smaller effect")
+        folded = element("details", summary, grid(more, "three"), class_="more")
+    return [element("p", words, class_="summary", style="margin: -6px 0 14px; font-size: 0.84rem"), shown, folded]
+
+
+def tree_chart(best: ModelLike) -> Content:
+    """The tree of the formula."""
+    figure = tree_figure(best.tree, best.headings)
+    if figure is not None:
+        return figure_card(figure)
+    told = f"The formula has {count(best.tree.size, 'node')}; trees of more than {LARGEST} are not drawn."
+    return element("p", told, class_="card")
+
+
+_BANDS = 3
+"""Most features that bands are drawn along, those of the largest effect."""
+
+
+def certainty(best: ModelLike, dataset: Dataset, target: str) -> Content:
+    """The constants and the bands; nothing if the formula does not know the rows that it was fitted to."""
+    if not isinstance(best, UncertainLike):
+        return None
+    try:
+        summary = best.summary()
+    except DataError:
+        return None
+    rows = list(summary.rows())
+    bands: list[Content] = []
+    if rows and any(math.isfinite(row["std_err"]) for row in rows):
+        used = [name for name in best.tree.used_parameters if name not in best.categories]
+        names = {best.headings.get(name, name): name for name in used}
+        features = [found.feature for found in dependences(best, dataset) if found.feature in names][:_BANDS]
+        found = [band_along(best, dataset, names[feature]) for feature in features]
+        figures = [band_figure(band, target, f"band-{index}") for index, band in enumerate(found)]
+        bands = [grid([constants_figure(rows), *figures])]
+    return [_table(summary), *bands]
+
+
+def _table(summary: SummaryLike) -> Element:
+    """The table of the constants."""
+    caption = element("caption", element("code", summary.formula), element("br"), f"{summary.heading}.")
+    notes = [element("span", f"{note[0].upper()}{note[1:]}.", class_="note") for note in summary.notes]
+    head = element("tr", [element("th", text, scope="col", class_="number") for text in summary.headings])
+    lines = [
+        element(
+            "tr", element("th", cells[0], scope="row"), [element("td", text, class_="number") for text in cells[1:]]
+        )
+        for cells in summary.cells()
+    ]
+    table = element("table", caption, element("thead", head), element("tbody", lines), class_="constants")
+    words = element("p", notes, class_="summary", style="margin: 0; padding: 8px 20px 12px") if notes else None
+    return element("div", element("div", table, class_="table-scroll"), words, class_="card plain")
+
+
+def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping[str, Any]]) -> Content:
+    """The Pareto front as a chart, and the loss over time."""
+    over_time = history_figure(history, best, refined=bool(result.stopped_by))
+    unknown = element("h3", "Loss over time"), element("p", "No loss was recorded.", class_="summary")
+    second = element("div", unknown, class_="card") if over_time is None else figure_card(over_time)
+    return element("div", figure_card(pareto_figure(result.front, result.best_index)), second, class_="grid-two")
+
+
+def front_table(result: ResultLike, precision: Precision) -> Content:
+    """A table of the formulas on the Pareto front."""
+    front, best = result.front, result.best_index
+    rows = [_front_row(model, position, position == best, precision) for position, model in enumerate(front)]
+    headings = [("#", "number"), ("Complexity", "number"), ("Loss", "number"), ("R²", "number"), ("Formula", None)]
+    head = element("tr", [element("th", text, scope="col", class_=class_) for text, class_ in headings],
+                   element("th", element("span", "Copy", class_="unseen"), scope="col", class_="action"))  # fmt: skip
+    caption = "The best formula of each complexity that is better than all simpler ones; the chosen one is marked."
+    table = element(
+        "table", element("caption", caption), element("thead", head), element("tbody", rows), class_="front"
+    )
+    card = element("div", element("div", table, class_="table-scroll"), class_="card plain")
+    return section("The Pareto front", card)
+
+
+def _front_row(model: ModelLike, position: int, chosen: bool, precision: Precision) -> Element:
+    identity = f"code-{position}"
+    code = element(
+        "details", element("summary", "as code"), element("code", model.expression, id=identity), class_="code"
+    )
+    badge = element("span", "chosen", class_="badge") if chosen else None
+    return element(
+        "tr",
+        element("td", str(position), class_="number", data_label="#"),
+        element("td", count(model.complexity), class_="number", data_label="Complexity"),
+        element("td", number(model.loss), class_="number", data_label="Loss"),
+        element("td", fraction(model.r2), class_="number", data_label="R²"),
+        element("td", badge, formula(model, precision), code, class_="formula-cell"),
+        element("td", copy_button(identity, f"the formula of complexity {model.complexity}"), class_="action"),
+        id=f"formula-{position}",
+        class_="chosen" if chosen else None,
+    )
+
+
+_STOPPED = {
+    "loss": "The target loss was reached",
+    "generations": "All generations were bred",
+    "seconds": "The time was up",
+    "stagnation": "Nothing had improved for long",
+    "interrupted": "It was interrupted",
+    "callback": "The user, or a function of theirs, ended it",
+}
+"""Why a search ended."""
+
+
+def settings_tables(
+    result: ResultLike, settings: Mapping[str, Any] | None, history: Sequence[Mapping[str, Any]] = ()
+) -> Content:
+    """Tables of the timing and of the settings; the history says which formulas a person put in."""
+    timing: dict[str, Any] = {
+        "Stopped because": _STOPPED.get(result.stopped_by, result.stopped_by),
+        "Time": duration(result.seconds),
+        "Generations": count(result.generations),
+        "Evaluations": count(result.evaluations),
+        "Evaluations a second": count(result.evaluations / result.seconds) if result.seconds > 0 else None,
+        "Seed": result.seed,
+    }
+    tables = [table("The run", timing)]
+    put_in = {
+        f"After generation {line.get('generation')}": ", ".join(map(str, line["put_in"]))
+        for line in history
+        if isinstance(line.get("put_in"), list)
+    }
+    if put_in:
+        tables.append(table("Formulas put in by a person", put_in))
+    tables += [table(name, values) for name, values in _groups(settings or {}).items()]
+    return element("div", tables, class_="columns")
+
+
+def _groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Settings by group; nested groups get dotted names, and unset settings are left out."""
+    groups: dict[str, dict[str, Any]] = {"General": {}}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            groups[str(name).capitalize()] = dict(_dotted(value))
+        else:
+            groups["General"][str(name)] = value
+    told = {name: {key: value for key, value in group.items() if setting_text(value)} for name, group in groups.items()}
+    return {name: group for name, group in told.items() if group}
+
+
+def _dotted(group: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    stack = [("", group.items().__iter__())]
+    while stack:
+        prefix, items = stack[-1]
+        for name, value in items:
+            if isinstance(value, Mapping) and value:
+                stack.append((f"{prefix}{name}.", value.items().__iter__()))
+                break
+            yield f"{prefix}{name}", value
+        else:
+            stack.pop()

@@ -1,1 +1,0 @@
-"""SymPy's expressions as formulas."""
