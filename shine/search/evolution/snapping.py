@@ -241,10 +241,9 @@ class _Search:
             # Loss of log-likelihood of each number, to lowest order.
             losses = 0.5 * ((candidates.numbers - value) / deviation) ** 2
         gains = savings - np.where(candidates.numbers == 0, losses, self.caution * losses)
-        for position in np.argsort(-gains, kind="stable").tolist():
+        paying = np.flatnonzero(gains > 0)
+        for position in paying[np.argsort(-gains[paying], kind="stable")].tolist():
             number = float(candidates.numbers[position])
-            if gains[position] <= 0:
-                break
             if (rank, number) not in tried:
                 return _Proposal(rank, number, float(savings[position]), float(gains[position]))
         return None
