@@ -161,7 +161,7 @@ class _Growth:
             subtree[rows, self.parents[rows, node]] += subtree[rows, node]
         positions = np.full((n, most), -1, np.int32)
         positions[:, 0] = self.sizes - 1
-        # Where the next argument of each node ends: arguments are laid out from the last to the first.
+        # End of the next argument of each node: arguments are laid out from the last to the first.
         free = positions - 1
         for node in range(1, most):
             rows = individuals[self.sizes > node]

@@ -53,7 +53,7 @@ def load(
     function : str, optional
         One of the module's functions; by default ``main``, or the first one.
     format : {"graphdef", "onnx", "torch", "text"}, optional
-        What bytes or a file with another ending are.
+        Format of bytes, or of a file with another ending.
     opt_level : {"O0", "O1", "O2", "O3"} or int
         LLVM pipeline.
     threads : int or None

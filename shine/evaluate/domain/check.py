@@ -83,7 +83,7 @@ class Domain:
         tree : Tree
             A formula whose parameters are features of the data set.
         reach : {"between", "beyond", "recombined"}
-            Where fresh rows may lie (see `shine.evaluate.domain.neighbourhood.neighbourhood`).
+            Region of fresh rows (see `shine.evaluate.domain.neighbourhood.neighbourhood`).
 
         Returns
         -------

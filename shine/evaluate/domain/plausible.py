@@ -27,7 +27,7 @@ STEPS = 3
 """Steps from a known row to a plausible one: each moves one column, or columns that move together."""
 
 NEAR = 5
-"""About so many known rows are near a point: its partner is the nearest of every fifth row, drawn at random."""
+"""Known rows near a point, about: its partner is the nearest of every fifth row, drawn at random."""
 
 TOGETHER = 0.9
 """Least correlation of ranks of columns that move together."""

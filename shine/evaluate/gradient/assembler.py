@@ -74,7 +74,7 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     length : i64
         Bytes of a tile.
     normal : pointer
-        Where the columns of the normal equations go, `OPERAND_BYTES` each: the residual, 1, the prediction, then the
+        Columns of the normal equations, `OPERAND_BYTES` each: the residual, 1, the prediction, then the
         derivatives by the first `most` constants of the tape.
     most : i64
     residual : i64

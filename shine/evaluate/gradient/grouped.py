@@ -99,7 +99,7 @@ class GroupedEquations:
             with counted(build, number(0), build.add(build.mul(columns, columns), number(1))) as cell:
                 store(build, _ZERO, state, cell.index, _DOUBLE)
             before = load(build, self.total, number(0), _DOUBLE, _DOUBLE)
-            # Whoever asks for the errors of each group wants all of them, whatever those of the others are.
+            # Callers that ask for the errors of groups want all of them.
             each_group = build.icmp_unsigned("!=", job["group_errors"], number(0))
             infinity = ir.Constant(_DOUBLE, float("inf"))
             left = build.select(each_group, infinity, build.fsub(self.limit, before))

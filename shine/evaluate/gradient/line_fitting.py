@@ -217,7 +217,7 @@ class _LineFit:
         start = self._nearest(form, slope, intercept)
         turned = build.fsub(start[0], slope)
         moved = build.fadd(build.fsub(start[1], intercept), build.fmul(turned, self.centre))
-        # How far the error grows on the way there, to the second order.
+        # Growth of the error on the way there, to the second order.
         both = build.fmul(build.fmul(moved, turned), build.fadd(value, value))
         growth = build.fadd(
             build.fmul(build.fmul(moved, moved), weight), build.fmul(build.fmul(turned, turned), square)

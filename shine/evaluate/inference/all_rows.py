@@ -45,7 +45,7 @@ class Sums:
         errors : float
         matrix : ndarray of shape (first + n_on_the_tape, first + n_on_the_tape)
         columns : ndarray of shape (n_constants, n_on_the_tape)
-            How often each constant stands on the tape, with its sign.
+            Occurrences of each constant on the tape, with its sign.
         first : int
             Column of the first constant; that of the residual is 0.
         """

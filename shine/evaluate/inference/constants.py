@@ -87,11 +87,11 @@ class Form:
     exact : tuple of float
         The numbers that count as structure, apart from exponents.
     held : Held
-        Which these are.
+        These numbers, and the redundant ones.
     places : tuple of int
         Place of each constant among all numbers of the formula but exponents; -1 for parameters of templates.
     count : int
-        How many such numbers there are.
+        Number of such numbers.
     implied : tuple of int
         Places of coefficients of 1 that are not written.
     written : str, optional

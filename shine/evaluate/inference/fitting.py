@@ -39,7 +39,7 @@ def fitted(
     tolerance : float
         The fit ends once the next step promises to lessen the sum of errors by no more than this.
     free : ndarray of shape (n_constants,), bool, optional
-        Which constants may change; all by default.
+        Constants that may change; all by default.
     steps : int
         Most steps.
     """

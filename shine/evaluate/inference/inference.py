@@ -55,7 +55,7 @@ class Basis:
         With the weights of the noise.
     loss : str or RowLoss
     noise : str
-        How the noise grows (see `Uncertainty`).
+        Growth of the noise (see `Uncertainty`).
     of : float, optional
         Effective number of all rows if these are a sample, as in a pickle of many; None if they are all.
     """

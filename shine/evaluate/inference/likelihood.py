@@ -45,7 +45,7 @@ class Block:
     partials : ndarray of shape (n_constants, n_rows)
         Derivatives of the predictions.
     counts : ndarray of shape (n_rows,)
-        How often each row counts: its sample weight.
+        Sample weight of each row.
     precisions : ndarray of shape (n_rows,)
         Weight of each row's error beyond that: inverse variances up to a factor.
     """

@@ -47,7 +47,7 @@ class Uncertainty:
     information : ndarray of shape (n_constants,)
         Second derivatives of the negative log-likelihood by each constant.
     noise : str
-        How the noise grows: `absolute`, `relative`, `log`, `counts`, `sigma`, `overdispersed ALPHA`, or
+        Growth of the noise: `absolute`, `relative`, `log`, `counts`, `sigma`, `overdispersed ALPHA`, or
         `unknown`: then only bands of the formula's value are known.
     scale : float
         Standard deviation of the noise, in units of the quantity that it grows with.

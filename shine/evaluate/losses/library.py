@@ -76,7 +76,7 @@ class BuiltIn:
     robust : bool
         Whether a row that is far off counts little, so that the search may do without gross outliers.
     spread : {"relative", "log", "overdispersed", "unknown"}, optional
-        How new readings scatter around the prediction, if the loss says it: in proportion to it; as counts with more
+        Scatter of new readings around the prediction, if the loss says it: in proportion to it; as counts with more
         variance than the mean; or not at all, if readings are not in the units of the prediction.
     """
 

@@ -83,7 +83,7 @@ def loss_text(source: object) -> str:
 
 
 def built_in_of(loss: Loss) -> BuiltIn | None:
-    """The row of the library that a loss is made of; None for others."""
+    """The row of the library behind a loss; None for others."""
     built_in = LIBRARY.get(loss.name.split("(")[0])
     if built_in is None:
         return None

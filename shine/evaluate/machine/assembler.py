@@ -76,7 +76,7 @@ def emit_assembler(
     tiles : pointer
         Room for the stack of tiles.
     result : pointer
-        Where the value of the whole tape goes: a buffer of `tile_bytes`.
+        Address of the value of the whole tape: a buffer of `tile_bytes`.
     """
     labels = (
         "codes", "values", "count", "functions", "columns", "derived", "nested", "instructions", "operands", "tiles",

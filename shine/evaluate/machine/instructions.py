@@ -90,7 +90,7 @@ class Instruction:
     name : str
         Name of its handler.
     constants : tuple of bool
-        Which operands are constants.
+        Whether each operand is a constant.
     apply : callable
         ``apply(jit, *operands)`` emits the operation on one vector.
     """

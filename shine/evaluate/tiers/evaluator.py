@@ -45,7 +45,7 @@ class Evaluator:
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated; "auto" uses the machine, and over large data compiles the individuals for which
+        Way of evaluation; "auto" uses the machine, and over large data compiles the individuals for which
         that pays on this host; its costs are measured once and kept.
     threads : int, optional
         Threads of the machine that share the individuals if there is enough work; all processors if None. Their number

@@ -96,7 +96,7 @@ class Reader(TreeVisitor):
     def __init__(self, scanned: Scanned, variables: Mapping[str, Any] | None = None) -> None:
         self._scanned, self._variables = scanned, variables or {}
 
-    # What columns are
+    # Columns
 
     @abstractmethod
     def column(self, name: Name) -> Any:

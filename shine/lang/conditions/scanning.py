@@ -52,7 +52,7 @@ class Scanned:
     line : str
         As Python reads it.
     starts, origins : tuple of int
-        Where pieces of the line begin, in the line and in the text.
+        Beginnings of pieces of the line, in the line and in the text.
     """
 
     text: str

@@ -15,7 +15,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
 
 Precision = int | Literal["exact"] | None
-"""Digits of constants in a text: so many significant digits, all ("exact"), or by the purpose of the text (None)."""
+"""Digits of constants in a text: a number of digits, all ("exact"), or by the purpose of the text (None)."""
 
 ALL_DIGITS = 17
 """Least number of significant digits with which every float64 reads back the same."""

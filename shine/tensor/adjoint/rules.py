@@ -25,7 +25,7 @@ class Step:
     Parameters
     ----------
     b : FunctionBuilder
-        Where the adjoint's instructions go.
+        The adjoint in the making.
     instruction : Instruction
         The one to differentiate, as it stands in that function.
     cotangents : tuple of (Value or None)

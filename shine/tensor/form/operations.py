@@ -30,7 +30,7 @@ class Operation:
     Parameters
     ----------
     operands : int or None
-        How many; None for one or more, or for none if it calls functions.
+        Their number; None for one or more, or for none if it calls functions.
     elements : frozenset of str
         Element types that its operands may have, those of indices and conditions apart.
     infer : callable

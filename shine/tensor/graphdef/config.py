@@ -26,7 +26,7 @@ class Feed:
     ----------
     node : str
     index : int
-        Which output of the node.
+        Index of the node's output.
     shape : tuple or None
         The known part.
     dtype : str

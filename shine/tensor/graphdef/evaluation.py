@@ -208,7 +208,7 @@ class Evaluation:
         inputs : sequence of Operand or Variable
             Arguments, whose types the parameters get.
         passed : sequence of bool
-            Which arguments are passed at run time; the others are constants or variables.
+            Arguments that are passed at run time; the others are constants or variables.
 
         Returns
         -------

@@ -247,7 +247,7 @@ class Building:
 
 
 def repeated(b: Building, x: Operand, times: Sequence[int]) -> Operand:
-    """An operand written so many times along each axis, whose number is at least 0."""
+    """An operand repeated along each axis, 0 times or more."""
     apart = [part for size in x.shape for part in (1, size)]
     spread = [part for count, size in zip(times, x.shape, strict=True) for part in (count, size)]
     wide: Operand = b.broadcast(b.reshape(x, shape=tuple(apart)), shape=tuple(spread))

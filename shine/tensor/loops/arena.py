@@ -49,7 +49,7 @@ class Memory:
     places : mapping of Value to Place
         Of all values with memory.
     scratch : tuple of int
-        Where in the arena the scratch memory of each step is.
+        Offset in the arena of the scratch memory of each step.
     copies : tuple of (Value, int)
         Values to be copied at the end, each with the index of the result: those that are parameters, data or several
         results.

@@ -138,7 +138,7 @@ def emit(
     str
         A module with one external function, and those of the parts.
     Interface
-        What it takes.
+        Its arguments.
     """
     machine = machine or machine_of()
     declared, name = module.function(function), name or function

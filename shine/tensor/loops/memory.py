@@ -24,7 +24,7 @@ class Plan:
     Parameters
     ----------
     placed : Placement
-        Which values have memory.
+        Values with memory.
     groups : tuple of Group
         The nests of loops, in order.
     data : tuple of Instruction
@@ -32,7 +32,7 @@ class Plan:
     steps : tuple of Step
         Memory traffic of each group.
     memory : Memory
-        Where the values are.
+        Places of the values.
     """
 
     placed: Placement

@@ -45,7 +45,7 @@ class Placement:
     costs : mapping of Value to int
         Of computing a value that has no memory once more, about in additions.
     users : mapping of Value to list of Instruction
-        Which instructions have a value as an operand; values without any are missing.
+        Instructions that have a value as an operand; values without any are missing.
     """
 
     function: Function

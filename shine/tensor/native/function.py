@@ -42,7 +42,7 @@ class TensorFunction:
     name : str
         Name in C; by default made of the module's.
     description : str
-        Where it comes from, for comments in files; the module's name by default.
+        Its origin, for comments in files; the module's name by default.
     opt_level : {"O0", "O1", "O2", "O3"} or int
         LLVM pipeline.
     threads : int or None
@@ -98,7 +98,7 @@ class TensorFunction:
             By position, or by name or label, with the shapes of the signature. Arrays must have its element types;
             numbers and lists of numbers are converted. Arrays in row-major order are not copied.
         out : ndarray, or tuple or list of ndarray, optional
-            Where the results go: arrays in row-major order.
+            Arrays for the results, in row-major order.
 
         Returns
         -------

@@ -185,7 +185,7 @@ failed:
 
 
 def _counted(table: str, count: int) -> str:
-    """Code that goes to `other` unless a tuple has so many items."""
+    """Code that goes to `other` unless a tuple has a number of items."""
     return f"""  %{table}_count_place = getelementptr i8, ptr %{table}, i64 {COUNT}
   %{table}_count = load i64, ptr %{table}_count_place
   %{table}_fit = icmp eq i64 %{table}_count, {count}

@@ -32,9 +32,9 @@ class Node:
     version : int
         Of the operator set.
     outputs : int
-        How many outputs are named.
+        Number of named outputs.
     b : Building
-        Where instructions go.
+        The function in the making.
     """
 
     operator: str

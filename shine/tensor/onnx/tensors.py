@@ -59,7 +59,7 @@ def array_of(tensor: Any, folder: Path | None) -> AnyArray:
     ----------
     tensor : TensorProto
     folder : Path, optional
-        Where the files of external data lie.
+        Folder of the files of external data.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class Rewriting:
     Attributes
     ----------
     uses : Counter of Value
-        How often values of the original are operands or results.
+        Number of times that values of the original are operands or results.
     """
 
     def __init__(self, module: Module, function: Function) -> None:

@@ -19,7 +19,7 @@ class Call:
     Parameters
     ----------
     b : Building
-        Where instructions go.
+        The function in the making.
     arguments : mapping of str
         By the names of torch's schema: operands, numbers, lists, None.
     dtypes : tuple of str

@@ -104,7 +104,7 @@ def _core(program: ExportedProgram) -> ExportedProgram:
             warnings.simplefilter("ignore")
             return program.run_decompositions(_decompositions())
     except Exception as error:
-        # Whatever torch raises for programs that it cannot decompose.
+        # torch raises many kinds of errors for programs that it cannot decompose.
         raise GraphImportError(f"torch cannot decompose the program: {str(error).splitlines()[0][:200]}") from None
 
 

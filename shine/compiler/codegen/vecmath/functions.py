@@ -137,7 +137,7 @@ def call(builder: ir.IRBuilder, name: str, *arguments: ir.Value) -> ir.Value:
     Parameters
     ----------
     builder : ir.IRBuilder
-        Where to emit the call.
+        Position of the call.
     name : str
         A key of `FUNCTIONS`.
     *arguments : ir.Value

@@ -63,7 +63,7 @@ def noise_of(likelihood: Likelihood, constants: Floats, noise: str, taken: int) 
     likelihood : Likelihood
     constants : ndarray of shape (n_constants,)
     noise : str
-        How the noise grows.
+        Growth of the noise.
     taken : int
         Constants that the rows determine.
     """

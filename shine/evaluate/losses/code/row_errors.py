@@ -50,7 +50,7 @@ TOGETHER = 256
 """Rows of a product of arguments of a logarithm: 8 in each lane, so that no product overflows."""
 
 _RANGES = {"log": (2.0**-100, 2.0**100), "log1p": (0.0, 2.0**100)}
-"""Arguments of which so many can be multiplied. Of negative ones, log1p of the product would lose digits."""
+"""Range of arguments whose products do not overflow. Of negative ones, log1p of the product would lose digits."""
 
 _LOGARITHMS = {name: parse(f"{name}(x)") for name in LOGARITHMS}
 

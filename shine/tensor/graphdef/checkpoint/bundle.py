@@ -45,7 +45,7 @@ class Checkpoint:
     Parameters
     ----------
     prefix : str or path
-        What `Saver.save` and `Checkpoint.save` return: the files' names up to `.index`. With `.index`, or the folder in
+        Result of `Saver.save` or `Checkpoint.save`: the files' names up to `.index`. With `.index`, or the folder in
         which the last checkpoint is wanted, it is found, too.
 
     Raises

@@ -15,7 +15,7 @@ Rule: TypeAlias = Callable[[Building, Node, Sequence[Operand]], Sequence[Output]
 
 
 def check_count(inputs: Sequence[object], least: int, most: int | None = None) -> None:
-    """Raise GraphImportError unless a node reads so many values; `most` is `least` by default, -1 for any."""
+    """Raise GraphImportError unless a node reads `least` to `most` values; `most` is `least` by default, -1 for any."""
     most = least if most is None else most
     if len(inputs) < least or 0 <= most < len(inputs):
         wanted = str(least) if most == least else f"at least {least}" if most < 0 else f"{least} to {most}"
