@@ -80,7 +80,7 @@ class SummaryLike(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one should know of the numbers."""
+        """Notes on the numbers."""
         ...
 
     def cells(self) -> list[list[str]]:

@@ -124,7 +124,7 @@ NAMED_POWERS = {2: "square", 3: "cube"}
 """Primitives with the bits of a power, by exponent."""
 
 _LEAST_POWER, _MOST_SHORT = 6, 6
-"""A whole float from this power of ten on, of at most so many digits, is written with an exponent: ``1.2e9``."""
+"""Least power of ten and most digits of whole floats written with an exponent: ``1.2e9``."""
 
 
 def readable_number(value: float, named: bool) -> str:

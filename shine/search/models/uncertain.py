@@ -243,7 +243,7 @@ class UncertainModel:
         loss : str or function
             The loss that its constants were fitted by.
         noise : {"absolute", "relative", "log", "counts", "sigma"}
-            How the noise grows.
+            Growth of the noise.
         """
         from shine.search.models.given_rows import basis_of
 

@@ -43,7 +43,7 @@ class Token:
     text : str
         As it is written.
     at : int
-        Where it starts, in characters from 0.
+        Its start, in characters from 0.
     """
 
     kind: str

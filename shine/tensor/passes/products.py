@@ -226,7 +226,7 @@ def _is_inner(r: Rewriting, instruction: Instruction) -> bool:
 
 
 def _chain(r: Rewriting, instruction: Instruction, most: int) -> tuple[list[Value], int]:
-    """At most so many factors of a product of products, and the multiplications of the present order."""
+    """The factors of a product of products, up to a number, and the multiplications of the present order."""
     factors: list[Value] = []
     left, right = instruction.operands
     spent = cost(left.type, right.type)

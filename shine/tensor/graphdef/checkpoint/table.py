@@ -59,7 +59,7 @@ _LITERAL, _NEAR, _FAR = 0, 1, 2
 """Kinds of elements, in the low bits of their first byte: bytes as they are, and copies of bytes before."""
 
 _SHORT_LITERALS = 60
-"""Literals of up to so many bytes have their length in the first byte; longer ones in the next one to four."""
+"""Most bytes of a literal with its length in the first byte; longer ones have it in the next one to four."""
 
 
 def decompressed(content: bytes, most: int) -> bytes:

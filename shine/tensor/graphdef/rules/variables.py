@@ -80,7 +80,7 @@ class TensorList(Operand):
 
 
 def reserve(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """TensorListReserve: so many elements, zeros at first."""
+    """TensorListReserve: a number of elements, zeros at first."""
     check_count(inputs, 2)
     shape, count = numbers(inputs[0], "element shape"), one_number(inputs[1], "number of elements")
     if min((count, *shape)) < 0 or not inputs[0].rank:

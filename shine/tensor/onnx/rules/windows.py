@@ -116,7 +116,7 @@ def _resize(node: Node) -> Operand:
         raise GraphImportError(f"elements {x.dtype} are not interpolated; cast them to float32")
     sizes = _sizes(node, x)
     if all(new == x.shape[axis] for axis, new, _ in sizes):
-        return x  # Whatever the scales are, as for ONNX Runtime.
+        return x  # For any scales, as ONNX Runtime does.
     for axis, new, scale in reversed(sizes):
         old = x.shape[axis]
         if not (0 < new <= MOST and old):
