@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.commandline import ROOT, SMALL, shine
 
-pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine[tensorflow]'")
+pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine[tensor]'")
 
 GRAPH = """
 node { name: "u" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }

@@ -353,5 +353,5 @@ def _messages() -> Messages:
         return messages()
     except GraphImportError:
         raise ExportError(
-            "the export to GraphDef needs protobuf; install it with: pip install 'shine[tensorflow]'"
+            "the export to GraphDef needs protobuf; install it with: pip install 'shine[tensor]'"
         ) from None

@@ -81,7 +81,7 @@ def fuse(function: Function) -> tuple[Placement, list[Group]]:
     """The values of a function with memory, and the groups of nests that compute them, in order.
 
     Elementwise chains become part of the product or the reduction that makes their input, and of the reduction that
-    reads them. Precondition: the function is valid. Postcondition: `check_fusion` of `contracts`.
+    reads them. Precondition: the function is valid.
     """
     kept: set[Value] = set()
     while True:

@@ -45,7 +45,7 @@ class Plan:
 def plan_module(module: Module, machine: Machine) -> dict[str, Plan]:
     """Plans of all functions with a body.
 
-    Precondition: the module is valid. Postcondition: `check_plan` of `contracts`.
+    Precondition: the module is valid.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 from dataclasses import replace
 
 import pytest
+from helpers.contracts import check_fusion
 from helpers.tensor_modules import random_module
 from helpers.tensor_passes import main_of
 
 from shine.base.errors import FormError
-from shine.tensor.loops.contracts import check_fusion
 from shine.tensor.loops.fusion import computed, fuse
 from shine.tensor.passes.pipeline import optimized
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.contracts import check_plan
 from helpers.tensor_modules import random_arguments, random_module
 from helpers.tensor_parts import run_in_parts
 from helpers.tensor_passes import main_of
@@ -9,7 +10,6 @@ from helpers.tensor_passes import main_of
 from shine.base.errors import FormError
 from shine.compiler.processor import Machine
 from shine.tensor.loops.arena import Place
-from shine.tensor.loops.contracts import check_plan
 from shine.tensor.loops.emission import emit
 from shine.tensor.loops.memory import plan_module
 from shine.tensor.passes.pipeline import optimized

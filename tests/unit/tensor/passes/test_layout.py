@@ -1,4 +1,5 @@
 import numpy as np
+from helpers.contracts import checked
 from helpers.tensor_passes import after
 
 from shine.tensor.form.builder import FunctionBuilder
@@ -25,7 +26,7 @@ def network(layers=3, size=8):
 
 def test_channels_first_becomes_two_transposes():
     module = network()
-    found = optimized(module, checked=True)
+    found = optimized(module, run=checked)
     operations = [i.operation for i in found.function("main").body]
     assert operations.count("transpose") == 2
     x = np.random.default_rng(1).normal(size=(1, 4, 8, 8)).astype(np.float32)
