@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset, Whole
+from shine.evaluate.domain import Domain
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import takes_noise
@@ -16,6 +18,7 @@ from shine.lang.forms.tree import Tree
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.kept_rows import Split
+from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of
 from shine.search.finishing.refinement import measured, refined
 from shine.search.finishing.supported_digits import with_supported_digits
@@ -251,8 +254,10 @@ class Finish:
         trees = [self.task.scaling.entering(replace(tree, parameters=rows.features)) for tree in self.earlier]
         weights, primitives = self.settings.evolution.complexity, self.task.primitives
         before = measured(trees, rows, self.loss, weights, primitives, self.threads, self._rules_as_written)
-        evidence = Evidence.of(rows, self.loss)
-        return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), self._enough(rows))
+        evidence, enough = Evidence.of(rows, self.loss), self._enough(rows)
+        kept = without_poles([model for model in (*front, *before) if math.isfinite(model.loss)], enough, Domain(rows))
+        before = [model for model in before if model in kept]
+        return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
         return refined(

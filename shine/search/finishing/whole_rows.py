@@ -12,6 +12,7 @@ from shine.base.stages import stage
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, Whole
 from shine.data.streams.moments import Moments
+from shine.evaluate.domain import Domain
 from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form, is_simple, with_values
 from shine.evaluate.inference.inference import Basis
@@ -165,15 +166,17 @@ class AllRows:
             losses = self.rules(versions.primitives).charged(versions, losses, np.ones(len(versions)))
         evidence = replace(Evidence.of(self.sample, self.loss), rows=self.whole.effective_rows)
         owners = np.concatenate([which, np.arange(len(models))])
-        chosen, left = [], []
+        chosen, left, domain = [], [], Domain(self.sample)
         for at, model in enumerate(models):
             own = np.flatnonzero(owners == at)
             trees = [versions.tree(place) for place in own[:-1].tolist()]
             trees = [replace(tree, parameters=model.tree.parameters, name=model.tree.name) for tree in trees]
             pairs = zip([*trees, model.tree], losses[own].tolist(), strict=True)
             each = [replace(model, tree=tree, loss=loss, basis=None) for tree, loss in pairs]
-            least = min(model.loss for model in each)
-            best = next((model for model in reversed(each) if evidence.nats(model.loss, least) <= MOST_LOST), each[-1])
+            # With other constants, a formula may have poles.
+            fine = [model for model in each if domain.defines(model.tree)] or each
+            least = min(model.loss for model in fine)
+            best = next((model for model in reversed(fine) if evidence.nats(model.loss, least) <= MOST_LOST), fine[-1])
             chosen.append(best)
             left.append(errors[own[next(place for place, other in enumerate(each) if other is best)]])
         return chosen, np.array(left)

@@ -39,7 +39,7 @@ from shine.search.evolution.constants import fitter, places
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import NOBODY, Observers, Progress
 from shine.search.evolution.scoring import Scoring
-from shine.search.finishing.poles import individuals_to_refine
+from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import polished, population_of, preferred
 from shine.search.finishing.refinement import TOLERANCE, measured
 from shine.search.finishing.supported_digits import with_supported_digits
@@ -221,6 +221,7 @@ class _End:
         self._task, self._settings, self._loss, self._objective = task, settings, loss, objective
         self._threads, self._out_of_time = threads, out_of_time
         self._known: dict[Tree, Floats] = {}
+        self._domain = Domain(task.dataset)
         self.primitives: PrimitiveSet = with_functions(task.primitives, LINE_FUNCTIONS)
 
     def trees(self, outcome: Outcome, kept: Sequence[Tree], most: float) -> list[Tree]:
@@ -228,7 +229,7 @@ class _End:
         individuals, those nearly on the front.
         """
         rows = self._task.dataset
-        population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY, most)
+        population, scores = individuals_to_refine(outcome, self._domain, NEARLY, most)
         lines = zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)
         found = [with_line(population.tree(index), *line) for index, line in enumerate(lines)]
         ranges = rows.ranges
@@ -283,6 +284,7 @@ class _End:
         """The models that no other beats in complexity, loss and further objectives."""
         finite = [model for model in models if math.isfinite(model.loss)]
         finite = [model for model in finite if model.tree.size <= self._settings.evolution.max_size]
+        finite = without_poles(finite, 0.0, self._domain)
         if not any(model.objectives for model in finite):
             return list(pareto_front(finite, 0.0))
         finite.sort(key=lambda model: (model.complexity, model.loss, model.objectives))

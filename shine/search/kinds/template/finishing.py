@@ -123,9 +123,7 @@ class TemplateFinish:
 
         chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
         finite = [model for model in chosen if math.isfinite(model.loss)]
-        if polish and len(self.composition.template.outputs) == 1 and self.composition.n_groups <= MOST_GROUPS:
-            domain = Domain(in_values(self.rows, self.groups))
-            finite = cast(list[TemplateModel], without_poles(finite, self.enough, domain))
+        finite = self.without_poles(finite)
         odd = dict(zip(finite, oddities(finite), strict=True))
 
         def surprise(model: TemplateModel) -> float:
@@ -134,6 +132,25 @@ class TemplateFinish:
             return evidence.worsened(model.loss, odd[model] + written)
 
         return pareto_front(finite, self.enough, surprise)  # type: ignore[arg-type, return-value]
+
+    def without_poles(self, models: Sequence[TemplateModel]) -> list[TemplateModel]:
+        """The models that keep their place whichever of their outputs is looked at (see
+        `shine.search.finishing.poles.without_poles`)."""
+        if not models or self.composition.n_groups > MOST_GROUPS:
+            return list(models)
+        kept = set(models)
+        for output, rows in enumerate(self._rows_of_outputs()):
+            own = {model.outputs[output]: model for model in models}
+            kept &= {own[cast(TemplateModel, each)] for each in without_poles(list(own), self.enough, Domain(rows))}
+        return [model for model in models if model in kept] or list(models)
+
+    def _rows_of_outputs(self) -> list[Dataset]:
+        """The rows of each output."""
+        rows = in_values(self.rows, self.groups)
+        if len(self.composition.template.outputs) == 1:
+            return [rows]
+        numbers = rows.columns[rows.features.index(OUTPUT)]
+        return [rows.take(np.flatnonzero(numbers == each)).without([OUTPUT]) for each in np.unique(numbers)]
 
     def _chosen(self, outcome: Outcome) -> Population:
         """The individuals on the front, and those nearly on it."""

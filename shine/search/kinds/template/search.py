@@ -219,7 +219,10 @@ def template_search(
     if earlier:
         evidence = Evidence.of(rows, loss)
         before = [model for model in earlier if isinstance(model, TemplateModel)]
-        front = not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
+        kept = finish.without_poles([*front, *before])
+        front = not_beaten(
+            front, [model for model in before if model in kept], lambda a, b: evidence.nats(a.loss, b.loss), enough
+        )
     if not front:
         relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
         if outcome.stopped_by == "seconds":
