@@ -13,9 +13,8 @@ from shine.evaluate.losses import loss_text
 from shine.faces.graph_guesses import with_programs
 from shine.faces.validation import valid_settings
 from shine.formats.read.guesses import Guess
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import is_list, value_text
 from shine.lang.forms.synonyms import meant, unexpected
-from shine.lang.given import is_list
 from shine.lang.vocabulary import PrimitiveSource, check_primitives
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.settings import EvolutionSettings, StopSettings

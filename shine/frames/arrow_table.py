@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import AnyArray
-from shine.frames.columns import Column, Headings, Piece, codes_of
-from shine.frames.encodings import Encodings
+from shine.frames.columns import Column, Encodings, Headings, Piece, codes_of
 from shine.frames.language.types import ColumnType
 from shine.lang.forms.names import shown
 

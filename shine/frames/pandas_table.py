@@ -11,8 +11,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray
 from shine.frames.arrow_table import arrow_column
-from shine.frames.columns import NUMBERS, Column, Headings, Piece, codes_of, numpy_piece
-from shine.frames.encodings import Encodings
+from shine.frames.columns import NUMBERS, Column, Encodings, Headings, Piece, codes_of, numpy_piece
 from shine.frames.language.types import UNITS, ColumnType
 from shine.lang.forms.names import shown
 

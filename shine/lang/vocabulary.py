@@ -14,10 +14,9 @@ import numpy as np
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.names import normalized, value_text
+from shine.lang.forms.names import is_list, normalized, value_text
 from shine.lang.forms.synonyms import OPERATORS
 from shine.lang.forms.tree import Primitive
-from shine.lang.given import is_list
 from shine.lang.parse import parse
 from shine.lang.presentation import definition
 from shine.lang.python.functions import Functions, free_name, means

@@ -12,9 +12,8 @@ import numpy as np
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray, Floats, Indices
-from shine.tensor.onnx.files import read_model
+from shine.tensor.onnx.files import array_of, read_model
 from shine.tensor.onnx.node import attributes_of
-from shine.tensor.onnx.tensors import array_of
 from shine.trees.form import Ensemble, Tree, check, levels
 from shine.trees.reading import Reading
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import all_headings, names_of_headings
-from shine.lang.forms.names import listed, shown, similar, value_text
-from shine.lang.given import is_list
+from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 
 Beside = Mapping[str, ArrayLike] | Sequence[str]
 """The forms in which they are given: arrays by name, or headings of columns of the data frame."""

@@ -26,7 +26,7 @@ from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows, target_of
 from shine.lang.forms.names import symbol, value_text
 from shine.lang.forms.tree import Tree
-from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature, Wording
+from shine.lang.program.interpret import FORMULA, GRAPH, Shape, Signature, Wording
 from shine.lang.program.program import Program, parameters_read, part
 from shine.lang.program.trees import trees_program
 

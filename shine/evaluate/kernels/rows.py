@@ -17,7 +17,7 @@ from shine.compiler.codegen.native.programs import emit_program_rows, vector_byt
 from shine.compiler.llvm import Engine
 from shine.compiler.llvm.target import register_bytes
 from shine.compiler.threads import Workers, processors
-from shine.lang.program.arguments import Shape
+from shine.lang.program.interpret import Shape
 from shine.lang.program.program import Program
 from shine.lang.program.trees import Stage, stages
 

@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from shine.compiler.threads import processors
 from shine.data.columns.of_r import whole
 from shine.faces.estimators.selection import SELECTIONS
-from shine.lang.forms.names import listed, shown, similar, value_text
+from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 from shine.lang.forms.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
-from shine.lang.given import is_list
 from shine.search.constraints.units import parse_unit
 from shine.search.evolution.settings import EvolutionSettings
 

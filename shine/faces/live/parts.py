@@ -15,8 +15,7 @@ from shine.formats.page.charts.fit import Fit
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import report_parts, running_parts
 from shine.formats.page.sections import fit_charts, formula, section, tree_chart
-from shine.formats.page.subject import ModelLike, ResultLike, columns_of
-from shine.formats.page.wording import count, fraction, number
+from shine.formats.page.subject import ModelLike, ResultLike, columns_of, count, fraction, number
 from shine.lang.meaning.interpret import evaluate
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import symbols

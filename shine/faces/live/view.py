@@ -20,8 +20,7 @@ from shine.faces.live.server import Server
 from shine.faces.live.watch import Controls, Watch
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import html_page, own_text
-from shine.formats.page.subject import ResultLike
-from shine.formats.page.wording import count, number
+from shine.formats.page.subject import ResultLike, count, number
 
 SCRIPT = Path(__file__).parent / "live.js"
 

@@ -18,8 +18,17 @@ from shine.formats.page.markup import Content, Element, depth, element
 from shine.formats.page.mathml import math as math_element
 from shine.formats.page.mathml import typeset
 from shine.formats.page.mathml.operators import ROUNDED, name_element
-from shine.formats.page.subject import ModelLike, ResultLike, SummaryLike, UncertainLike
-from shine.formats.page.wording import count, duration, fraction, number, shortened
+from shine.formats.page.subject import (
+    ModelLike,
+    ResultLike,
+    SummaryLike,
+    UncertainLike,
+    count,
+    duration,
+    fraction,
+    number,
+    shortened,
+)
 from shine.lang.forms.rounding import ALL_DIGITS, Precision, significant_digits
 from shine.lang.presentation import presented
 

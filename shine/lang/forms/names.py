@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import islice
 from keyword import iskeyword
 
@@ -208,3 +208,10 @@ def choices(name: str, names: Iterable[str], most: int = 16) -> str:
     if len(known) > most and near:
         return f"near it are {', '.join(near)}"
     return f"there are {listed(known, most)}"
+
+
+def is_list(value: object) -> bool:
+    """Whether a value is a collection of things, not one text, a mapping or an array without dimensions."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        return False
+    return getattr(value, "ndim", 1) > 0

@@ -19,8 +19,8 @@ import numpy as np
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import NAMED_CONSTANTS, reject
 from shine.lang.forms.names import value_text
-from shine.lang.python.exceptions import Raised
 from shine.lang.python.known import MODULES, RAISES_OF_OPERATORS, TRUTHS, Raises, known_of
+from shine.lang.python.source import Raised
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 

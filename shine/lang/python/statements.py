@@ -1,7 +1,7 @@
 """Users' own functions, rewritten from their source so that the language's verifier accepts them.
 
 Statements that the language lacks are rewritten if their meaning for one row of numbers is clear: `try` (see
-`shine.lang.python.exceptions`), ``with numpy.errstate(...)``, masks such as ``x[numpy.isinf(x)] = 1``, and
+`shine.lang.python.source`), ``with numpy.errstate(...)``, masks such as ``x[numpy.isinf(x)] = 1``, and
 ``isinstance(x, numpy.ndarray)``, which is true. Everything else is kept, and the verifier rejects it.
 """
 
@@ -18,9 +18,17 @@ import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import reject
-from shine.lang.python.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
 from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, constant, described, load, number_of
-from shine.lang.python.source import Definition, definition_in, definition_of
+from shine.lang.python.source import (
+    Definition,
+    Handlers,
+    always_returns,
+    conditions,
+    definition_in,
+    definition_of,
+    guarded,
+    handlers_of,
+)
 
 _SILENT = frozenset({id(np.errstate), id(warnings.catch_warnings)})
 """Functions that a `with` may call: they change which warnings are shown, but no value."""

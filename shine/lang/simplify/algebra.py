@@ -23,8 +23,7 @@ from shine.lang.simplify.coefficients import (
     value,
 )
 from shine.lang.simplify.inner_constants import ConstantMover
-from shine.lang.simplify.sums import LARGEST_EXPONENT
-from shine.lang.simplify.tables import Product, Sum, combined, plus_sum, raised, times_sum
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, plus_sum, raised, times_sum
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 SUMS = frozenset({"add", "sub", "neg"})

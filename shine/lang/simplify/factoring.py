@@ -15,8 +15,7 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.sums import Builder
-from shine.lang.simplify.tables import Sum
+from shine.lang.simplify.sums import Builder, Sum
 
 _DEEPEST = 4
 """Greatest nesting of factors that are taken out."""

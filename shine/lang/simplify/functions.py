@@ -22,8 +22,7 @@ from shine.lang.simplify.coefficients import (
 from shine.lang.simplify.exact import ExactRules
 from shine.lang.simplify.factoring import SumBuilder
 from shine.lang.simplify.ranges import Ranges
-from shine.lang.simplify.sums import LARGEST_EXPONENT
-from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, raised, times_sum
 from shine.lang.simplify.terms import CONSTANT, NAME, Terms
 
 

@@ -20,7 +20,7 @@ from shine.lang.simplify.coefficients import (
     value,
 )
 from shine.lang.simplify.functions import FunctionBuilder, common_power
-from shine.lang.simplify.tables import Product, Sum, combined, raised
+from shine.lang.simplify.sums import Product, Sum, combined, raised
 
 _ODD = basic_where(lambda facts: facts.family == "function" and facts.parity == "odd")
 

@@ -17,7 +17,7 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.tables import Product, Sum, combined, raised
+from shine.lang.simplify.sums import Product, Sum, combined, raised
 from shine.lang.simplify.terms import Terms
 
 

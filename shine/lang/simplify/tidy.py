@@ -32,7 +32,7 @@ from shine.lang.simplify.coefficients import (
 )
 from shine.lang.simplify.powers import PowerForms
 from shine.lang.simplify.simplifier import settled
-from shine.lang.simplify.tables import Product, Sum, combined, raised, times_sum
+from shine.lang.simplify.sums import Product, Sum, combined, raised, times_sum
 from shine.lang.simplify.terms import NAME, NO_RANGES, Range, Terms
 
 

@@ -8,8 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from shine.lang.forms.grammar import check_name
-from shine.lang.forms.names import value_text
-from shine.lang.given import is_list
+from shine.lang.forms.names import is_list, value_text
 from shine.search.constraints.constraints import Constraints
 from shine.search.templates.template import Parameter, Unknown
 

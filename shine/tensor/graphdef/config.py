@@ -9,10 +9,9 @@ from typing import Any
 
 from shine.base.errors import GraphImportError
 from shine.lang.forms.names import value_text
-from shine.tensor.graphdef.constants import ELEMENTS, dtype_name, shape_from_message
+from shine.tensor.graphdef.constants import ELEMENTS, Shape, dtype_name, shape_from_message
 from shine.tensor.graphdef.files import Source, read_message
 from shine.tensor.graphdef.order import parse_reference, shown
-from shine.tensor.graphdef.shapes import Shape
 
 MAX_INDEX = 999_999
 """Largest number of an output."""

@@ -16,7 +16,7 @@ from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
 from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
 from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config, sizes_of
-from shine.tensor.graphdef.constants import ELEMENTS, Tensors
+from shine.tensor.graphdef.constants import ELEMENTS, Shape, Tensors, same, shape_text
 from shine.tensor.graphdef.control import CALLS, with_choices
 from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.files import Source, read_message
@@ -24,7 +24,6 @@ from shine.tensor.graphdef.node import Library, Node
 from shine.tensor.graphdef.order import PLACEHOLDERS, Outputs, Reference, Step, chosen, named_nodes, shown, wanted_steps
 from shine.tensor.graphdef.rules.language import FUNCTIONS
 from shine.tensor.graphdef.rules.variables import WRITES
-from shine.tensor.graphdef.shapes import Shape, same, shape_text
 from shine.tensor.imported.building import Building, Operand, Output
 from shine.tensor.imported.naming import free_name, sanitized, with_results
 

@@ -10,7 +10,7 @@ from typing import Any
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
 from shine.lang.program.program import Program
-from shine.tensor.graphdef.constants import DTYPES, Tensors
+from shine.tensor.graphdef.constants import DTYPES, Shape, Tensors
 from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.files import Source, read_message
 from shine.tensor.graphdef.node import Library, Node
@@ -25,7 +25,6 @@ from shine.tensor.graphdef.order import (
     wanted_steps,
 )
 from shine.tensor.graphdef.rules.language import check_elementwise
-from shine.tensor.graphdef.shapes import Shape
 from shine.tensor.imported.building import Building, Operand, Output
 from shine.tensor.imported.naming import free_name
 from shine.tensor.programs import function_program

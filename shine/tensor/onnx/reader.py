@@ -17,10 +17,9 @@ from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify
 from shine.tensor.imported.building import Budget, Building, Operand, OverBudgetError
 from shine.tensor.imported.naming import fetched, free_name, sanitized, with_results
-from shine.tensor.onnx.files import read_model
+from shine.tensor.onnx.files import array_of, dtype_name, read_model
 from shine.tensor.onnx.node import Node, attributes_of
 from shine.tensor.onnx.rules import RULES
-from shine.tensor.onnx.tensors import array_of, dtype_name
 
 OLDEST = 13
 """Oldest operator set that is read."""

@@ -15,9 +15,8 @@ from shine.faces.cli.output import print_bytes, print_json, print_text, write_fi
 from shine.faces.cli.sources import model_of
 from shine.formats.write import EXPORTS, export
 from shine.formats.write.c import c_files
-from shine.formats.write.prepared_sql import prepared_notes
 from shine.formats.write.sources import sources_of, with_preparation
-from shine.formats.write.sql import DIALECTS
+from shine.formats.write.sql import DIALECTS, prepared_notes
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 

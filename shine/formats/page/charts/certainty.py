@@ -14,8 +14,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import Scale, linear
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import UncertainLike, columns_of
-from shine.formats.page.wording import number, shortened
+from shine.formats.page.subject import UncertainLike, columns_of, number, shortened
 
 _POINTS = 81
 _MOST_DOTS = 1000

@@ -12,8 +12,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear, logarithmic, spans_decades
 from shine.formats.page.markup import Content, coordinate, element
-from shine.formats.page.subject import ModelLike, columns_of
-from shine.formats.page.wording import number, shortened
+from shine.formats.page.subject import ModelLike, columns_of, number, shortened
 
 _POINTS = 41
 _ROWS = 200

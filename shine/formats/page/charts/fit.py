@@ -11,7 +11,7 @@ from shine.base.typing import Floats
 from shine.formats.page.charts.frame import Chart, Figure, dots, rule
 from shine.formats.page.charts.scales import Scale, counts, linear, logarithmic, spans_decades
 from shine.formats.page.markup import Content, coordinate, element
-from shine.formats.page.wording import count, fraction, number
+from shine.formats.page.subject import count, fraction, number
 
 _MOST_DOTS = 1500
 """Most rows drawn as dots; more rows are counted in cells."""

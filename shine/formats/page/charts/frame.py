@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.formats.page.charts.scales import Scale
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.wording import superscript
+from shine.formats.page.subject import superscript
 
 WIDTH, HEIGHT = 440.0, 310.0
 """Size of a chart in its own units; letters are 12 units high, 14 on narrow screens."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats
-from shine.formats.page.wording import MINUS, superscript
+from shine.formats.page.subject import MINUS, superscript
 
 _LARGEST = sys.float_info.max
 

@@ -11,8 +11,7 @@ import numpy as np
 from shine.formats.page.charts.frame import Chart, Figure, rule, steps
 from shine.formats.page.charts.scales import Scale, linear, logarithmic, whole
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.subject import ModelLike, is_number
-from shine.formats.page.wording import count, duration, number, shortened
+from shine.formats.page.subject import ModelLike, count, duration, is_number, number, shortened
 
 _MOST_POINTS = 1000
 """Most points of the line of losses."""

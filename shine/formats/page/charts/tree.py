@@ -9,7 +9,7 @@ from typing import Any
 
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.wording import MINUS, count, number, shortened
+from shine.formats.page.subject import MINUS, count, number, shortened
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import TreeVisitor, Visit
 

@@ -25,7 +25,7 @@ from shine.formats.page.mathml.pieces import (
     spaced,
     superscript,
 )
-from shine.formats.page.wording import MINUS, decimal_parts, shortened
+from shine.formats.page.subject import MINUS, decimal_parts, shortened
 from shine.lang.forms.names import GREEK
 from shine.lang.forms.visitor import Visit
 

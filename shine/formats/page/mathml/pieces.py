@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.wording import MINUS
+from shine.formats.page.subject import MINUS
 
 CASES, OR, AND, NOT, COMPARISON, SUM, PRODUCT, FRACTION, APPLIED, ATOM = range(10)
 """How strongly a part binds; an operand that binds more weakly than its place needs gets parentheses."""

@@ -29,7 +29,7 @@ from shine.formats.page.mathml.pieces import (
     superscript,
     symbol,
 )
-from shine.formats.page.wording import MINUS
+from shine.formats.page.subject import MINUS
 from shine.lang.forms.named_numbers import named_number
 from shine.lang.forms.visitor import TreeVisitor, Visit
 

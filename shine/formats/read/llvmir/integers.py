@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.llvmir.functions import meaning
+from shine.formats.read.llvmir.calls import meaning
 from shine.formats.read.llvmir.scope import FLAGS, Bits, Integer, Lane, Number, Rule, Scope, Value
 from shine.formats.read.llvmir.text import Cursor, Type
 from shine.lang.forms.tree import CONDITIONAL

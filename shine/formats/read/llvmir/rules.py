@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.llvmir.calls import call
-from shine.formats.read.llvmir.functions import meaning
+from shine.formats.read.llvmir.calls import call, meaning
 from shine.formats.read.llvmir.integers import INTEGER_RULES, product_of, sum_of
 from shine.formats.read.llvmir.scope import FLAGS, Address, Integer, Lane, Number, Rule, Scope, Undefined, Value
 from shine.formats.read.llvmir.text import Cursor, Type

@@ -15,10 +15,17 @@ from shine.base.typing import AnyArray
 from shine.formats.read.messages import messages
 from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
 from shine.tensor.graphdef.checkpoint.table import MAGIC, crc32c, masked, ordered_key, read_table, varint
-from shine.tensor.graphdef.constants import ELEMENTS, dtype_name, from_stored, shape_from_message, stored
+from shine.tensor.graphdef.constants import (
+    ELEMENTS,
+    MAX_ELEMENTS,
+    dtype_name,
+    from_stored,
+    shape_from_message,
+    shape_text,
+    stored,
+)
 from shine.tensor.graphdef.files import content_of
 from shine.tensor.graphdef.order import shown
-from shine.tensor.graphdef.shapes import MAX_ELEMENTS, shape_text
 
 _VERSION = 1
 """Version of the format that bundles have today."""

@@ -11,8 +11,8 @@ from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
 from shine.tensor.form.types import FLOATS, INTEGERS
 from shine.tensor.imported.building import Operand
+from shine.tensor.onnx.files import dtype_name
 from shine.tensor.onnx.node import Node
-from shine.tensor.onnx.tensors import dtype_name
 
 Rule = Callable[[Node], "Operand | Sequence[Operand]"]
 

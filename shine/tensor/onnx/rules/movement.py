@@ -13,8 +13,8 @@ from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.tensor.compositions.networks import cumsum
 from shine.tensor.imported.building import Operand, elements_along, from_the_end, numbers, repeated
+from shine.tensor.onnx.files import array_of, dtype_name
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
-from shine.tensor.onnx.tensors import array_of, dtype_name
 
 MOST_MADE = 1 << 24
 """Most elements of a constant that an operator makes from a few numbers."""

@@ -9,8 +9,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.tensor.compositions.normalization import mean
-from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
-from shine.tensor.compositions.resizing import resize_linear, resize_nearest
+from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool, resize_linear, resize_nearest
 from shine.tensor.imported.building import Operand, numbers
 from shine.tensor.onnx.node import Node, checked_axes
 from shine.tensor.onnx.rules.products import list_of, padding

@@ -17,7 +17,7 @@ from shine.formats.page.charts import scales
 from shine.formats.page.charts.fit import _CELL, hexagons
 from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
 from shine.formats.page.markup import element, render, verbatim
-from shine.formats.page.wording import count, decimal_parts, duration, fraction, number, shortened
+from shine.formats.page.subject import count, decimal_parts, duration, fraction, number, shortened
 from shine.lang.parse import parse
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

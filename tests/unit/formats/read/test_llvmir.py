@@ -26,7 +26,7 @@ from shine.compiler.llvm.foreign import ForeignFunction
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.formats.read.llvmir import MAX_SIZE, lifted
-from shine.formats.read.llvmir.functions import LIBRARY, arity
+from shine.formats.read.llvmir.calls import LIBRARY, arity
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive

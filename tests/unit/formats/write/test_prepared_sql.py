@@ -12,8 +12,7 @@ import pytest
 from shine.base.errors import ExportError
 from shine.data.datasets.preparation import Preparation, PreparedColumn
 from shine.formats.write import export
-from shine.formats.write.prepared_sql import prepared_notes
-from shine.formats.write.sql import sql_expression
+from shine.formats.write.sql import prepared_notes, sql_expression
 from shine.lang.parse import parse
 
 COLOUR = PreparedColumn(

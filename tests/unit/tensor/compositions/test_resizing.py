@@ -7,7 +7,7 @@ import pytest
 from helpers.tensor_functions import evaluated, module_with
 
 from shine.base.errors import FormError
-from shine.tensor.compositions.resizing import resize_linear, resize_nearest, upsample
+from shine.tensor.compositions.pooling import resize_linear, resize_nearest, upsample
 
 RNG = np.random.default_rng(6)
 

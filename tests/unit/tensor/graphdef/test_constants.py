@@ -11,8 +11,7 @@ from hypothesis.extra import numpy as npst
 from shine.base.errors import GraphImportError
 from shine.formats.read import protobuf as memory
 from shine.formats.read.messages import messages
-from shine.tensor.graphdef.constants import DTYPES, tensor_from_message
-from shine.tensor.graphdef.shapes import broadcast, covers, same
+from shine.tensor.graphdef.constants import DTYPES, broadcast, covers, same, tensor_from_message
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
