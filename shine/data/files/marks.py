@@ -31,7 +31,8 @@ class Marks:
         return frozenset(str(mark).strip().lower() for mark in self.given)
 
     @cached_property
-    def _numbers(self) -> tuple[float, ...]:
+    def numbers(self) -> tuple[float, ...]:
+        """Those that are numbers."""
         found = (_number(mark) for mark in self.given)
         return tuple(number for number in found if number is not None)
 
@@ -39,16 +40,16 @@ class Marks:
         """Whether a cell, without blanks around it, stands for a missing value."""
         if is_missing(cell) or cell.lower() in self._texts:
             return True
-        found = numeral(cell, decimal) if self._numbers else None
-        return found is not None and found.value in self._numbers
+        found = numeral(cell, decimal) if self.numbers else None
+        return found is not None and found.value in self.numbers
 
     def without(self, values: NDArray[Any]) -> NDArray[Any]:
         """Numbers or moments with NaN or NaT for marks; the same array if it has none."""
         kind = values.dtype.kind
-        if kind in "iuf" and self._numbers:
+        if kind in "iuf" and self.numbers:
             # A mark such as -99.9 is another number in float32, as the file has it.
             with np.errstate(over="ignore"):
-                marks = np.array(self._numbers, values.dtype if kind == "f" else None)
+                marks = np.array(self.numbers, values.dtype if kind == "f" else None)
             return np.where(np.isin(values, marks), np.nan, values)
         if kind == "M" and self.given:
             moments = dates_of([str(mark).strip() for mark in self.given], "day").values

@@ -40,7 +40,9 @@ class SymbolicClassifier(ClassifierMixin, UncertainEstimator, SymbolicEstimator)
         A search ends when the log-loss of its best formula is below this share of the best constant's.
     population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, guesses, \
 constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
-        See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
+        See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1. There is no
+        `objective`: formulas are compared by their log-loss, which makes their values odds. Search for a score of your
+        own with ``SymbolicRegressor(objective=...)`` and 0 and 1 as the target.
 
     Attributes
     ----------

@@ -38,6 +38,9 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
 def names_and_headings(X: Any) -> tuple[tuple[str, ...], list[str]]:
     """Names in formulas, and headings, of the columns of a table that scikit-learn has not validated."""
     headings = frame_headings(X)
-    shape = np.shape(X)
+    try:
+        shape = np.shape(X)
+    except ValueError:  # rows of several lengths, of which the check of X tells
+        shape = ()
     names = formula_names(headings, shape[1] if len(shape) > 1 else 1)
     return names, list(names) if headings is None else headings

@@ -127,7 +127,14 @@ def _cell(name: str, source: Source, places: Mapping[str, str], writer: _Excel) 
     else:
         raise ValueError(f"cells lacks the feature {source.name!r}; it has {', '.join(places)}")
     made = _FROM_CELLS[source.kind](cell, source, writer)
-    return made if source.mean is None else phrase("IF(", cell, '="", ', writer.number(source.mean), ", ", made, ")")
+    marked: list[str | Phrase] = []
+    for mark in source.marks:
+        marked += [", ", cell, "=", writer.number(mark)]
+    if source.mean is None and not marked:
+        return made
+    missing = ["OR(", cell, '=""', *marked, ")"] if marked else [cell, '=""']
+    gap = math.nan if source.mean is None else source.mean
+    return phrase("IF(", *missing, ", ", writer.number(gap), ", ", made, ")")
 
 
 def _of_text(cell: Phrase, source: Source, writer: _Excel) -> Phrase:

@@ -66,4 +66,6 @@ def _number(source: Source) -> str:
         since = f" - pd.Timestamp({source.origin!r})" if source.origin else ""
         day_first = ", dayfirst=True" if source.day_first else ""
         column = f"((pd.{read}({column}{day_first}){since}) / pd.Timedelta(1, {source.unit!r}))"
+    if source.marks:
+        column = f"{column}.mask({column}.isin({list(source.marks)!r}))"
     return (column if source.mean is None else f"{column}.fillna({source.mean!r})") + _NUMBERS

@@ -82,6 +82,8 @@ def _number(source: Source) -> str:
     if source.kind in ("date", "duration"):
         column = f"({column})"
     made = f"{column}.cast(pl.Float64)"
+    if source.marks:
+        made += f".replace({dict.fromkeys(source.marks)!r})"
     return made if source.mean is None else f"{made}.fill_nan(None).fill_null({source.mean!r})"
 
 

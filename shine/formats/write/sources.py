@@ -91,6 +91,8 @@ class Source:
         Whether dates as text begin with the day.
     mean : float, optional
         The number in place of a missing value; None if that gives no number.
+    marks : tuple of float
+        Numbers in the column that stand for a missing value.
     """
 
     heading: str
@@ -101,11 +103,12 @@ class Source:
     origin: str | None = None
     day_first: bool = False
     mean: float | None = None
+    marks: tuple[float, ...] = ()
 
     @property
     def is_made(self) -> bool:
         """Whether the number is another one than that in the column."""
-        return self.kind != "number" or self.mean is not None
+        return self.kind != "number" or self.mean is not None or bool(self.marks)
 
     def note(self, name: str) -> str:
         """What a number called `name` is, for a comment on one line; empty if the name says it."""
@@ -120,7 +123,8 @@ class Source:
         elif self.kind != "number":
             told = f"{own} in {self.unit}" + (f" since {self.origin}" if self.origin else "")
         else:
-            told = own if name != self.heading or self.mean is not None else ""
+            told = own if name != self.heading or self.is_made else ""
+        told += f", missing where it is {' or '.join(f'{mark:.17g}' for mark in self.marks)}" if self.marks else ""
         return told if self.mean is None else f"{told}, and {self.mean!r} where that is missing"
 
 
@@ -134,7 +138,9 @@ def sources_of(features: Sequence[str], headings: Headings | None) -> dict[str, 
     known = {name: Source(heading, name) for name, heading in ((f, (headings or {}).get(f, f)) for f in features)}
     if isinstance(headings, PreparedHeadings):
         for column in headings.preparation.columns:
-            known |= {name: _source(column, place) for place, name in enumerate(column.names) if name in known}
+            marks = headings.preparation.marks.numbers if column.kind == "number" else ()
+            own = {name: _source(column, place) for place, name in enumerate(column.names) if name in known}
+            known |= {name: replace(source, marks=marks) for name, source in own.items()}
     return known
 
 

@@ -39,6 +39,8 @@ def source_sql(source: Source, column: str, dialect: str) -> str:
         If the database has no such values.
     """
     text = _WRITERS[source.kind](source, column, dialect)
+    for mark in source.marks:
+        text = f"NULLIF({text}, {_written(mark, dialect)})"
     # A text that is not known has no number either, but is not missing.
     return (
         text if source.mean is None or source.kind == "text" else f"COALESCE({text}, {_written(source.mean, dialect)})"

@@ -287,7 +287,8 @@ def oddities(models: Sequence[TemplateModel]) -> list[float]:
     found = [0.0] * len(models)
     for name in models[0].law.functions if models else ():
         trees = [model.law.functions[name] for model in models]
-        own = oddities_of(trees, PrimitiveSet((), trees[0].parameters))
+        functions = {own: tree.functions[own] for tree in trees for own in functions_of(tree) if own in tree.functions}
+        own = oddities_of(trees, PrimitiveSet(tuple(functions.values()), trees[0].parameters))
         found = [total + each for total, each in zip(found, own, strict=True)]
     return found
 

@@ -12,6 +12,7 @@ a law does that is a product.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise
@@ -236,6 +237,6 @@ def _spline(name: str, knots: Floats, shape: Shape) -> tuple[Tree, list[bool]]:
     """A spline of a shape with these knots, and which of its constants keep their values."""
     u = shape.inner.format(name)
     at = evaluate(parse(u, (name,)), [knots], np.float64, COMPILED)
-    terms = [f"0.0*cube(abs({u} - ({float(knot)!r})))" for knot in at.tolist()]
+    terms = [f"0.0*cube(abs({u} - ({float(knot)!r})))" for knot in at.tolist() if math.isfinite(knot)]
     text = " + ".join([f"1.0 + {u}*(0.0 + {u}*(0.0 + {u}*0.0))", *terms])
-    return parse(shape.outer.format(text), (name,)), [False] * 4 + [False, True] * len(knots)
+    return parse(shape.outer.format(text), (name,)), [False] * 4 + [False, True] * len(terms)

@@ -44,6 +44,7 @@ from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
+from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
@@ -124,6 +125,7 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     count = 0 if groups is None else len(groups.values)
     composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
     check_unknowns(composition)
+    warn_of_bitwise(composition.primitives.functions, dataset)
     known = {CONSTANT_NAME, *(name for slot in composition.genome.slots for name in slot.primitives.table)}
     for name in evolving.complexity:
         if name not in known:

@@ -74,6 +74,11 @@ def test_a_lazy_frame_of_features_is_told_with_a_template_too():
         SymbolicRegressor(template="f(a)", **QUICK).fit(frame, Y)
 
 
+def test_rows_of_several_lengths_are_told_with_a_template_too():
+    with pytest.raises(ValueError, match="X has 2 values in row 0 and 1 in row 1"):
+        SymbolicRegressor(template="f(a, b)", **QUICK).fit([[1.0, 2.0], [3.0]], [1.0, 2.0])
+
+
 def test_classes_that_are_numbers_beyond_integers_are_told_without_a_warning():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         SymbolicClassifier(**QUICK).fit(X, np.where(Y > 2, 1e300, -1e300))

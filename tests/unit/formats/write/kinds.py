@@ -139,6 +139,15 @@ def missing_values() -> Case:
     return _of_file(columns | {"a": rest}, y, "2*a*b", made, missing="mean")
 
 
+def own_marks() -> Case:
+    columns = _columns("a", "b")
+    marked = np.arange(ROWS) % 9 == 0
+    y = columns["a"] * columns["b"] * 2
+    made = {"a": np.where(marked, columns["a"][~marked].mean(), columns["a"]), "b": columns["b"]}
+    table = columns | {"a": np.where(marked, np.where(np.arange(ROWS) % 2, -999.0, 1e4), columns["a"])}
+    return _of_file(table, y, "2*a*b", made, missing="mean", missing_marks=[-999, "1e4", "k.A."])
+
+
 def missing_texts() -> Case:
     columns = _columns("a")
     sizes: list[Any] = [["L", "M"][each] for each in _rng().integers(0, 2, ROWS)]
@@ -264,7 +273,7 @@ def streamed() -> Case:
 KINDS: dict[str, Callable[[], Case]] = {
     each.__name__: cache(each)
     for each in (
-        plain, other_headings, texts_one_hot, texts_ordinal, missing_values, missing_texts, dates_and_flags,
+        plain, other_headings, texts_one_hot, texts_ordinal, missing_values, own_marks, missing_texts, dates_and_flags,
         template_with_numbers, template_with_texts, template_with_awkward_texts, template_of_two_outputs, two_classes,
         three_classes, transformer, counts, own_objective, own_function, single_precision, streamed,
     )

@@ -66,3 +66,15 @@ def test_a_function_that_compares_first_has_values() -> None:
 def test_a_search_tells() -> None:
     with pytest.warns(UserWarning, match="bitwise_xor is defined for 0 and 1 only"):
         shine.evolve(INTEGERS, np.arange(20.0), primitives=[operator.xor], generations=1, seconds=None)
+
+
+def test_a_search_with_a_template_tells() -> None:
+    options: dict[str, Any] = {"primitives": ["add", operator.xor], "generations": 1, "seconds": None, "population": 20}
+    with pytest.warns(UserWarning, match="bitwise_xor is defined for 0 and 1 only"):
+        shine.evolve(INTEGERS, np.arange(20.0), template="f(x0, x1)", **options)
+    shine.evolve(INTEGERS, np.arange(20.0), template="f(x0 > 3, x1 > 2)", **options)
+
+
+def test_a_bitwise_function_around_unknown_ones_ends_in_a_front() -> None:
+    options: dict[str, Any] = {"primitives": ["add"], "generations": 1, "seconds": None, "population": 20}
+    assert shine.evolve(FLAGS[:, :1], FLAGS[:, 0], template="f(x0)^g(x0)", **options).front
