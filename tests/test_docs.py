@@ -69,7 +69,6 @@ NEEDED = {
     "howto.md": "matplotlib",
     "plots.md": "matplotlib",
     "queries.md": "pandas polars pyarrow",
-    "report.md": "matplotlib",
     "templates.md": "pandas",
     "tensors.md": "google.protobuf ziglang",
     "tutorial-distil.md": "torch",

@@ -80,43 +80,43 @@ def evolve(
         Headings of the columns; by default those of a data frame, or ``x0, x1, ...``. They are the names in formulas if
         they are identifiers; others are turned into one: ``unit price`` is ``unit_price``.
     primitives : sequence of str, function or Primitive
-        Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
-        language, or functions of other languages, read by `shine.primitive_from_llvm`.
+        Functions in formulas: names of Shine's primitives, Python functions in the restricted language, or functions
+        of other languages, read by `shine.primitive_from_llvm`.
     loss : str or function
-        What is minimized: ``"mse"``, ``"rmse"``, ``"mae"``, ``"nmse"``, ``"r2"``; one of `shine.losses`, such as
+        The loss to minimize: ``"mse"``, ``"rmse"``, ``"mae"``, ``"nmse"``, ``"r2"``; one of `shine.losses`, such as
         ``"poisson"`` or ``"quantile(0.9)"``; or a function of `prediction`, `target`, and columns beside the data.
     noise : {"auto", "absolute", "relative", "log", "counts"}
-        How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots.
+        Growth of the target's noise: none, with its values, with their logarithms, or with their roots.
         "auto" lets evidence decide if the target has one sign and is wide (5 times), or has whole numbers from 0 (10
         times); otherwise it is "absolute". Losses are weighted accordingly.
     sigma : array-like of shape (n_rows,), optional
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.
     groups : array-like of shape (n_rows,), optional
-        Label of the group of each row, of rows that depend on one another: one patient, one day.
+        Group of each row, if rows depend on one another: a patient, a day.
     beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
-        Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data frame.
+        Columns for the loss, which are no features: arrays by name, or headings of columns of the data frame.
     objective : callable, optional
         A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
         predictions of many formulas, shape (n_formulas, n_rows), and returns their losses, shape (n_formulas,). It is
         slow; see `shine.search.kinds.objective.objective.Objective`. The loss fits constants and lines.
     validation : {"random", "groups", "time"}, optional
-        Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
-        At random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the
+        Rows to keep back from the search, to choose the formula by; its constants are then fitted to all rows. At
+        random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the
         shortest description of all rows decides.
     validation_fraction : float
         Least share of the rows to keep back.
     evidence : float, optional
-        Independent rows that the data are worth, if their rows repeat one another: samples of a smooth function, of a
-        network, of a slow process. It is the number of rows for all statistics; by default, all are independent.
+        Number of independent rows that the data are worth, if rows repeat one another: samples of a smooth function, of
+        a network, of a slow process. All statistics use it; by default, all rows are independent.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated.
+        The evaluator of individuals; the fastest by default.
     threads : int, optional
         All processors by default; their number does not change the result.
     generations, seconds, stagnation, stop_loss
-        When to stop: whichever comes first; None sets no limit. `stagnation` is the number of generations without a
+        Limits, the first of which ends the search; None sets none. `stagnation` is the number of generations without a
         shorter description of the data (see `shine.search.evolution.settings.StopSettings`). Without `seconds`, the
         front is the same on any machine.
     constraints : mapping or Constraints, optional
@@ -125,19 +125,19 @@ def evolve(
     seed : int
         Seed of the random generator: the same seed gives the same front.
     guesses : sequence of formulas and graphs
-        Guesses, formulas to start from: text, functions, trees, SymPy expressions; graphs as `shine.load_graph` reads
-        them, or paths of graph files, if their inputs are named like features; otherwise mappings such as
+        Formulas to start from: text, functions, trees, SymPy expressions; graphs read by `shine.load_graph` or paths of
+        graph files, if their inputs are named like features; otherwise mappings such as
         ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` if the graph has several.
     template : Template, str, function or mapping, optional
-        The known part of the law, as `shine.template` takes it: the search finds its unknown functions and fits its
-        parameters. Linear scaling is then off: the template says the form. Its column of groups may hold texts. With
-        several outputs, `y` has shape (n_rows, n_outputs).
+        The known part of the law (see `shine.template`): the search finds its unknown functions and fits its
+        parameters, without linear scaling. Its column of groups may hold texts. With several outputs, `y` has shape
+        (n_rows, n_outputs).
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True. If it has methods
         ``begin(settings)`` and ``end(result)``, they are called as well (see `shine.callbacks`).
     live : bool
-        Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
-        printed. One can pause it there, end it, and put formulas in.
+        Whether to show the running search on a page, to pause it, end it, and put formulas in: below the cell of a
+        notebook, else at a printed address.
     workers : int, optional
         Processes on this machine that share the islands and the seeding; see docs/parallel.md. Their number does not
         change the result.

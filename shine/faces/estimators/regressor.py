@@ -37,11 +37,10 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     population_size : int
         Number of formulas that survive a generation, and of offspring in it.
     generations : int, optional
-        Most generations after the first population, for results that do not depend on the machine's speed; no limit by
-        default.
+        Most generations after the first population; no limit by default.
     primitives : sequence of str, function or Primitive
-        Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
-        language, or functions of other languages as `shine.primitive_from_llvm` makes them.
+        Functions in formulas: names of Shine's primitives, Python functions in the restricted language, or functions
+        of other languages, read by `shine.primitive_from_llvm`.
     max_size, max_depth : int
         Most nodes, and most levels, of a formula in the search.
     max_time : float, optional
@@ -49,14 +48,14 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         improved for long (``settings={"stagnation": None}`` turns that off). If the seconds end it, its result depends
         on the machine's speed.
     loss : str or function
-        What is minimized: "mse", "rmse", "mae", "nmse", "r2"; one of `shine.losses`, such as "poisson" or
+        The loss to minimize: "mse", "rmse", "mae", "nmse", "r2"; one of `shine.losses`, such as "poisson" or
         "quantile(0.9)"; or a function of `prediction`, `target`, and columns beside the data.
     noise : {"auto", "absolute", "relative", "log", "counts"}
-        How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots;
+        Growth of the target's noise: none, with its values, with their logarithms, or with their roots;
         "auto" lets evidence decide if the target has one sign and is wide, or has whole numbers from 0.
     validation : {"random", "groups", "time"}, optional
-        Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
-        At random, whole groups of ``fit(..., groups=...)``, or the last rows. By default whole groups if there are
+        Rows to keep back from the search, to choose the formula by; its constants are then fitted to all rows. At
+        random, whole groups of ``fit(..., groups=...)``, or the last rows. By default whole groups if there are
         groups, and otherwise none: the shortest description of all rows is best.
     validation_fraction : float
         Least share of the rows to keep back.
@@ -67,12 +66,12 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     parsimony : float
         Price of complexity in the selection of parents.
     model_selection : {"best", "accuracy", "score"} or callable
-        Which formula of the front predicts: the one with the shortest description, the least loss, or the largest
-        fall of the loss's logarithm per unit of complexity; or a function from a `shine.Front` to a position in it.
+        Choice of the formula: the shortest description, the least loss, or the largest fall of the loss's logarithm per
+        unit of complexity; or a function from a `shine.Front` to a position in it.
     guesses : sequence of formulas
-        Guesses, formulas to start from, in the names of `formula_names_`.
+        Formulas to start from, in the names of `formula_names_`.
     template : Template, str, function or mapping, optional
-        The known part of the law, as `shine.template` takes it: a fit finds its unknown functions and its parameters.
+        The known part of the law (see `shine.template`): a fit finds its unknown functions and its parameters.
         Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
         and the formulas, `shine.search.models.template_model.TemplateModel`, have `functions` and `constants`.
     objective : callable, optional
@@ -90,21 +89,21 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     n_jobs : int, optional
         Threads; -1 for all processors, None for one. Their number does not change the result.
     executor : Executor, dask.distributed.Client, str or int, optional
-        Who shares the islands (`settings={"islands": 8}`): a number of processes, an executor of PEP 3148, a Dask
-        client, or the address of a Dask scheduler. The result stays the same. Each then takes one thread, unless
-        `n_jobs` is positive.
+        Processes that share the islands (`settings={"islands": 8}`) and the seeding: their number, an executor of PEP
+        3148, a Dask client, or the address of a Dask scheduler. The result stays the same. Each takes one thread,
+        unless `n_jobs` is positive.
     dtype : {"float64", "float32"}
         Number type of the search.
     random_state : int, RandomState instance or None
         The same integer gives the same front, unless `max_time` ends the search.
     warm_start : bool
-        Whether another `fit` goes on from the formulas that the last one found.
+        Whether another `fit` starts from the formulas of the last one.
     verbose : int
         1 shows a bar of progress on a terminal or in a notebook; elsewhere, the logger "shine" gets a line whenever the
         loss falls. 2 logs a line in every generation. Without handlers of your own, lines go to standard error.
     callbacks : callable, or several
-        Called with the `shine.search.evolution.observers.Progress` of each generation, whose `formula` is the best
-        formula as people write it; one that returns True ends the search.
+        Called with the `shine.search.evolution.observers.Progress` of each generation; one that returns True ends the
+        search.
 
     Attributes
     ----------
@@ -201,8 +200,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data
             frame. Predictions do not need them.
         live : bool
-            Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
-            printed. One can pause it there, end it, and put formulas in.
+            Whether to show the running search on a page, to pause it, end it, and put formulas in: below the cell of a
+            notebook, else at a printed address.
 
         Returns
         -------
