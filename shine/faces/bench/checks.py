@@ -15,7 +15,7 @@ from shine.lang.meaning.interpret import REFERENCE
 from shine.lang.population import Population
 
 DRAWS = 3
-"""How often results are disturbed: some turn a comparison round only in one direction."""
+"""Number of disturbances of results: some turn a comparison round only in one direction."""
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
 """Relative difference that two losses may have."""

@@ -1,4 +1,4 @@
-"""What trackers of experiments are told about a search."""
+"""Figures of a search for trackers of experiments."""
 
 from __future__ import annotations
 

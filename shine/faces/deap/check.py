@@ -22,7 +22,7 @@ _MOST_CALLS = 20
 """Most individuals that the script's function, which is slow, is called for."""
 
 ALL_CHECKS = frozenset({"values", "failed"})
-"""What is checked: individuals with a value, and one without."""
+"""Individuals to check: some with a value, and one without."""
 
 NO_CHECKS: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Where a network is sampled: the ranges of its features, and a design of points in them."""
+"""Samples of a network: the ranges of its features, and a design of points in them."""
 
 from __future__ import annotations
 

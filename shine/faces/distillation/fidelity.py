@@ -1,4 +1,4 @@
-"""How near a formula is to a network, or either of them to data."""
+"""Fidelity of a formula to a network, or of either to data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine.base.typing import Floats
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How near predictions are to what they should be.
+    """Nearness of predictions to their targets.
 
     Parameters
     ----------

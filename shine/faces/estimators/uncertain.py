@@ -1,4 +1,4 @@
-"""How sure a fitted estimator is: intervals of its constants and of its predictions."""
+"""Uncertainty of a fitted estimator: intervals of its constants and predictions."""
 
 from __future__ import annotations
 

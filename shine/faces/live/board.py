@@ -72,7 +72,7 @@ class Board:
             self._condition.notify_all()
 
     def messages(self) -> Iterator[str]:
-        """What is new for a page, whenever there is something: first everything, and last the end."""
+        """News for a page as they come: first everything, and last the end."""
         seen = 0
         with self._condition:
             self._viewers += 1

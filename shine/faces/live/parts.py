@@ -105,7 +105,7 @@ class Painter:
         return {**found, **self._of_front}
 
     def _parts_of(self, best: ModelLike, place: SearchView) -> dict[str, Content]:
-        """What is said of the best formula itself."""
+        """The sections about the best formula."""
         found: dict[str, Content] = {"structure": section("Its structure", tree_chart(best))}
         if place.fits:
             rows = place.dataset.sampled(ROWS, np.random.default_rng(0))

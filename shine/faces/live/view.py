@@ -111,7 +111,7 @@ class Live:
         return html_page(self._title, element("main", _controls(), parts), script, sources=SOURCES)
 
     def messages(self) -> Iterator[str]:
-        """What is new for an open page."""
+        """News for an open page."""
         return self._board.messages()
 
     @property
@@ -178,7 +178,7 @@ class Live:
         return Picture(parts, status)
 
     def _last_picture(self, error: BaseException | None) -> Picture:
-        """What the page shows when all searches have ended."""
+        """The page after all searches have ended."""
         status = {"state": "ended", "text": "The search has ended. This page no longer changes."}
         if error is not None or not self._searched:
             told = str(error) if isinstance(error, Exception) and str(error) else type(error).__name__

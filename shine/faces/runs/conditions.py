@@ -22,10 +22,10 @@ _TEXTS = ("name", "target", "data", "hash", "stopped_by", "shine", "problem")
 _NUMBERS = ("generations", "evaluations", "seconds", "seed")
 
 RUN_COLUMNS = ("name", "date", "target", "data", "hash", *_NUMBERS, "stopped_by", "shine", "problem")
-"""What a condition can compare of a run."""
+"""Values of a run for conditions."""
 
 FORMULA_COLUMNS = ("loss", "r2", "nodes", "formula")
-"""What a condition can compare of a formula."""
+"""Values of a formula for conditions."""
 
 COLUMNS = (*RUN_COLUMNS, *FORMULA_COLUMNS)
 
@@ -33,7 +33,7 @@ _FIELDS = {"hash": "data_hash", "formula": "expression"}
 """Fields of entries that have another name than their column."""
 
 BARE = {"r2": ">=", "loss": "<=", "nodes": "<=", "seconds": "<=", "date": ">="}
-"""What a bare number means: a formula that reached it, or that is no larger."""
+"""Comparison by a bare number: `r2` and `date` at least, the others at most."""
 
 OTHER_NAMES = {"size": "nodes", "complexity": "nodes", "R2": "r2", "expression": "formula", "run": "name"}
 """Other words for columns."""

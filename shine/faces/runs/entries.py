@@ -200,7 +200,7 @@ def _hash_of_checkpoint(folder: Path) -> object:
 
 
 def _data(settings: Mapping[str, Any]) -> tuple[str, str]:
-    """What the data are, the file or the formula that they are made by, and the name of the target."""
+    """Source of the data, a file or a formula, and the name of the target."""
     data = _mapping(settings.get("data"))
     if data.get("path") is not None:
         return printable(data["path"]), printable(data.get("target"))

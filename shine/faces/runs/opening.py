@@ -119,7 +119,7 @@ class Run:
         return Model(tree, model.loss, r2, weights, self.headings, model.digits, noise=noise, known=known)
 
     def _known(self, model: ModelRecord) -> Uncertainty | None:
-        """How sure the constants of a formula are; an `ExportError` if that cannot be read."""
+        """Uncertainty of the constants of a formula; an `ExportError` if it cannot be read."""
         if model.uncertainty is None:
             return None
         try:
