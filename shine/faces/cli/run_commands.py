@@ -22,16 +22,16 @@ in_option = click.option("folder", "--in", type=FILE, metavar="DIR", help="The f
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option("--uses", multiple=True, metavar="NAME", help="What the formula uses: exp, /, x1.")
-@click.option("--without", multiple=True, metavar="NAME", help="What it does not use.")
+@click.option("--uses", multiple=True, metavar="NAME", help="Function, operator or feature of the formula: exp, /, x1.")
+@click.option("--without", multiple=True, metavar="NAME", help="Function, operator or feature that it lacks.")
 @click.option("--formula", metavar="TEXT", help="A part of the formula's text.")
 @click.option("--nodes", metavar="N", help="Most nodes of the formula, or a comparison: '<12'.")
 @click.option("--r2", metavar="X", help="Least R2 of the formula, or a comparison.")
 @click.option("--loss", metavar="X", help="Largest loss of the formula, or a comparison.")
 @click.option("--data", metavar="FILE", help="File of the data: its path, its name, or how the data's hash begins.")
-@click.option("--target", metavar="NAME", help="What was explained.")
+@click.option("--target", metavar="NAME", help="Name of the target.")
 @click.option("--since", metavar="DATE", help="The first day, as 2026-01-31.")
-@click.option("--until", metavar="DATE", help="The first day that is too late.")
+@click.option("--until", metavar="DATE", help="The day after the last, as 2026-03-01.")
 @click.option("settings", "--set", multiple=True, metavar="KEY=VALUE", help="A setting, as evolution.population=500.")
 @click.option("--where", multiple=True, metavar="CONDITION", help="A condition, as 'seconds < 60 and seed != 3'.")
 @click.option("--formulas", is_flag=True, help="List every formula of the fronts, not one of each run.")
@@ -115,7 +115,7 @@ def runs_compare(runs: tuple[Path, ...], as_json: bool) -> None:
 )
 @click.option("--holdout", is_flag=True, help="Only the first of the folds.")
 @click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
-@click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="What ranks. [loss]")
+@click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="Rank combinations by this. [loss]")
 @click.option("--out", type=FILE, metavar="DIR", help="The folder of the runs. [runs/<CONFIG>-sweep]")
 @parallel_options
 @set_option
@@ -123,7 +123,7 @@ def runs_compare(runs: tuple[Path, ...], as_json: bool) -> None:
 @json_option
 @click.pass_context
 def sweep_command(context: click.Context, /, **options: Any) -> int:
-    """Run CONFIG with many settings, and print what won.
+    """Run CONFIG with many settings, and rank them.
 
     Each run has its folder, which 'shine runs' finds. The same command again takes finished runs as they are and does
     the rest. Combinations are ranked by the medians of their runs: with --folds on rows that a run did not see.

@@ -197,7 +197,7 @@ def sweep(
     out : path, optional
         The folder of the runs; by default ``runs/<name of the configuration>-sweep``.
     by : {"loss", "r2", "nodes", "seconds"}, optional
-        What ranks; the loss unless the sweep tries several losses or targets, then R2.
+        Value to rank by; the loss unless the sweep tries several losses or targets, then R2.
     executor, workers
         Where the runs are done (see `shine.base.parallel.opened`); by default in this process, one after the other.
     tell : callable, optional
