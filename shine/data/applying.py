@@ -15,7 +15,7 @@ from shine.data.datasets.preparation import Preparation, PreparedColumn
 from shine.data.files.grids import MAX_REPORTED
 from shine.data.files.source import Source
 from shine.data.opening import open_source, writing
-from shine.data.streams.columns import gone, numbers_of
+from shine.data.streams.streaming import gone, numbers_of
 from shine.data.streams.streams import Stream, Texts, Values, source_of, without_marks
 from shine.lang.forms.names import listed, shown
 

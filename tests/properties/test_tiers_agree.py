@@ -31,8 +31,7 @@ from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, Emitter
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.kernel import Kernel
 from shine.evaluate.tiers import machine_rows
-from shine.evaluate.tiers.automatic import AutomaticEvaluator
-from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.evaluator import AutomaticEvaluator, evaluator_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tape import Tape

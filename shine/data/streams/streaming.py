@@ -13,16 +13,38 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.stages import stage
-from shine.base.typing import AnyArray, Floats, Indices
+from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.data.columns.kinds import Column
 from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_mean
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
 from shine.data.datasets.training import BESIDE, Loaded
-from shine.data.streams.columns import gone, numbers_of
+from shine.data.files.source import RawColumn
 from shine.data.streams.facts import Facts
 from shine.data.streams.scanning import Scan, check, taken, without
 from shine.data.streams.streams import Stream, Texts, Values
 from shine.lang.forms.names import Numbering, distinct_names, identifier
+
+
+def gone(values: Values) -> Mask | None:
+    """Which rows have no value; None if all have one by their type."""
+    if isinstance(values, Texts):
+        return values.codes < 0
+    if values.dtype.kind in "mM":
+        missing: Mask = np.isnat(values)
+        return missing
+    return np.isnan(values) if values.dtype.kind == "f" else None
+
+
+def numbers_of(own: PreparedColumn, values: Values) -> list[Floats]:
+    """The columns of numbers of some rows."""
+    raw = RawColumn(own.heading, np.zeros(0), str)
+    if isinstance(values, Texts):
+        texts = np.array([*values.texts, None], object)
+        return [numbers[values.codes] for numbers in own.numbers(Column(raw, "text", texts))]
+    if values.dtype.kind in "mM":
+        return own.numbers(Column(raw, own.raw_kind, values.astype(f"{values.dtype.kind}8[us]")))
+    return [values.astype(np.float64, copy=False)]
+
 
 SAMPLE_ROWS = 1 << 20
 """Most rows in memory: a share of a second for a pass of the search's end, and for hundreds of samples of it."""

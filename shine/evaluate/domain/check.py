@@ -11,23 +11,140 @@ known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.arrays import COMPILED
-from shine.data.datasets.dataset import Dataset
-from shine.evaluate.domain.bounds import bounds
+from shine.compiler.arrays import COMPILED, exp, log
+from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain.interval import Interval
+from shine.evaluate.domain.intervals import INTERVALS
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
 from shine.evaluate.domain.plausible import PlausibleRows
-from shine.evaluate.domain.tails import far_ends
-from shine.lang.forms.tree import Tree
+from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.meaning.interpret import Functions as Meanings
 from shine.lang.meaning.interpret import evaluate
+
+
+def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
+    """Bounds of a formula's value.
+
+    Parameters
+    ----------
+    tree : Tree
+    boxes : mapping of str to Interval
+        Bounds of each parameter that the formula reads, in every box.
+
+    Returns
+    -------
+    Interval
+        The bounds are correct, but not always tight: two uses of one value count as two values, unless they are the
+        factors of a product. Small boxes have tighter bounds.
+    """
+    with np.errstate(all="ignore"):
+        return _Bounds().run(tree, boxes)
+
+
+class _Bounds(Interpretation):
+    """Bounds of a tree, bottom-up. Equal applications give the same object, so that squares are recognized."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, Interval] = {}
+        self.functions: Mapping[str, Primitive] = {}
+        self.known: dict[tuple[str, tuple[int, ...]], Interval] = {}
+        # Intervals are compared by identity, so they must not be freed.
+        self.kept: list[tuple[Interval, ...]] = []
+        self.constants: dict[float, Interval] = {}
+
+    def run(self, tree: Tree, arguments: Mapping[str, Interval]) -> Interval:
+        caller = self.values, self.functions
+        values = dict(arguments)
+        self.values, self.functions = values, tree.functions
+        for name, value in tree.assignments:
+            values[name] = self.visit(value)
+        result: Interval = self.visit(tree.result)
+        self.values, self.functions = caller
+        return result
+
+    def _apply(self, name: str, *arguments: Interval) -> Interval:
+        key = name, tuple(map(id, arguments))
+        if key not in self.known:
+            self.kept.append(arguments)
+            self.known[key] = self._applied(name, arguments)
+        return self.known[key]
+
+    def _applied(self, name: str, arguments: Sequence[Interval]) -> Interval:
+        if name in INTERVALS:
+            return INTERVALS[name](*arguments)
+        definition = self.functions[name].definition
+        assert definition is not None, f"the basic primitive {name!r} lacks a row in INTERVALS"
+        return self.run(definition, dict(zip(definition.parameters, arguments, strict=True)))
+
+    def visit_Constant(self, node: ast.Constant) -> Interval:
+        assert isinstance(node.value, int | float)
+        return self.constants.setdefault(node.value, Interval.of(node.value, node.value))
+
+    def visit_Name(self, node: ast.Name) -> Interval:
+        return self.values[node.id]
+
+
+OUTER = 0.25
+"""Share of the values that the tail is estimated from, on each side of the median."""
+
+FEWEST = 3
+"""Least number of these values."""
+
+TELLING = 8
+"""Least number of values that say anything about tails."""
+
+FURTHER = 1.75
+"""Length of a tail in its mean steps: of values with its index, one in six goes further."""
+
+DOUBT = 3.0
+"""Margin for heavier tails than estimated, in standard errors."""
+
+
+def far_ends(values: Floats) -> tuple[float, float]:
+    """Values below and above which a fresh value would be a stranger.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        Finite numbers, at least one.
+
+    Returns
+    -------
+    float, float
+        Each is at least as far from the median as the furthest value on the other side: where a quantity ends at 0, a
+        formula may rightly go a little below. Infinite if there are too few values.
+    """
+    if len(values) < TELLING:
+        return -np.inf, np.inf
+    # Distances between huge values must not overflow.
+    scale = max(float(np.abs(values).max()), float(np.finfo(np.float64).tiny))
+    values = values / scale
+    median = float(np.sort(values)[len(values) // 2])
+    below, above = median - values, values - median
+    furthest = max(float(below.max()), float(above.max()))
+    down, up = (max(_reach(side[side > 0], len(values)), furthest) for side in (below, above))
+    return scale * (median - down), scale * (median + up)
+
+
+def _reach(distances: Floats, count: int) -> float:
+    """Largest distance of a fresh value from the median on one side, by the distances of the known ones."""
+    if len(distances) < 2:
+        return 0.0
+    outer = np.sort(distances)[::-1]
+    outer = outer[: min(max(int(OUTER * count), FEWEST), len(outer) - 1) + 1]
+    steps = log(outer[:-1]) - log(outer[-1:])
+    index = float(stable_sum(steps)) / len(steps) * (1 + DOUBT / np.sqrt(len(steps)))
+    return float(outer[0] * exp(np.array(FURTHER * index)))
+
 
 FAR = 100.0
 """Largest excursion of a formula between two rows, beyond its values at both rows. The unit is the range of its values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.threads import ALONE
+from shine.compiler.threads import ALONE, Workers
 from shine.data.datasets.dataset import Dataset, Whole
 from shine.evaluate.fitness.protocols import Fit, NormalEquations
 from shine.evaluate.gradient.assembler import NODE_WORDS
@@ -24,18 +24,48 @@ from shine.evaluate.gradient.job import FIT_JOB, GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.gradient.tables import most_arguments
 from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
-from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns, loss_rows
 from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluate.tiers.machine_rows import MachineRows, Pass
+from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
 from shine.evaluate.tiers.remade import Remade
-from shine.evaluate.tiers.streamed_rows import StreamedRows
 from shine.lang.derivative import partials
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
+
+
+class StreamedRows:
+    """The rows of a `Whole` for the functions of the machine that add up over rows (see `MachineRows`).
+
+    Parameters
+    ----------
+    whole : Whole
+        Its weight is the sum of the weights of its blocks.
+    features : tuple of str
+        Those of the populations, in their order.
+    kind : RowLoss
+    threads : int
+    """
+
+    def __init__(self, whole: Whole, features: tuple[str, ...], kind: RowLoss, threads: int) -> None:
+        self.whole, self._features, self._kind, self._workers = whole, features, kind, Workers(threads)
+        self.count = whole.n_rows
+        self.weight = float(whole.n_rows) if WEIGHT in kind.columns else whole.weight
+
+    def passes(self, population: Population) -> Iterator[Pass]:
+        """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
+        for block in self.whole.read(self._features):
+            beside, rows = loss_columns(block, self._kind), loss_rows(block, self._kind)
+            laid_out = MachineRows(rows, "float64", self._workers.threads, nested=False, beside=beside)
+            yield from laid_out.passes(population)
+
+    def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
+        """The threads for a pass (see `MachineRows`)."""
+        return shared(self._workers, population, part, effort)
+
 
 MOST_CONSTANTS = 40
 """Only the first constants of a tape, up to this number, are fitted: the cost of a step grows with its square."""

@@ -23,7 +23,7 @@ from shine.compiler.codegen.vecmath.substitutes import (
     parsed_type,
 )
 from shine.compiler.llvm import object_code
-from shine.compiler.llvm.fma import with_fma_defined
+from shine.compiler.llvm.engine import with_fma_defined
 from shine.formats.native.symbols import undefined
 
 PROVIDED = frozenset(

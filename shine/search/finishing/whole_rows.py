@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.stages import stage
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.data.streams.moments import Moments
+from shine.data.streams.scanning import Moments
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form, is_simple, with_values

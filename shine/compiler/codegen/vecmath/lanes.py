@@ -2,7 +2,7 @@
 
 One `Lanes` is a scalar or a vector; every operation works on each lane alone. It offers only operations that every
 target has as instructions (no rounding to integers, no call), so results have the same bits everywhere. The one
-exception is the fused multiply-add of float32; targets without it get it from float64 (`shine.compiler.llvm.fma`).
+exception is the fused multiply-add of float32; targets without it get it from float64 (`shine.compiler.llvm.engine`).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shine.compiler.llvm import Engine, fma
-from shine.compiler.llvm.fma import with_fma_defined
+from shine.compiler.llvm import Engine, engine
+from shine.compiler.llvm.engine import with_fma_defined
 
 LOOP = """
 declare {type} @"llvm.fma.{suffix}"({type} %".1", {type} %".2", {type} %".3")
@@ -109,7 +109,7 @@ def same(got: np.ndarray, expected: np.ndarray) -> bool:
     return bool((bits | (np.isnan(got) & np.isnan(expected))).all())
 
 
-@pytest.mark.skipif(not fma.host_has_fma(), reason="this processor has no such instruction to compare with")
+@pytest.mark.skipif(not engine.host_has_fma(), reason="this processor has no such instruction to compare with")
 @pytest.mark.parametrize("suffix", KINDS)
 def test_it_has_the_bits_of_the_instruction(suffix: str) -> None:
     rng = np.random.default_rng(0)
@@ -133,6 +133,6 @@ def test_processors_of_other_kinds_have_it(monkeypatch: pytest.MonkeyPatch) -> N
         ("x86_64", "+avx,+fma,+sse2", True),
         ("AMD64", "+avx,-fma,+fma4", False),
     ]:
-        monkeypatch.setattr(fma.platform, "machine", lambda machine=machine: machine)
-        monkeypatch.setattr(fma, "host_cpu", lambda features=features: ("", features))
-        assert fma.host_has_fma.__wrapped__() is expected
+        monkeypatch.setattr(engine.platform, "machine", lambda machine=machine: machine)
+        monkeypatch.setattr(engine, "host_cpu", lambda features=features: ("", features))
+        assert engine.host_has_fma.__wrapped__() is expected

@@ -10,9 +10,9 @@ import pytest
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
+from shine.evaluate.domain.check import far_ends
 from shine.evaluate.domain.neighbourhood import Column
 from shine.evaluate.domain.plausible import PlausibleRows
-from shine.evaluate.domain.tails import far_ends
 
 FEATURES = ("a", "b", "c")
 KINDS = {

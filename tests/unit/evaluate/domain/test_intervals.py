@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
 import shine
-from shine.evaluate.domain.bounds import bounds
+from shine.evaluate.domain.check import bounds
 from shine.evaluate.domain.interval import Interval
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree

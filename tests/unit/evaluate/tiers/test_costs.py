@@ -13,7 +13,7 @@ from shine.compiler.codegen.native.programs import emit_program_scalar
 from shine.compiler.codegen.numbers import ELEMENTARY, OPERATION_KINDS
 from shine.compiler.llvm import cached
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers import automatic, costs
+from shine.evaluate.tiers import costs, evaluator
 from shine.evaluate.tiers.costs import Costs, HostCosts, nodes_by_kind
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
@@ -119,9 +119,9 @@ def host(monkeypatch):
             compiled.append(population.sizes.tolist())
             return super().score(population, threshold)
 
-    monkeypatch.setattr(automatic, "host_costs", known)
-    monkeypatch.setattr(automatic, "NativeEvaluator", Noting)
-    monkeypatch.setattr(automatic, "SMALLEST", ROWS)
+    monkeypatch.setattr(evaluator, "host_costs", known)
+    monkeypatch.setattr(evaluator, "NativeEvaluator", Noting)
+    monkeypatch.setattr(evaluator, "SMALLEST", ROWS)
     return asked, compiled
 
 

@@ -20,7 +20,7 @@ from shine.base.errors import LoweringError
 from shine.compiler.codegen.vecmath import functions as vecmath
 from shine.compiler.codegen.vecmath.reduction import powers_over_pi
 from shine.compiler.llvm import Engine, assembly
-from shine.compiler.llvm.fma import with_fma_defined
+from shine.compiler.llvm.engine import with_fma_defined
 from shine.formats.native.freestanding import prepare
 
 INF, NAN = math.inf, math.nan
