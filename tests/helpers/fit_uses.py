@@ -231,10 +231,14 @@ class Judge:
     def forward(self, model: Any) -> Callable[..., Any]:
         return model.transform if self.program.face == "transformer" else model.predict  # type: ignore[no-any-return]
 
+    def knows_all_groups(self) -> bool:
+        """Whether every group of a template has a row of positive weight: others are unknown after the fit."""
+        return "template" not in self.program.options or bool(np.all(self.program.beside.get("sample_weight", 1.0)))
+
     def fitted(self, model: Any, beside: dict[str, Any]) -> None:
         """Use a fitted estimator."""
         p = self.program
-        predicted = self.attempt("predict", lambda: self.forward(model)(p.X), certain=True)
+        predicted = self.attempt("predict", lambda: self.forward(model)(p.X), certain=self.knows_all_groups())
         if predicted is None:
             return
         weights = np.asarray(beside.get("sample_weight", np.ones(len(predicted))), float)
@@ -438,7 +442,9 @@ class Judge:
             "rows": lambda: list(result.rows()),
         }.items():
             self.attempt(f"{stage} of the result", what, certain=True)
-        predicted = self.attempt("predict", lambda: result.predict(p.X), certain=p.face == "evolve")
+        predicted = self.attempt(
+            "predict", lambda: result.predict(p.X), certain=p.face == "evolve" and self.knows_all_groups()
+        )
         if predicted is not None:
             self.check(
                 np.isfinite(predicted[weights > 0]).all(),

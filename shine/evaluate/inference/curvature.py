@@ -148,7 +148,7 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
     """The second derivatives by differences of slopes."""
     count = len(constants)
     found = np.zeros((count, count))
-    mean = max(local.total, 0.0) / max(likelihood.rows.effective_rows, 1.0)
+    mean = local.total / max(likelihood.rows.effective_rows, 1.0)
     with np.errstate(all="ignore"):
         reach = np.sqrt(mean / np.diagonal(local.curvature))
     for index in range(count):
@@ -158,9 +158,7 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
         above[index] += size
         below[index] -= size
         width = above[index] - below[index]
-        found[index] = (
-            (likelihood.local(above).gradient - likelihood.local(below).gradient) / width if width > 0 else 0.0
-        )
+        found[index] = (likelihood.local(above).gradient - likelihood.local(below).gradient) / width
     found = (found + found.T) / 2
     # At the end of a domain, the part that is exact does.
     return found if np.isfinite(found).all() else local.curvature
@@ -191,9 +189,9 @@ def _window(likelihood: Likelihood, constants: Floats) -> float:
             [np.abs(block.arguments[1] - block.predictions) / _sizes(slopes, block, likelihood.error)[0]
              for block in likelihood.blocks(constants)]
         )  # fmt: skip
-    normal, rows = NormalDist(), max(likelihood.rows.effective_rows, 2.0)
+    normal, rows = NormalDist(), likelihood.rows.effective_rows
     share = min((normal.inv_cdf(0.975) ** 2 * 1.5 * normal.pdf(0.0) ** 2 / rows) ** (1 / 3), 0.4)
-    spread = float(np.median(residuals)) / MAD_OF_NORMAL if len(residuals) else 0.0
+    spread = float(np.median(residuals)) / MAD_OF_NORMAL
     return spread * normal.inv_cdf(0.5 + share)
 
 
