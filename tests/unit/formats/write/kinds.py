@@ -164,7 +164,7 @@ def dates_and_flags() -> Case:
     days = rng.integers(0, 400, ROWS)
     days[0] = 0
     flags = [["false", "true"][each] for each in rng.integers(0, 2, ROWS)]
-    dates = [str(np.datetime64("2023-01-05") + int(day)) for day in days]
+    dates = [str(np.datetime64("2023-01-05") + np.timedelta64(int(day), "D")) for day in days]
     made = {"a": columns["a"], "day_days": days.astype(float), "open": np.array([f == "true" for f in flags], float)}
     y = made["a"] + 0.5 * made["day_days"] + 20 * made["open"]
     guess = "a + 0.5*day_days + 20*open"
