@@ -20,8 +20,8 @@ from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.observers import Observers, Progress, ignore
-from shine.search.kinds.objective.objective import Function
-from shine.search.kinds.objective.search import searched_with
+from shine.search.kinds.objective.objective import Function, Objective
+from shine.search.kinds.objective.problem import ObjectiveProblem
 from shine.search.models.front import Result
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
@@ -215,12 +215,11 @@ def _searched(
     executor: ExecutorSource,
 ) -> Result:
     """The result of a search that may be followed, watched and shared (see `evolve`)."""
-    sharing = workers is not None or executor is not None
-    judged = None if objective is None else searched_with(objective, every.template is not None, sharing)
+    kind = None if objective is None else partial(ObjectiveProblem, Objective(objective))
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
         observers = Observers(report or ignore, visitor, pool=pool, began=began)
-        result = followed(report, every, partial(judged or search, dataset, every, observers))
+        result = followed(report, every, partial(search, dataset, every, observers, kind=kind))
         if page is not None:
             page.ended(result)
     return result

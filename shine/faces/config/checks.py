@@ -262,7 +262,7 @@ def template_problems(given: str | TemplateSettings | None) -> Iterator[Problem]
 
 def search_problems(dataset: Dataset, settings: SearchSettings) -> Iterator[Problem]:
     """Problems of a template with its data and with the other settings."""
-    from shine.search.kinds.template.search import prepared_template  # slow to import
+    from shine.search.kinds.template.problem import prepared_template  # slow to import
 
     assert settings.template is not None
     if settings.guesses:

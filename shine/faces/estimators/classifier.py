@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -146,16 +147,17 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays
-        from shine.search.kinds.classes.search import search_odds
+        from shine.search.kinds.classes.problem import ClassesProblem
+        from shine.search.run import search
 
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
-        searches = self._fit_searches(len(searched), titles)
+        searches, find = self._fit_searches(len(searched), titles), partial(search, kind=ClassesProblem)
         arrays = TrainingArrays(rows, None, sample_weight=weights)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
                 searches.run(
-                    search_odds, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._guesses(number)
+                    find, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._guesses(number)
                 ).front
                 for number, code in enumerate(searched)
             ]

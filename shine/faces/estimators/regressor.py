@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -25,6 +26,7 @@ from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 if TYPE_CHECKING:
     from shine.evaluate.inference.intervals.bands import Kind as Band
     from shine.evaluate.losses import LossSource
+    from shine.faces.estimators.fit_searches import Search
     from shine.formats.read.guesses import Guess
     from shine.lang.vocabulary import PrimitiveSource
 
@@ -236,11 +238,12 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         law = None
         if self.template is not None:
             law = template_of(with_names(self.template, dict(zip(*names_and_headings(X), strict=True))))
-        judged = search
+        find: Search = search
         if self.objective is not None:
-            from shine.search.kinds.objective.search import searched_with
+            from shine.search.kinds.objective.objective import Objective
+            from shine.search.kinds.objective.problem import ObjectiveProblem
 
-            judged = searched_with(self.objective, law is not None, self.executor is not None)
+            find = partial(search, kind=partial(ObjectiveProblem, Objective(self.objective)))
         X, texts = (X, {}) if law is None else texts_to_numbers(law, X, *names_and_headings(X))
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         several = law is not None and len(law.outputs) > 1
@@ -268,7 +271,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, beside=others)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
-                searches.run(judged, replace(arrays, y=target), own).front
+                searches.run(find, replace(arrays, y=target), own).front
                 for target, own in zip([targets] if several else targets.T, guesses, strict=True)
             ]
         return self._found(searches, fronts, single)

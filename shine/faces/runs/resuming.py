@@ -69,7 +69,7 @@ def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
     """Functions by name, and the primitive set of the individuals."""
     search = job.config.search
     if search.template is not None:
-        from shine.search.kinds.template.search import prepared_template  # slow to import
+        from shine.search.kinds.template.problem import prepared_template  # slow to import
 
         table, _ = primitive_table([*search.primitives, *primitives_of(search.template)])
         return table, prepared_template(job.dataset, search).composition.genome

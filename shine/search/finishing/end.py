@@ -19,7 +19,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.kept_rows import Split
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import not_beaten, oddities_of
+from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
 from shine.search.finishing.refinement import measured, refined
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.finishing.turns import turns
@@ -143,17 +143,9 @@ class Finish:
         if self.whole is not None:
             further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
             outcome, models, choice = self._on_all_rows(self.whole, outcome, models, choice, base, basis, further)
-        result = Result(
-            Front(models, choice.index, choice.reason),
-            choice.index,
-            outcome.generations,
-            outcome.evaluations,
-            self.budget.spent(),
-            self.settings.seed,
-            outcome.stopped_by,
-            noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None,
-        )
-        return result, rows
+        estimate = noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
+        found = Front(models, choice.index, choice.reason)
+        return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
 
     def _with_outliers(
         self, models: Sequence[Model], choice: Choice, searched: Dataset
@@ -225,12 +217,7 @@ class Finish:
         A front that was learned from fewer rows takes the place of the outcome's individuals.
         """
         found = outcome if learned is None else to_refit(outcome, learned)
-        if outcome.stopped_by != "interrupted":
-            try:
-                return outcome, self._front(found, rows, polish=True)
-            except KeyboardInterrupt:
-                outcome = replace(outcome, stopped_by="interrupted")
-        return outcome, self._front(found, rows, polish=False)
+        return unless_interrupted(outcome, lambda polish: self._front(found, rows, polish))
 
     def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
         """The rows with the noise that the best formula implies, and the front that is fitted to them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,12 +19,14 @@ from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.terms import Range
 from shine.search.description.oddity import oddities
+from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.lines import with_functions
 
 AnyModel = TypeVar("AnyModel", bound=Model)
+Found = TypeVar("Found")
 
 POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""
@@ -36,6 +39,23 @@ _NO_NATS = 0.1
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
+
+
+def unless_interrupted(outcome: Outcome, refine: Callable[[bool], Found]) -> tuple[Outcome, Found]:
+    """The outcome and what refining it gives, without its slow part if the user interrupts, now or before.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    refine : callable
+        Gets whether to do the slow part.
+    """
+    if outcome.stopped_by != "interrupted":
+        try:
+            return outcome, refine(True)
+        except KeyboardInterrupt:
+            outcome = replace(outcome, stopped_by="interrupted")
+    return outcome, refine(False)
 
 
 def polished(

@@ -24,6 +24,7 @@ from shine.search.problem.noise_estimate import NoiseEstimate
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation
     from shine.evaluate.inference.summary import Summary
+    from shine.search.evolution.evolution import Outcome
     from shine.search.models.certainty import Stability
 
 STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
@@ -295,6 +296,14 @@ class Result:
         # Any sequence of models becomes a front, which has the tables.
         if not isinstance(self.front, Front):
             object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
+
+    @classmethod
+    def of(
+        cls, outcome: Outcome, front: Front, seconds: float, seed: int, noise: NoiseEstimate | None = None
+    ) -> Result:
+        """The result of an evolution with a front that knows the recommended formula."""
+        found = outcome.generations, outcome.evaluations, seconds, seed, outcome.stopped_by
+        return cls(front, front.best_index, *found, noise)
 
     @property
     def best(self) -> Model:

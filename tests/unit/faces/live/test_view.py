@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,7 +22,7 @@ from shine.estimators import SymbolicClassifier, SymbolicRegressor
 from shine.faces.live import board, notebook, server
 from shine.faces.live.view import Live
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes.search import search_odds
+from shine.search.kinds.classes.problem import ClassesProblem
 from shine.search.run import search
 
 NOISY = replace(DATA, target=DATA.target + np.random.default_rng(1).normal(0, 0.01, DATA.n_rows))
@@ -294,7 +295,7 @@ def test_a_search_for_odds_has_a_page_without_comparisons():
         page.ask("stop")
         page.wait(lambda page: page.ended)
 
-    seen(use, dataset=ODDS, find=search_odds)
+    seen(use, dataset=ODDS, find=partial(search, kind=ClassesProblem))
     assert "fit" not in pages[0].parts
     assert "svg" in pages[0].parts["structure"]
 

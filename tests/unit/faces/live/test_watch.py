@@ -14,8 +14,9 @@ from shine.faces.keywords import settings_from
 from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes.search import search_odds
-from shine.search.kinds.objective.search import search_objective
+from shine.search.kinds.classes.problem import ClassesProblem
+from shine.search.kinds.objective.objective import Objective
+from shine.search.kinds.objective.problem import ObjectiveProblem
 from shine.search.run import search
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))
@@ -279,7 +280,8 @@ def test_a_search_by_an_objective_can_be_watched(controls):
         if generation == 1:
             watch.put_in(LAW)
 
-    find = partial(search_objective, function=lambda p: np.abs(p - DATA.target).mean(axis=1))
+    objective = Objective(lambda p: np.abs(p - DATA.target).mean(axis=1))
+    find = partial(search, kind=partial(ObjectiveProblem, objective))
     result = watched(watch, act, find=find, generations=2)
     assert result.best.loss < 1e-9
     moment = watch.moment()
@@ -299,5 +301,13 @@ def test_a_search_for_odds_can_be_watched(controls):
             assert judged(moment.put_in[0], moment.state, moment.place).on_front
             assert not moment.place.fits
 
-    watched(watch, act, ODDS, search_odds, primitives=["add", "sub", "sin"], generations=2, stop_loss=0.0)
+    watched(
+        watch,
+        act,
+        ODDS,
+        partial(search, kind=ClassesProblem),
+        primitives=["add", "sub", "sin"],
+        generations=2,
+        stop_loss=0.0,
+    )
     assert watch.moment().put_in[0].generation == 2

@@ -6,8 +6,8 @@ import numpy as np
 
 import shine
 from shine.data.datasets.dataset import Dataset
+from shine.search.kinds.template.problem import prepared_template
 from shine.search.kinds.template.rough_functions import rough_functions
-from shine.search.kinds.template.search import prepared_template
 from shine.search.problem.settings import SearchSettings
 
 GROUPS = np.array([1.0, 2.0, 3.0, 5.0])

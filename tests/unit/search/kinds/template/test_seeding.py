@@ -8,8 +8,8 @@ import pytest
 import shine
 from shine.data.user_data import TrainingArrays
 from shine.lang.parse import parse
+from shine.search.kinds.template.problem import prepared_template
 from shine.search.kinds.template.rough_fits import RoughFit
-from shine.search.kinds.template.search import prepared_template
 from shine.search.kinds.template.solving import Known, solved, solved_for_all
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template

@@ -1,4 +1,4 @@
-"""A search that an objective of the user's judges, in place of a sum over the rows.
+"""The problem of a formula that an objective of the user's judges, in place of a sum over the rows.
 
 Lines and constants are fitted by the loss; the objective decides what is kept. At the end, the constants of the front
 are moved a little, one at a time, while the objective becomes smaller.
@@ -23,11 +23,12 @@ from shine.compiler.arrays import COMPILED
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
+from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES, Loss
 from shine.evaluate.losses.rows import data_for_loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.evaluate.tiers.machine_tier import MachineEvaluator, sampled_errors
+from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -35,18 +36,19 @@ from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
-from shine.search.evolution.constants import fitter, places
-from shine.search.evolution.evolution import Outcome, Start
-from shine.search.evolution.observers import NOBODY, Observers, Progress
+from shine.search.evolution.constants import places
+from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.poles import individuals_to_refine, without_poles
-from shine.search.finishing.polishing import polished, population_of, preferred
+from shine.search.finishing.polishing import polished, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured
 from shine.search.finishing.supported_digits import with_supported_digits
-from shine.search.kinds.objective.objective import Function, Objective, ObjectiveEvaluator
-from shine.search.models.choice import shortest
-from shine.search.models.front import Front, Result, pareto_front
-from shine.search.models.given_units import model_in_given_units, report_in_given_units
+from shine.search.kinds.formula import OneFormula
+from shine.search.kinds.objective.objective import Objective, ObjectiveEvaluator
+from shine.search.models.choice import Choice, shortest
+from shine.search.models.front import Result, pareto_front
+from shine.search.models.given_units import model_in_given_units
 from shine.search.models.model import Model
 from shine.search.problem.all_rows_time import planned, steps_of
 from shine.search.problem.budget import TimeBudget
@@ -54,7 +56,7 @@ from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.given_names import in_formulas
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.problem.outliers import rows_of_seeding
-from shine.search.problem.preparation import Task, constraint_compiler, prepared, seeded
+from shine.search.problem.preparation import Task, constraint_compiler, prepared
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.yardsticks import nats_of_errors, rounding_error
 from shine.search.watching.visited import view_of
@@ -64,9 +66,6 @@ POWER = 0.5
 
 FIRST_STEP, LAST_STEP = 0.05, 1e-5
 """Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller."""
-
-IMPLIED, WRITTEN = ("none", "implied"), ("none", "written")
-"""Kinds of lines for constraints, without and with linear scaling."""
 
 MOST_CALLS = 60
 """Most steps of a formula at the end, each of them a call of the objective."""
@@ -78,125 +77,93 @@ NEARLY = math.e
 """Individuals of up to this many times the objective of the front are looked at again."""
 
 
-@np.errstate(all="ignore")
-def search_objective(
-    dataset: Dataset,
-    settings: SearchSettings,
-    observers: Observers = NOBODY,
-    *,
-    function: Function,
-) -> Result:
-    """Find short formulas for which an objective is small (see `shine.search.run.search`).
+class ObjectiveProblem(OneFormula):
+    """A short formula for which an objective is small (see `Problem` for the other parameters).
 
     Parameters
     ----------
-    dataset : Dataset
-        The objective gets predictions of all its rows, in their order.
-    settings : SearchSettings
-    observers : Observers
-    function : callable
-        See `shine.search.kinds.objective.objective.Objective`.
+    objective : Objective
+        It gets predictions of all rows, in their order.
 
     Raises
     ------
     DataError, UnsupportedSyntaxError, ValueError
         If the data or a setting is invalid, the objective returns something else than losses, or none is finite.
     """
-    if dataset.whole is not None:
-        raise DataError("an objective needs all rows in memory: read fewer rows or columns, or set stream to false")
-    objective, whole = Objective(function), dataset
-    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
-    fitness, evolving = settings.fitness, settings.evolution
-    if fitness.validation is not None or dataset.groups is not None:
-        raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
-    dataset = data_for_loss(loss, dataset, fitness.noise)
-    observers = observers.begun()
-    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
-    scaled, threads = fitness.linear_scaling, fitness.threads or processors()
-    task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
-    budget = planned(budget, task.dataset, steps_of(task.primitives, loss, threads))
-    rows, rng = task.dataset, np.random.default_rng(settings.seed)
-    fitting = rows.sampled(evolving.fitting_rows, rng)
-    linearizer = MachineLinearizer(fitting, loss, threads)
-    judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
-    rules = constraint_compiler(settings.constraints, rows, threads)
-    worst = _of_constant(objective, rows)
-    description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
-    sample = rows.sampled(evolving.rows, rng)
-    stop = replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution())
-    if observers.visitor is not None:
-        choose_now = partial(shortest, description=description)
-        observers.visitor.enter(view_of(whole, task, settings, enough=stop.loss, degree=0, choose=choose_now))
-    told = replace(observers, report=report_in_given_units(observers.report, task, 0))
-    outcome = evolution.evolve(
-        Scoring(
-            judge
-            if rules is None
-            else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
-            fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
-            partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
-            description,
-        ),
-        Start(
-            task.primitives,
-            task.guesses,
-            partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
-        ),
-        evolving,
-        stop,
-        rng,
-        told.with_visitor(),
-    )
-    end = _End(task, settings, loss, objective, threads, budget.is_closing)
-    one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
-    most = math.inf if budget.seconds is None else max(budget.seconds - budget.spent(), 0.0) / max(one, 1e-9)
-    trees = end.trees(outcome, [tree for _, tree in judge.kept.values()], most)
-    if outcome.stopped_by == "interrupted":
-        models = end.front(end.models(trees))
-    else:
-        models = end.front(end.polished(trees, settings.stop.loss * worst))
-        models = end.front([*models, *end.models([end.moved(model.tree) for model in models])])
-    if rules is not None:
-        charged = rules(end.primitives, WRITTEN[scaled])
-        population = population_of([model.tree for model in models], end.primitives)
-        broken = ~np.isfinite(charged.charged(population, np.zeros(len(models)), np.ones(len(models))))
-        models = [model for model, wrong in zip(models, broken, strict=True) if not wrong]
-    if not models:
-        raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
-    choice = shortest(models, description)
-    models = list(with_supported_digits(models, rows))
-    given = tuple(model_in_given_units(end.unscaled(model), task, 0) for model in models)
-    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
-    return Result(Front(given, choice.index, choice.reason), choice.index, *found)
 
+    def __init__(
+        self,
+        objective: Objective,
+        dataset: Dataset,
+        settings: SearchSettings,
+        observers: Observers,
+        rng: np.random.Generator,
+    ) -> None:
+        evolving, fitness, loss = settings.evolution, settings.fitness, loss_for(settings.fitness.loss, dataset)
+        if settings.template is not None:
+            raise ValueError("objective does not go with a template; leave one of them out")
+        if observers.pool is not None:
+            raise ValueError("an objective is called in this process only; leave workers and executor out")
+        if dataset.whole is not None:
+            raise DataError("an objective needs all rows in memory: read fewer rows or columns, or set stream to false")
+        if fitness.validation is not None or dataset.groups is not None:
+            raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
+        super().__init__(dataset, settings, observers, rng)
+        read = data_for_loss(loss, dataset, fitness.noise)
+        self.loss, self._objective = loss, objective
+        self.task = task = prepared(read, self.settings, linear_scaling=self.scaled, scale_target=False)
+        self.rows = rows = task.dataset
+        self.budget = planned(self.budget, rows, steps_of(task.primitives, loss, self.threads))
+        self.fitting = rows.sampled(evolving.fitting_rows, rng)
+        self._judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
+        self.rules = constraint_compiler(settings.constraints, rows, self.threads)
+        worst = _of_constant(objective, rows)
+        self._description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
+        self.enough = settings.stop.loss * worst
+        self.sample = rows.sampled(evolving.rows, rng)
 
-def searched_with(function: Function, has_template: bool, sharing: bool) -> Callable[..., Result]:
-    """The search for formulas that an objective judges, with the arguments of `shine.search.run.search`.
+    def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
+        """The objective of all rows."""
+        return self._judge
 
-    Parameters
-    ----------
-    function : callable
-    has_template : bool
-    sharing : bool
-        Whether workers are to share the search.
+    def description(self, rows: Dataset) -> DescriptionLength:
+        """The objective as a square of errors."""
+        return self._description
 
-    Raises
-    ------
-    TypeError
-        If the objective is no function.
-    ValueError
-        If an objective does not go with one of these.
-    """
-    Objective(function)  # checks it before any data are read
-    if has_template:
-        raise ValueError("objective does not go with a template; leave one of them out")
-    if sharing:
-        raise ValueError("an objective is called in this process only; leave workers and executor out")
+    @property
+    def seeding_rows(self) -> tuple[Dataset, str]:
+        """As for the loss."""
+        return rows_of_seeding(self.sample, self.loss, "absolute")
 
-    def searched(dataset: Dataset, settings: SearchSettings, observers: Observers) -> Result:
-        return search_objective(dataset, settings, observers, function=function)
+    def choose_now(self, models: Sequence[Model]) -> Choice:
+        """The shortest description."""
+        return shortest(models, self._description)
 
-    return searched
+    def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
+        """Constants are moved a little while the objective becomes smaller."""
+        end = _End(self.task, self.settings, self.loss, self._objective, self.threads, self.budget.is_closing)
+        one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
+        kept = [tree for _, tree in self._judge.kept.values()]
+        trees = end.trees(outcome, kept, self.budget.left() / max(one, 1e-9))
+
+        def refined(polish: bool) -> list[Model]:
+            if not polish:
+                return end.front(end.models(trees))
+            models = end.front(end.polished(trees, self.enough))
+            return end.front([*models, *end.models([end.moved(model.tree) for model in models])])
+
+        outcome, models = unless_interrupted(outcome, refined)
+        if self.rules is not None:
+            charged = self.rules(end.primitives, "written" if self.scaled else "none")
+            population = population_of([model.tree for model in models], end.primitives)
+            broken = ~np.isfinite(charged.charged(population, np.zeros(len(models)), np.ones(len(models))))
+            models = [model for model, wrong in zip(models, broken, strict=True) if not wrong]
+        if not models:
+            raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
+        choice = shortest(models, self._description)
+        models = list(with_supported_digits(models, self.rows))
+        given = tuple(model_in_given_units(end.unscaled(model), self.task, 0) for model in models)
+        return self.result(outcome, given, choice)
 
 
 def _of_constant(objective: Objective, rows: Dataset) -> float:

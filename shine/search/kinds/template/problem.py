@@ -1,4 +1,4 @@
-"""A whole search with a template: data in, the Pareto front of the unknown functions and parameters out."""
+"""The problem of a template: its unknown functions and its parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES, SIGMA, Loss
@@ -22,24 +22,26 @@ from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
+from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.constants import fitter
 from shine.search.evolution.evolution import Outcome, Start
-from shine.search.evolution.observers import NOBODY, Observers, Progress
+from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import Scoring
+from shine.search.evolution.scoring import Errors
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.finishing.polishing import not_beaten
+from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
 from shine.search.kinds.template.guesses import guessed
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.view import template_view
-from shine.search.models.choice import Choice, choose
+from shine.search.models.choice import choose
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
@@ -153,117 +155,130 @@ def _check_settings(settings: SearchSettings) -> None:
         raise ValueError("a search with a template selects by tournament; leave selection out")
 
 
-@np.errstate(all="ignore")
-def template_search(
-    dataset: Dataset,
-    settings: SearchSettings,
-    observers: Observers = NOBODY,
-    earlier: Sequence[Model] = (),
-) -> Result:
-    """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
-    observers, whole = observers.begun(), dataset
-    budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
-    evolving = settings.evolution
-    threads = settings.fitness.threads or processors()
-    task = prepared_template(dataset, settings)
-    composition, loss = task.composition, task.loss
-    budget = planned(budget, task.dataset, _steps_of(task, evolving, threads), FEWER_PASSES)
-    given = task.dataset.n_rows
-    most = affordable(budget, given, max(LEAST, least_rows(composition)))
-    if most < given:
-        budget = budget.with_share(most / given)
-        task = replace(task, dataset=task.dataset.sampled(most, np.random.default_rng(0)))
-    rows, rng = task.dataset, np.random.default_rng(settings.seed)
-    sample = rows.sampled(evolving.rows, rng)
-    fitted_on = sample.sampled(max(evolving.fitting_rows, least_rows(composition)), rng)
-    alone = shared(settings.fitness, evolving, observers.pool).threads or 1
-    linearizer = TemplateLinearizer(composition, fitted_on, loss, alone)
-    enough = good_enough(rows, loss, settings.stop.loss, "float64")
-    rules = SlotConstraints.of(composition, sample, alone)
-    evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, alone)
-    description = description_length(sample, loss)
-    headings = {name: dataset.headings.get(name, name) for name in composition.features}
-    if observers.visitor is not None:
-        choose_now = partial(choose, enough=enough, description=description)
-        observers.visitor.enter(template_view(whole, composition, task.groups, settings, enough, headings, choose_now))
-    steps, tolerance = evolving.constant_steps, TOLERANCE_ROWS / fitted_on.n_rows
-    outcome = evolution.evolve(
-        Scoring(
-            ConstrainedTemplates(evaluator, rules) if rules else evaluator,
-            fitter(linearizer, steps, scaled=False, tolerance=tolerance) if steps else None,
-            description=description,
-        ),
-        Start(
-            composition.genome,
-            guessed(settings.guesses, composition),
-            template_seeding(composition, sample, evolving, loss, threads, observers.pool),
-        ),
-        evolving,
-        _stop(settings, budget, enough),
-        rng,
-        replace(observers, report=_written(observers.report, task)).with_visitor(),
-    )
-    finish = TemplateFinish(
-        composition,
-        task.groups,
-        rows,
-        loss,
-        evolving.complexity,
-        rules,
-        enough,
-        threads,
-        budget.is_closing,
-        budget.refinable(),
-        headings,
-    )
-    with stage("refining the best formulas"):
-        outcome, front = _finished(finish, outcome)
-    if earlier:
-        evidence = Evidence.of(rows, loss)
-        before = [model for model in earlier if isinstance(model, TemplateModel)]
-        kept = finish.without_poles([*front, *before])
-        front = not_beaten(
-            front, [model for model in before if model in kept], lambda a, b: evidence.nats(a.loss, b.loss), enough
+class TemplateProblem(Problem):
+    """The unknown functions and the parameters of a template (see `Problem` for the parameters)."""
+
+    def __init__(
+        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+    ) -> None:
+        super().__init__(dataset, settings, observers, rng)
+        evolving, threads = self.evolving, self.island_threads
+        self.task = task = prepared_template(dataset, settings)
+        self.composition, self.loss = task.composition, task.loss
+        needed = least_rows(self.composition)
+        work = _steps_of(task, evolving, self.threads)
+        self.budget = planned(self.budget, task.dataset, work, FEWER_PASSES)
+        self._prepared_rows = task.dataset.n_rows
+        most = affordable(self.budget, self._prepared_rows, max(LEAST, needed))
+        self.rows = task.dataset
+        if most < self._prepared_rows:
+            self.budget = self.budget.with_share(most / self._prepared_rows)
+            self.rows = task.dataset.sampled(most, np.random.default_rng(0))
+        self.sample = self.rows.sampled(evolving.rows, rng)
+        self.fitting = self.sample.sampled(max(evolving.fitting_rows, needed), rng)
+        self.tolerance = TOLERANCE_ROWS / self.fitting.n_rows
+        self.enough = good_enough(self.rows, self.loss, settings.stop.loss, "float64")
+        self._rules = SlotConstraints.of(self.composition, self.sample, threads)
+        self._headings = {name: dataset.headings.get(name, name) for name in self.composition.features}
+
+    @property
+    def scaled(self) -> bool:
+        """Never: the template says the form."""
+        return False
+
+    @property
+    def start(self) -> Start:
+        """Slots for the unknown functions, the user's values, and a seeding that solves the template for them."""
+        own = self.composition
+        seeding = template_seeding(own, self.sample, self.evolving, self.loss, self.threads, self.observers.pool)
+        return Start(own.genome, guessed(self.settings.guesses, own), seeding)
+
+    def evaluator(self, rows: Dataset) -> PopulationEvaluator:
+        """Composed individuals; constraints are those of the unknown functions."""
+        plain = TemplateEvaluator(self.composition, rows, self.loss, self.island_threads)
+        return ConstrainedTemplates(plain, self._rules) if self._rules else plain
+
+    def linearizer(self, rows: Dataset) -> ConstantFitter:
+        """Functions and parameters together."""
+        return TemplateLinearizer(self.composition, rows, self.loss, self.island_threads)
+
+    def errors(self, rows: Dataset) -> Errors | None:
+        """None: a search with a template selects by tournament."""
+        return None
+
+    def description(self, rows: Dataset) -> DescriptionLength:
+        """By the loss."""
+        return description_length(rows, self.loss)
+
+    def view(self) -> SearchView:
+        """The composed formulas."""
+        choose_now = partial(choose, enough=self.enough, description=self.description(self.sample))
+        return template_view(
+            self.given, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
         )
-    if not front:
-        relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
-        if outcome.stopped_by == "seconds":
-            relax = f"the {settings.stop.seconds:g} seconds were over, give more; or {relax}"
-        raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
-    return _result(task, settings, outcome, front, enough, budget.spent()).by_sample(rows.n_rows, given)
 
+    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+        """It gets the composed formulas."""
+        task = self.task
 
-def _result(
-    task: TemplateTask,
-    settings: SearchSettings,
-    outcome: Outcome,
-    front: tuple[TemplateModel, ...],
-    enough: float,
-    seconds: float,
-) -> Result:
-    """The front with digits and the data of intervals, and the formula to recommend."""
-    rows, loss, one_output = task.dataset, task.loss, len(task.composition.template.outputs) == 1
-    front = tuple(_with_digits(model, rows, task.groups) for model in front)
-    if one_output:
-        # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
-        basis = Basis(in_values(rows, task.groups), loss, task.noise)
-        front = tuple(replace(model, basis=basis) for model in front)
-    front = tuple(replace(model, noise=task.noise) for model in front)
-    choice = _chosen(front, rows, loss, enough)
-    scaling = task.scaling
-    if scaling is not None:
-        front = tuple(scaling.given_back(model, loss.degree) for model in front)
-    plain = task.groups is None and one_output and scaling is None
-    return Result(
-        Front(front, choice.index, choice.reason),
-        choice.index,
-        outcome.generations,
-        outcome.evaluations,
-        seconds,
-        settings.seed,
-        outcome.stopped_by,
-        estimated_noise(rows, task.noise) if plain else None,
-    )
+        def passed_on(progress: Progress) -> object:
+            def write(position: int) -> str:
+                law = law_of(task.composition, progress.front, position, task.groups)
+                of_tree = partial(for_people, precision=DIGITS)
+                return ", ".join(law.shown(output, of_tree) for output in range(law.n_outputs))
+
+            return report(replace(progress, write=write))
+
+        return passed_on
+
+    def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
+        """On all rows, with digits and the data of intervals."""
+        task, rows, loss, enough = self.task, self.rows, self.loss, self.enough
+        outcome, front = self._refined(outcome, earlier)
+        front = tuple(_with_digits(model, rows, task.groups) for model in front)
+        one_output = len(self.composition.template.outputs) == 1
+        if one_output:
+            # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
+            basis = Basis(in_values(rows, task.groups), loss, task.noise)
+            front = tuple(replace(model, basis=basis) for model in front)
+        front = tuple(replace(model, noise=task.noise) for model in front)
+        choice = choose(front, enough, description_length(rows, loss), oddities(front))
+        scaling = task.scaling
+        if scaling is not None:
+            front = tuple(scaling.given_back(model, loss.degree) for model in front)
+        plain = task.groups is None and one_output and scaling is None
+        noise = estimated_noise(rows, task.noise) if plain else None
+        return self.result(outcome, front, choice, noise).by_sample(rows.n_rows, self._prepared_rows)
+
+    def _refined(self, outcome: Outcome, earlier: Sequence[Model]) -> tuple[Outcome, tuple[TemplateModel, ...]]:
+        """The front, fitted to convergence and simplified, with what it does not replace of an earlier one."""
+        finish = TemplateFinish(
+            self.composition,
+            self.task.groups,
+            self.rows,
+            self.loss,
+            self.evolving.complexity,
+            self._rules,
+            self.enough,
+            self.threads,
+            self.budget.is_closing,
+            self.budget.refinable(),
+            self._headings,
+        )
+        before = outcome
+        outcome, front = unless_interrupted(outcome, lambda polish: finish.front(before, polish))
+        if earlier:
+            evidence = Evidence.of(self.rows, self.loss)
+            those = [model for model in earlier if isinstance(model, TemplateModel)]
+            kept = finish.without_poles([*front, *those])
+            those = [model for model in those if model in kept]
+            front = not_beaten(front, those, lambda a, b: evidence.nats(a.loss, b.loss), self.enough)
+        if not front:
+            relax = "search longer, or relax the constraints" if self._rules else "check the ranges of the columns"
+            if outcome.stopped_by == "seconds":
+                relax = f"the {self.settings.stop.seconds:g} seconds were over, give more; or {relax}"
+            raise DataError(f"no formula of the template has a finite {self.loss.name}; {relax}")
+        return outcome, front
 
 
 def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> Work:
@@ -276,35 +291,6 @@ def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> 
         return TemplateLinearizer(own, rows, task.loss, threads).fit(individuals, ones, 0 * ones, 1, tolerance=0.0)
 
     return work
-
-
-def _stop(settings: SearchSettings, budget: TimeBudget, enough: float) -> StopSettings:
-    """When the evolution ends."""
-    return replace(settings.stop, loss=enough, seconds=budget.for_evolution())
-
-
-def _written(report: Callable[[Progress], object], task: TemplateTask) -> Callable[[Progress], object]:
-    """A report that receives the formulas composed."""
-
-    def passed_on(progress: Progress) -> object:
-        def write(position: int) -> str:
-            law = law_of(task.composition, progress.front, position, task.groups)
-            of_tree = partial(for_people, precision=DIGITS)
-            return ", ".join(law.shown(output, of_tree) for output in range(law.n_outputs))
-
-        return report(replace(progress, write=write))
-
-    return passed_on
-
-
-def _finished(finish: TemplateFinish, outcome: Outcome) -> tuple[Outcome, tuple[TemplateModel, ...]]:
-    """The front; without the slow part if the user interrupts, now or before."""
-    if outcome.stopped_by != "interrupted":
-        try:
-            return outcome, finish.front(outcome, polish=True)
-        except KeyboardInterrupt:
-            outcome = replace(outcome, stopped_by="interrupted")
-    return outcome, finish.front(outcome, polish=False)
 
 
 def _with_digits(model: TemplateModel, rows: Dataset, groups: Groups | None) -> TemplateModel:
@@ -320,8 +306,3 @@ def _with_digits(model: TemplateModel, rows: Dataset, groups: Groups | None) -> 
         (found,) = with_supported_digits([each], own)
         digits.append(found.digits or 0)
     return replace(model, digits=max(digits))
-
-
-def _chosen(front: Sequence[TemplateModel], rows: Dataset, loss: Loss, enough: float) -> Choice:
-    """The formula to recommend."""
-    return choose(front, enough, description_length(rows, loss), oddities(front))

@@ -1,0 +1,280 @@
+"""The problem of a formula for a target: rows, noise, constraints, samples, and the end."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.data.datasets.dataset import Dataset, Whole
+from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
+from shine.evaluate.losses import loss_for
+from shine.evaluate.losses.form import LOSSES
+from shine.evaluate.losses.rows import data_for_loss, takes_noise
+from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_tier import sampled_errors
+from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution.evolution import Outcome, Start
+from shine.search.evolution.observers import Observers, Progress, SearchView
+from shine.search.evolution.run_state import State
+from shine.search.evolution.scoring import Errors
+from shine.search.evolution.settings import StopSettings
+from shine.search.finishing.end import Finish
+from shine.search.finishing.kept_rows import Split, check_validation
+from shine.search.kinds.problem import Problem
+from shine.search.models.choice import Choice, choose
+from shine.search.models.front import Result
+from shine.search.models.given_units import report_in_given_units, tell_best, teller
+from shine.search.models.model import Model
+from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
+from shine.search.problem.budget import FEWER_PASSES
+from shine.search.problem.evaluation import evaluator_for
+from shine.search.problem.given_names import in_formulas
+from shine.search.problem.noise import check_noise, resumed_noise
+from shine.search.problem.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
+from shine.search.problem.noise_estimate import estimated_noise
+from shine.search.problem.outliers import rows_of_seeding, without_gross
+from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, guesses_on, prepared
+from shine.search.problem.settings import SearchSettings
+from shine.search.problem.yardsticks import description_length, good_enough
+from shine.search.seeding import Guesses, SeedingSettings
+from shine.search.watching.visited import view_of
+
+PROBE, RENEWING = 1, 3
+"""Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one
+that keeps rows back."""
+
+LASTING = 50
+"""Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them."""
+
+
+class OneFormula(Problem):
+    """What the problems have in common whose individuals are one formula of the features.
+
+    Attributes
+    ----------
+    task : Task
+    rules : callable or None
+        Compiles the constraints for a primitive set and a kind of scaling.
+    degree : int
+        Power of the target's unit in the loss.
+    predicts : bool
+        Whether formulas predict the target itself.
+    """
+
+    task: Task
+    rules: Callable[..., CompiledConstraints] | None
+    degree: int = 0
+    predicts: bool = True
+
+    def __init__(
+        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+    ) -> None:
+        super().__init__(dataset, in_formulas(settings, dataset), observers, rng)
+
+    @property
+    def scaled(self) -> bool:
+        """As the settings say."""
+        return self.fitness.linear_scaling
+
+    @property
+    def start(self) -> Start:
+        """Features and functions, guesses over the scaled data, and the seeding."""
+        return Start(self.task.primitives, self.task.guesses, self._seeded)
+
+    @property
+    @abstractmethod
+    def seeding_rows(self) -> tuple[Dataset, str]:
+        """Rows that the seeding looks at, with the model of their noise."""
+
+    def _seeded(self, rng: np.random.Generator, deadline: float, work: float) -> Guesses:
+        rows, noise = self.seeding_rows
+        rows = rows.sampled(SEEDING_ROWS, rng)
+        # The seeding measures errors of wide targets in both ways itself, and needs even weights for its derivatives.
+        rows = rows if noise == "sigma" else rows.without_deviations
+        evolving = self.evolving
+        return guesses_on(
+            rows,
+            self.task.primitives,
+            self.threads,
+            rng,
+            deadline,
+            SeedingSettings(members=evolving.seeding_members),
+            work=work,
+            max_size=evolving.max_size,
+            max_depth=evolving.max_depth,
+            linear_scaling=self.scaled,
+            pool=self.observers.pool,
+            found=teller(self.task),
+        )
+
+    def evaluator(self, rows: Dataset) -> PopulationEvaluator:
+        """The evaluator of the loss; it charges for broken constraints if there are any."""
+        plain = self.unconstrained(rows)
+        if self.rules is None:
+            return plain
+        return ConstrainedEvaluator(plain, self.rules(self.task.primitives, "implied" if self.scaled else "none"))
+
+    @abstractmethod
+    def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
+        """The evaluator without constraints."""
+
+    def linearizer(self, rows: Dataset) -> ConstantFitter:
+        """By the loss."""
+        return MachineLinearizer(rows, self.loss, self.island_threads)
+
+    def errors(self, rows: Dataset) -> Errors | None:
+        """Absolute errors."""
+        return partial(sampled_errors, rows, self.scaled, self.evolving.lexicase_rows)
+
+    @abstractmethod
+    def choose_now(self, models: Sequence[Model]) -> Choice:
+        """The formula to recommend while the search runs."""
+
+    def view(self) -> SearchView:
+        """Formulas of the given columns."""
+        return view_of(
+            self.given,
+            self.task,
+            self.settings,
+            enough=self.enough,
+            degree=self.degree,
+            choose=self.choose_now,
+            fits=self.predicts,
+        )
+
+    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+        """It gets the units of the given data."""
+        return report_in_given_units(report, self.task, self.degree)
+
+
+class FormulaProblem(OneFormula):
+    """A formula that predicts the target (see `Problem` for the parameters).
+
+    Raises
+    ------
+    DataError, UnsupportedSyntaxError, GraphImportError, ValueError
+        If the data, a formula, a graph or a setting is invalid.
+    """
+
+    def __init__(
+        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+    ) -> None:
+        super().__init__(dataset, settings, observers, rng)
+        fitness, evolving, state = self.fitness, self.evolving, observers.state
+        self.loss = loss = loss_for(fitness.loss, dataset)
+        self.degree = loss.degree
+        read = data_for_loss(loss, dataset, fitness.noise)
+        check_noise(fitness.noise)
+        check_validation(fitness.validation, fitness.validation_fraction)
+        task = prepared(read, self.settings, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
+        task, read = self._affordable(task, read)
+        rows = without_gross(task.dataset, loss)
+        self._with_outliers = None if rows is task.dataset else read
+        self._rows_in_memory = read.n_rows
+        self._split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
+        # A resumed search goes on with the model that it began with, however long the examination may take now.
+        noise = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
+        self._examine_noise(replace(task, dataset=self._split.learned), noise)
+        self.rows = self.task.dataset
+        self.enough = good_enough(self.rows, loss, settings.stop.loss, fitness.dtype)
+        self.sample = self.rows.sampled(evolving.rows, rng)
+        self.rules = constraint_compiler(settings.constraints, self.sample, self.island_threads)
+        self.fitting = self.sample.sampled(evolving.fitting_rows, rng)
+        self._floor = estimated_noise(self.sample, self._noise) if loss.name == "mse" else None
+        if self.sample is not self.rows:
+            lasting = LASTING if dataset.whole is not None else 0
+            self.interval = lasting if evolving.renewal is None else evolving.renewal
+
+    def _affordable(self, task: Task, read: Dataset) -> tuple[Task, Dataset]:
+        """As many rows as the end can work on within the seconds; notes all rows if they are streamed and it can."""
+        whole, work = read.whole, steps_of(task.primitives, self.loss, self.threads)
+        if whole is not None and task.scaling:
+            raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
+        self.budget = planned(self.budget, task.dataset, work)
+        self._whole: Whole | None = None
+        if whole is not None:
+            everywhere = planned(self.budget, whole, work, FEWER_PASSES)
+            if everywhere.affordable() == 1:
+                self.budget, self._whole = everywhere, whole
+        self.budget, task, read = with_affordable_rows(self.budget, task, read)
+        return task, read
+
+    def _examine_noise(self, task: Task, model: str) -> None:
+        """Note the task with the weights of its noise, and the model; the user may interrupt its choice."""
+        self.task, self._noise, self._interrupted = task, "absolute", False
+        if not takes_noise(self.loss):
+            return
+        # A generator of its own: the search is the same whether the noise was examined or not.
+        probing, stop = np.random.default_rng((self.settings.seed, PROBE)), self.settings.stop
+        hurried = not self.evolving.seeding or stop.generations == 0
+        work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
+        try:
+            rows, self._noise = with_noise(
+                task.dataset, model, task.primitives, probing, self.threads, self.budget.left(), self.loss, work
+            )
+        except KeyboardInterrupt:
+            self._interrupted = True
+        else:
+            self.task = replace(task, dataset=rows)
+
+    @property
+    def stop(self) -> StopSettings:
+        """After an interrupt: the first population, without seeding."""
+        return replace(super().stop, generations=0) if self._interrupted else super().stop
+
+    def samples(self, number: int) -> tuple[Dataset, Dataset]:
+        """A sample that follows from the seed and the number."""
+        drawing = np.random.default_rng((self.settings.seed, RENEWING, number))
+        rows = self.rows.sampled(self.evolving.rows, drawing)
+        return rows, rows.sampled(self.evolving.fitting_rows, drawing)
+
+    def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
+        """The loss, with lines if individuals are scaled."""
+        return evaluator_for(rows, self.on_islands, self.loss, self.evolving.fitting_rows)
+
+    def description(self, rows: Dataset) -> DescriptionLength:
+        """It knows the loss that noise alone leaves."""
+        return replace(description_length(rows, self.loss), noise=math.inf if self._floor is None else self._floor.loss)
+
+    @property
+    def seeding_rows(self) -> tuple[Dataset, str]:
+        """Rows that squared errors do not follow too far."""
+        return rows_of_seeding(self.sample, self.loss, self._noise)
+
+    def choose_now(self, models: Sequence[Model]) -> Choice:
+        """By the shortest description of the sample."""
+        return choose(models, self.enough, description_length(self.sample, self.loss))
+
+    def kept(self, state: State) -> State:
+        """It knows the model of the noise."""
+        return replace(state, noise=self._noise)
+
+    def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
+        """On all rows, those kept back, outliers and streamed ones included."""
+        if self._interrupted:
+            outcome = replace(outcome, stopped_by="interrupted")
+        tell_best(outcome, self.task, self.degree)
+        finish = Finish(
+            self.task,
+            self._split,
+            self.settings,
+            self.loss,
+            self._noise,
+            self.rules,
+            self.threads,
+            self.budget,
+            self._with_outliers,
+            self._whole,
+            tuple(model.tree for model in earlier),
+        )
+        result = finish.result(outcome)
+        if self._whole is not None:
+            return result
+        return result.by_sample(self._rows_in_memory, (self.given.whole or self.given).n_rows)

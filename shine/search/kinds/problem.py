@@ -1,0 +1,160 @@
+"""What a search asks of the kind of problem that it solves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shine.compiler.threads import processors
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
+from shine.evaluate.losses.form import Loss
+from shine.search.description.lengths import DescriptionLength
+from shine.search.evolution.constants import TOLERANCE, fitter
+from shine.search.evolution.evolution import Outcome, Start
+from shine.search.evolution.observers import Observers, Progress, SearchView
+from shine.search.evolution.run_state import State
+from shine.search.evolution.scoring import Errors, Scoring
+from shine.search.evolution.settings import StopSettings
+from shine.search.models.choice import Choice
+from shine.search.models.front import Front, Result
+from shine.search.models.model import Model
+from shine.search.problem.budget import TimeBudget
+from shine.search.problem.noise_estimate import NoiseEstimate
+from shine.search.problem.settings import SearchSettings
+from shine.search.problem.sharing import shared
+
+
+class Problem(ABC):
+    """Data and settings of a search, ready for the evolution; its outcome becomes the result.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The given rows.
+    settings : SearchSettings
+    observers : Observers
+        Of a run that has begun.
+    rng : numpy.random.Generator
+        Draws the samples of the rows.
+
+    Attributes
+    ----------
+    budget : TimeBudget
+    rows : Dataset
+        All rows that the search learns from.
+    sample, fitting : Dataset
+        Rows that individuals are scored on first, and those that their constants are fitted to.
+    loss : Loss
+    enough : float
+        Loss of individuals that ends the search.
+    interval : int
+        Generations after which the evolution sees another sample; 0 for never.
+    tolerance : float
+        See `shine.search.evolution.constants.fitter`.
+    """
+
+    budget: TimeBudget
+    rows: Dataset
+    sample: Dataset
+    fitting: Dataset
+    loss: Loss
+    enough: float
+    interval: int = 0
+    tolerance: float = TOLERANCE
+
+    def __init__(
+        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+    ) -> None:
+        self.given, self.settings, self.observers, self.rng = dataset, settings, observers, rng
+        self.evolving, self.fitness = settings.evolution, settings.fitness
+        self.threads = settings.fitness.threads or processors()
+        self.on_islands = shared(settings.fitness, settings.evolution, observers.pool)
+        self.island_threads = self.on_islands.threads or 1
+        self.budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
+
+    @property
+    @abstractmethod
+    def start(self) -> Start:
+        """The primitive set, the user's guesses, and what looks for more."""
+
+    @property
+    def stop(self) -> StopSettings:
+        """When the evolution ends."""
+        return replace(self.settings.stop, loss=self.enough, seconds=self.budget.for_evolution())
+
+    def scoring(self, number: int) -> Scoring:
+        """How individuals are scored on a sample of the rows, by its number; the first is `sample`."""
+        rows, fitting = (self.sample, self.fitting) if number == 0 else self.samples(number)
+        steps = self.evolving.constant_steps
+        fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None
+        return Scoring(self.evaluator(rows), fit, self.errors(rows), self.description(rows))
+
+    def samples(self, number: int) -> tuple[Dataset, Dataset]:
+        """Another sample, and its rows that constants are fitted to."""
+        raise NotImplementedError("the sample of this problem is never renewed")
+
+    @property
+    @abstractmethod
+    def scaled(self) -> bool:
+        """Whether individuals are judged with their best slope and intercept."""
+
+    @abstractmethod
+    def evaluator(self, rows: Dataset) -> PopulationEvaluator:
+        """Scores individuals on a sample; it charges for broken constraints."""
+
+    @abstractmethod
+    def linearizer(self, rows: Dataset) -> ConstantFitter:
+        """Fits constants to some rows."""
+
+    @abstractmethod
+    def errors(self, rows: Dataset) -> Errors | None:
+        """Errors on a few rows of a sample, for lexicase selection."""
+
+    @abstractmethod
+    def description(self, rows: Dataset) -> DescriptionLength:
+        """Length of the description of a sample by formulas of given losses."""
+
+    @abstractmethod
+    def view(self) -> SearchView:
+        """The search as somebody who watches it sees it."""
+
+    def watched(self) -> Observers:
+        """The observers, who get formulas in the names and units of the data."""
+        report, save = self.told(self.observers.report), self.observers.save
+        told = replace(self.observers, report=report, save=lambda state: save(self.kept(state)))
+        return told.with_visitor()
+
+    @abstractmethod
+    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+        """A report that gets formulas in the names and units of the data."""
+
+    def kept(self, state: State) -> State:
+        """A state with what the evolution does not know of the search."""
+        return state
+
+    @abstractmethod
+    def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
+        """The result: the evolution's formulas, complete, polished, and short, and the one to recommend.
+
+        Parameters
+        ----------
+        outcome : Outcome
+        earlier : sequence of Model
+            The front of an earlier part of the run, which competes with these formulas.
+
+        Raises
+        ------
+        DataError
+            If no formula has a finite loss.
+        """
+
+    def result(
+        self, outcome: Outcome, models: tuple[Model, ...], choice: Choice, noise: NoiseEstimate | None = None
+    ) -> Result:
+        """The result with a front and the choice from it."""
+        front = Front(models, choice.index, choice.reason)
+        return Result.of(outcome, front, self.budget.spent(), self.settings.seed, noise)
