@@ -24,7 +24,7 @@ def check_present(values: object, name: str) -> None:
     is_sequence = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not hasattr(values, "columns")
     if not (is_array or is_sequence or values is None or isinstance(values, complex)):
         kind = type(values).__name__
-        raise DataError(f"{name} is of type {kind}, which holds no values yet; make an array or a data frame of it")
+        raise DataError(f"{name} is of type {kind}, which is no array; make an array or a data frame of it")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{name} has masked values; fill them, or leave their rows out")
 

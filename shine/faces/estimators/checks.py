@@ -111,6 +111,8 @@ def _explained(error: Exception, estimator: BaseEstimator, named: Sequence[tuple
         if is_regressor(estimator):
             advice += " Formulas take theirs by heading: model.best_.predict(X)."
         return ValueError(f"{text.rstrip()}\n{advice}")
+    if "NA is ambiguous" in text:  # pandas, of missing values among texts
+        return ValueError("Input y contains missing values; leave these rows out")
     for name, values in named:
         if text.startswith(f"Input {name} contains"):
             infinite = "infinity" in text

@@ -79,6 +79,12 @@ def test_rows_of_several_lengths_are_told_with_a_template_too():
         SymbolicRegressor(template="f(a, b)", **QUICK).fit([[1.0, 2.0], [3.0]], [1.0, 2.0])
 
 
+def test_missing_classes_are_told():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="Input y contains missing values"):
+        SymbolicClassifier(**QUICK).fit(X, pandas.Series([None, "b"] * 15).astype("string"))
+
+
 def test_classes_that_are_numbers_beyond_integers_are_told_without_a_warning():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         SymbolicClassifier(**QUICK).fit(X, np.where(Y > 2, 1e300, -1e300))
@@ -111,7 +117,7 @@ def unread(kind):
 )
 @pytest.mark.parametrize("role", ["y", "sample_weight", "sigma", "groups"])
 def test_values_that_are_not_computed_yet_are_told(kind, role):
-    message = f"^{role} is of type {kind}, which holds no values yet"
+    message = f"^{role} is of type {kind}, which is no array"
     for fit in (SymbolicRegressor(**QUICK).fit, shine.evolve):
         with pytest.raises(DataError, match=message):
             fit(X, **{"y": Y, role: unread(kind)})
