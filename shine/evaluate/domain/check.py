@@ -314,10 +314,12 @@ class _Course:
     steady: bool
 
     def is_plausible(self) -> bool:
-        starts, ends = (_values(self.tree, self.used, at) for at in (self.segments.starts, self.segments.ends))
-        if not (np.isfinite(starts).all() and np.isfinite(ends).all()):
+        places = self.segments.known, self.segments.starts, self.segments.ends
+        own, starts, ends = (_values(self.tree, self.used, at) for at in places)
+        if not all(np.isfinite(values).all() for values in (own, starts, ends)):
             return False
-        centre, spread = float(np.median(starts)), max(float(np.ptp(starts)), self.target_range)
+        # Where columns have few values, the segments do not start at the known rows themselves.
+        centre, spread = float(np.median(own)), max(float(np.ptp(own)), self.target_range)
         distances = np.abs(ends - centre)
         if (distances > TOO_FAR * spread).any():
             return False

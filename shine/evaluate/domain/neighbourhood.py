@@ -89,6 +89,8 @@ class LineSegments:
 
     Parameters
     ----------
+    known : ndarray of shape (n_columns, n_rows)
+        The rows that the segments begin at.
     starts, ends : ndarray of shape (n_columns, n_segments)
         Columns of few values have the value of the end on the whole segment.
     steps : ndarray of shape (n_columns,)
@@ -96,6 +98,7 @@ class LineSegments:
         if it is a rounding.
     """
 
+    known: Floats
     starts: Floats
     ends: Floats
     steps: Floats
@@ -152,7 +155,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
         gaps = columns[large].values - columns[small].values
         # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
         ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)
-    return LineSegments(np.where(few[:, None], ends, starts), ends, steps)
+    return LineSegments(known, np.where(few[:, None], ends, starts), ends, steps)
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:

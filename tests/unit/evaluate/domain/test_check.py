@@ -173,6 +173,15 @@ def test_units_do_not_matter(scale):
     assert defines(scaled, f"1/(square(a/{scale!r}) + 1)*{scale!r}")
 
 
+@pytest.mark.parametrize("reach", ["beyond", "recombined"])
+def test_counts_of_few_values_hide_no_explosion_beyond_them(reach):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), np.minimum(rng.poisson(4, 200), 9)])
+    domain = Domain(Dataset.from_arrays(X, rng.normal(size=200), features=("a", "b")))
+    assert not domain.defines(shine.parse("1 - 0.6*exp(-2000*sin(sqrt(b)) - a)", ("a", "b")), reach)
+    assert domain.defines(shine.parse("1 - 0.6*exp(-2*sin(sqrt(b)) - a)", ("a", "b")), reach)
+
+
 @pytest.mark.parametrize("values", [[1.0], [2.0, 2.0, 2.0], [0.0] * 5, [1.0, 2.0], [-1e308, 1e308], [0.0, 5e-324]])
 def test_a_few_rows_are_enough(values):
     domain = Domain(Dataset.from_arrays(np.array(values)[:, None], np.arange(float(len(values)))))
