@@ -20,7 +20,7 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.kept_rows import Split
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
-from shine.search.finishing.refinement import measured, refined
+from shine.search.finishing.refinement import Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.finishing.turns import turns
 from shine.search.finishing.validation import chosen_by, counterpart, to_refit
@@ -142,7 +142,7 @@ class Finish:
             models, choice = self._with_outliers(models, choice, rows)
         if self.whole is not None:
             further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
-            outcome, models, choice = self._on_all_rows(self.whole, outcome, models, choice, base, basis, further)
+            outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, further)
         estimate = noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
         found = Front(models, choice.index, choice.reason)
         return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
@@ -171,7 +171,6 @@ class Finish:
 
     def _on_all_rows(
         self,
-        whole: Whole,
         outcome: Outcome,
         models: tuple[Model, ...],
         choice: Choice,
@@ -180,7 +179,8 @@ class Finish:
         further: Further | None,
     ) -> tuple[Outcome, tuple[Model, ...], Choice]:
         """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
-        fitness, notes = self.settings.fitness, choice.reason.removeprefix(base)
+        assert self.whole is not None
+        whole, fitness, notes = self.whole, self.settings.fitness, choice.reason.removeprefix(base)
         if outcome.stopped_by != "interrupted":
             primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
             all_rows = AllRows(
@@ -247,19 +247,17 @@ class Finish:
         return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
-        return refined(
-            outcome,
-            rows,
+        refinement = Refinement(
             self.loss,
             self.settings.evolution.complexity,
             self.settings.evolution.max_size,
             self._enough(rows),
             self.threads,
             self._rules_as_written,
-            polish,
             self.budget.is_closing,
             self.budget.refinable(),
         )
+        return refinement.front(outcome, rows, polish)
 
     def _enough(self, rows: Dataset) -> float:
         """Loss below which two formulas are equally right."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -52,30 +53,12 @@ CONSTANT_DIGITS = 6
 """Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
 
 
-def refined(
-    outcome: Outcome,
-    dataset: Dataset,
-    loss: Loss,
-    weights: Mapping[str, float],
-    max_size: int,
-    enough: float,
-    threads: int,
-    rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
-    polish: bool = True,
-    out_of_time: Callable[[], bool] = lambda: False,
-    most: float = math.inf,
-) -> tuple[Model, ...]:
-    """The Pareto front of a finished search.
-
-    Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit anything.
-    The others are simplified, their constants are fitted to convergence, and simple numbers replace constants where the
-    loss does not suffer. A formula stays as it was if this makes it worse.
+@dataclass(frozen=True)
+class Refinement:
+    """What makes the front of a finished search.
 
     Parameters
     ----------
-    outcome : Outcome
-    dataset : Dataset
-        All rows.
     loss : Loss
     weights : mapping of str to float
         Complexity of primitives, features and constants, by name (see `shine.search.models.model.Model`).
@@ -86,59 +69,85 @@ def refined(
     threads : int
     rules : callable, optional
         Compiles the constraints for a primitive set: the front keeps to them, and its losses contain the penalties.
-    polish : bool
-        Whether to fit constants and make them simple: this takes nearly all of the time.
     out_of_time : callable
         Says whether to stop making constants simple.
     most : float
         Most individuals, if the front has fewer: the front itself is always refined.
     """
-    primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
-    domain = Domain(dataset)
-    evidence = Evidence.of(dataset, loss)
-    tied = evidence.tied(outcome.scores.losses, TIED)
-    individuals, forms = individuals_to_refine(outcome, domain, tied, most)
-    constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
-    complete = _completed(individuals, forms, dataset, loss, threads)
-    found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
-    trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
-    if polish:
-        versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
-    else:
-        # Skip forms with functions that the search did not use: these would have to be compiled first.
-        known = primitives.table.keys()
-        versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
-    if rules is not None:
-        versions.insert(0, found)  # a simplified formula may break a constraint
-    models = [measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
 
-    def nats(worse: Model, better: Model) -> float:
-        return evidence.nats(worse.loss, better.loss)
+    loss: Loss
+    weights: Mapping[str, float]
+    max_size: int
+    enough: float
+    threads: int
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None
+    out_of_time: Callable[[], bool]
+    most: float
 
-    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
-    _check_losses(models, loss)
-    least = min(version[0].loss for version in models)
-    constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
-    versions_of_each = zip(*(version[1:] for version in models), strict=True)
-    chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
-    # With simple constants, many formulas are the same.
-    chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
-    shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, out_of_time)]
-    if shorter:
-        chosen += measured(shorter, dataset, loss, weights, primitives, threads, rules)
-    # Individuals have at most this size; with their lines they may be larger.
-    finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
-    kept = without_poles(finite, enough, domain)
-    odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
+    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> tuple[Model, ...]:
+        """The Pareto front of a finished search.
 
-    def surprise(model: Model) -> float:
-        """The loss that a plain formula without constants would have, if it were as likely."""
-        if model.tree.size == 1:
-            return model.loss  # of constants, the best stays: all others are compared with it
-        return evidence.worsened(model.loss, odd[model] + written_length(model.tree))
+        Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit
+        anything. The others are simplified, their constants are fitted to convergence, and simple numbers replace
+        constants where the loss does not suffer. A formula stays as it was if this makes it worse.
 
-    few_rows = FewRows(domain, primitives, threads)
-    return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
+        Parameters
+        ----------
+        outcome : Outcome
+        dataset : Dataset
+            All rows.
+        polish : bool
+            Whether to fit constants and make them simple: this takes nearly all of the time.
+        """
+        loss, threads, rules, enough = self.loss, self.threads, self.rules, self.enough
+        primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
+        domain = Domain(dataset)
+        evidence = Evidence.of(dataset, loss)
+        tied = evidence.tied(outcome.scores.losses, TIED)
+        individuals, forms = individuals_to_refine(outcome, domain, tied, self.most)
+        constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
+        complete = _completed(individuals, forms, dataset, loss, threads)
+        found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
+        trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
+        if polish:
+            versions = [trees, *_polished(trees, dataset, loss, primitives, threads, self.out_of_time)]
+        else:
+            # Skip forms with functions that the search did not use: these would have to be compiled first.
+            known = primitives.table.keys()
+            versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
+        if rules is not None:
+            versions.insert(0, found)  # a simplified formula may break a constraint
+        models = [measured(version, dataset, loss, self.weights, primitives, threads, rules) for version in versions]
+
+        def nats(worse: Model, better: Model) -> float:
+            return evidence.nats(worse.loss, better.loss)
+
+        # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
+        _check_losses(models, loss)
+        least = min(version[0].loss for version in models)
+        constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
+        versions_of_each = zip(*(version[1:] for version in models), strict=True)
+        chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
+        # With simple constants, many formulas are the same.
+        chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
+        shorter = [
+            model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
+        ]
+        if shorter:
+            chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
+        # Individuals have at most this size; with their lines they may be larger.
+        finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= self.max_size]
+        kept = without_poles(finite, enough, domain)
+        odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
+
+        def surprise(model: Model) -> float:
+            """The loss that a plain formula without constants would have, if it were as likely."""
+            if model.tree.size == 1:
+                return model.loss  # of constants, the best stays: all others are compared with it
+            return evidence.worsened(model.loss, odd[model] + written_length(model.tree))
+
+        few_rows = FewRows(domain, primitives, threads)
+        return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
 
 
 def _constant(dataset: Dataset, loss: Loss) -> float:
@@ -219,7 +228,7 @@ def measured(
     threads: int,
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
-    """The formulas as models (see `refined` for the parameters); one that breaks a constraint has the loss inf."""
+    """The formulas as models (see `Refinement` for the parameters); one that breaks a constraint has the loss inf."""
     population = population_of(trees, primitives)
     losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
     errors = losses

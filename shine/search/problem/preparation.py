@@ -180,42 +180,6 @@ def constraint_compiler(
     return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
 
 
-def seeded(
-    sample: Dataset,
-    noise: str,
-    primitives: PrimitiveSet,
-    settings: EvolutionSettings,
-    linear_scaling: bool,
-    threads: int,
-    rng: np.random.Generator,
-    deadline: float,
-    work: float,
-    *,
-    pool: Pool | None = None,
-    found: Callable[[Finding], object] | None = None,
-) -> Guesses:
-    """Guesses that the seeding finds (see `shine.search.seeding`).
-
-    It measures the errors of wide targets in both ways itself, and needs even weights for its derivatives.
-    """
-    rows = sample.sampled(SEEDING_ROWS, rng)
-    rows = rows if noise == "sigma" else rows.without_deviations
-    return guesses_on(
-        rows,
-        primitives,
-        threads,
-        rng,
-        deadline,
-        SeedingSettings(members=settings.seeding_members),
-        work=work,
-        max_size=settings.max_size,
-        max_depth=settings.max_depth,
-        linear_scaling=linear_scaling,
-        pool=pool,
-        found=found,
-    )
-
-
 def guesses_on(
     rows: Dataset,
     primitives: PrimitiveSet,

@@ -84,12 +84,29 @@ def view_of(
         found = Population.from_trees([tree], task.primitives)
         return within_limits(found, settings)
 
+    explained = Explained(dataset) if fits else None
+
+    def shown(front: Population, scores: Scores) -> Shown:
+        """A front in the units of the given data."""
+        models = []
+        for index, line in enumerate(zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)):
+            tree = task.scaling.leaving(with_line(front.tree(index), *line), task.given)
+            tree = replace(tree, parameters=task.features)
+            share = nan if explained is None else explained(tree)
+            models.append(
+                Model(tree, float(scores.losses[index]), share, settings.evolution.complexity, task.headings, DIGITS)
+            )
+        found = pareto_front(models, enough)
+        if not found:
+            return Shown(())
+        choice = choose(found)
+        given = [replace(model, loss=task.scaling.loss(model.loss, degree)) for model in found]
+        return Shown(given, choice.index, choice.reason)
+
     return SearchView(
         dataset,
         read,
-        partial(
-            _shown, task, settings.evolution.complexity, enough, degree, choose, Explained(dataset) if fits else None
-        ),
+        shown,
         lambda loss: task.scaling.loss(loss, degree),
         enough,
         shortened(f"A formula of {', '.join(task.given.features)}", LONGEST),
@@ -131,28 +148,3 @@ class Explained:
             errors = evaluate(tree, columns, np.float64, COMPILED) - rows.target
             left = float(np.sum(self._weights * errors**2))
         return 1 - left / self._variance if self._variance > 0 and isfinite(left) else nan
-
-
-def _shown(
-    task: Task,
-    weights: dict[str, float],
-    enough: float,
-    degree: int,
-    choose: Choose,
-    explained: Explained | None,
-    front: Population,
-    scores: Scores,
-) -> Shown:
-    """A front in the units of the given data."""
-    models = []
-    for index, line in enumerate(zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)):
-        tree = task.scaling.leaving(with_line(front.tree(index), *line), task.given)
-        tree = replace(tree, parameters=task.features)
-        share = nan if explained is None else explained(tree)
-        models.append(Model(tree, float(scores.losses[index]), share, weights, task.headings, DIGITS))
-    found = pareto_front(models, enough)
-    if not found:
-        return Shown(())
-    choice = choose(found)
-    given = [replace(model, loss=task.scaling.loss(model.loss, degree)) for model in found]
-    return Shown(given, choice.index, choice.reason)

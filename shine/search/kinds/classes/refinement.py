@@ -35,7 +35,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class OddsRefinement:
-    """Makes models of the individuals of a search for odds (see `shine.search.finishing.refinement.refined`).
+    """Makes models of the individuals of a search for odds (see `shine.search.finishing.refinement.Refinement`).
 
     Parameters
     ----------
