@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 import shine
-from shine.faces.distillation.design import latin_hypercube
+from shine.faces.distillation.lessons import latin_hypercube
 
 LAWS: dict[str, dict[str, tuple[float, float]]] = {
     "exp(-x*x)*y": {"x": (-2, 2), "y": (-2, 2)},

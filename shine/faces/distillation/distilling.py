@@ -12,11 +12,45 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.columns.numbers import numbers
-from shine.faces.distillation.fidelity import Fidelity
 from shine.faces.distillation.lessons import Lesson, lesson
 from shine.faces.evolving import evolve
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Nearness of predictions to their targets.
+
+    Parameters
+    ----------
+    r2 : float
+        Share of the variance that they explain; -inf if there is no variance, and they are not exact.
+    rms_error, max_error : float
+        Root of the mean squared error, and the largest error, in units of the output. NaN if a prediction is not
+        finite.
+    rows : int
+        Rows that were compared.
+    """
+
+    r2: float
+    rms_error: float
+    max_error: float
+    rows: int
+
+    @classmethod
+    def of(cls, predictions: Floats, truth: Floats) -> Fidelity:
+        """The fidelity of predictions to numbers, both of shape (n_rows,)."""
+        with np.errstate(all="ignore"):
+            errors = predictions - truth
+            square, total = float(np.mean(errors**2)), float(np.var(truth))
+            r2 = 1 - square / total if total > 0 else 1.0 if square == 0 else -np.inf
+            return cls(float(r2), float(np.sqrt(square)), float(np.max(np.abs(errors))), len(truth))
+
+    def __str__(self) -> str:
+        return (
+            f"R2 {self.r2:.6g}, rms error {self.rms_error:.3g}, largest error {self.max_error:.3g} ({self.rows} rows)"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +18,6 @@ from shine.base.errors import ShineError
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
 from shine.faces.live.board import Board, Picture
-from shine.faces.live.browser import opened
 from shine.faces.live.parts import PARTS, Painter, final_parts
 from shine.faces.live.server import Server
 from shine.faces.live.watch import Controls, Watch
@@ -215,3 +218,26 @@ def _controls() -> Element:
         class_="card controls",
         aria_label="The search",
     )
+
+
+@contextmanager
+def opened(url: str) -> Iterator[bool]:
+    """Open an address that nobody else may know; tells whether there is a browser.
+
+    Other users see the arguments of programs, so the browser gets the name of a file that only this user can read, and
+    that leads to the address. It is deleted in the end.
+
+    Parameters
+    ----------
+    url : str
+    """
+    descriptor, name = tempfile.mkstemp(".html", "shine-live-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(
+                f'<!DOCTYPE html><meta http-equiv="refresh" content="0;url={escape(url)}"><title>Shine</title>'
+            )
+        yield webbrowser.open(Path(name).as_uri())
+    finally:
+        with suppress(OSError):
+            os.unlink(name)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED
-from shine.faces.deap.sums import BLOCK, sums_of_errors
+from shine.faces.deap.measurement import BLOCK, sums_of_errors
 
 
 @pytest.mark.parametrize("rows", [1, 2, 20, BLOCK - 1, BLOCK, BLOCK + 1, 5000])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError
-from shine.faces.distillation.design import checked_ranges, latin_hypercube
+from shine.faces.distillation.lessons import checked_ranges, latin_hypercube
 
 RANGES = {"x": (-2.0, 2.0), "y": (1.0, 1.5)}
 

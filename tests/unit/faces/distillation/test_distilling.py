@@ -11,7 +11,7 @@ from helpers.small_networks import fitted, network
 import shine
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.faces.distillation.fidelity import Fidelity
+from shine.faces.distillation.distilling import Fidelity
 from shine.faces.distillation.lessons import lesson
 from shine.search.problem.yardsticks import description_length
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shine.estimators import SymbolicTransformer
-from shine.faces.estimators.components import Components
+from shine.faces.estimators.component_search import Components
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (200, 3))
