@@ -100,7 +100,6 @@ HEADERS = [
     ("stagnation", {"length": "-1.5", "fell": 99}, "generation of the last improvement must be a whole number"),
     ("features", "ab", "features must be a list of names"),
     ("features", ["a", "a"], "listed twice"),
-    ("features", ["a", "µ"], "has a feature 'µ', which formulas read as 'μ'; run its config.yaml anew"),
     ("features", ["a", "c"], "another primitive set"),
     ("functions", ["add", "mul", "sinus"], "unknown primitive 'sinus'"),
     ("functions", ["add"], "are not formulas"),
