@@ -185,7 +185,7 @@ class FormulaProblem(OneFormula):
         self.rows = self.task.dataset
         self.enough = good_enough(self.rows, loss, settings.stop.loss, fitness.dtype)
         self.sample = self.rows.sampled(evolving.rows, rng)
-        self.rules = constraint_compiler(settings.constraints, self.sample, self.island_threads)
+        self.rules = constraint_compiler(self.settings.constraints, self.sample, self.island_threads)
         self.fitting = self.sample.sampled(evolving.fitting_rows, rng)
         self._floor = estimated_noise(self.sample, self._noise) if loss.name == "mse" else None
         if self.sample is not self.rows:

@@ -81,7 +81,7 @@ class ClassesProblem(OneFormula):
         self.enough = classes.enough(settings.stop.loss)
         self._smoothed = replace(self.sample, target=classes.smoothed(self.sample.target))
         self._line_rows = self._smoothed.sampled(LINE_ROWS, rng)
-        self.rules = constraint_compiler(settings.constraints, self._smoothed, self.island_threads)
+        self.rules = constraint_compiler(self.settings.constraints, self._smoothed, self.island_threads)
         self.fitting = self._smoothed.sampled(evolving.fitting_rows, rng)
 
     @property

@@ -116,7 +116,7 @@ class ObjectiveProblem(OneFormula):
         self.budget = planned(self.budget, rows, steps_of(task.primitives, loss, self.threads))
         self.fitting = rows.sampled(evolving.fitting_rows, rng)
         self._judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
-        self.rules = constraint_compiler(settings.constraints, rows, self.threads)
+        self.rules = constraint_compiler(self.settings.constraints, rows, self.threads)
         worst = _of_constant(objective, rows)
         self._description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
         self.enough = settings.stop.loss * worst

@@ -59,7 +59,7 @@ def test_standard_errors_are_those_of_all_rows(which):
 def test_the_most_likely_constants_are_those_of_all_rows(which):
     some, exact = (each.uncertainty for each in both(which))
     away = (some.best - exact.best) / exact.errors
-    # The curvature of 2000 rows errs by some hundredths, and the step from the given constants is up to ten errors long;
+    # The curvature of 2000 rows errs by some hundredths, and the step from the given constants has up to ten errors;
     # a step over errors with kinks is as uneven as the signs of the residuals.
     assert np.abs(away).max() < (1.0 if which == "absolute errors" else 0.15)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 import numpy as np
 import pytest
@@ -424,11 +425,20 @@ def test_each_argument_needs_a_limit():
 def search_of_powers(**options):
     X = np.random.default_rng(0).uniform(1, 3, (100, 2))
     y = 1.495 ** X[:, 0] + (2.04 ** X[:, 1]) ** 0.973
+    options = {"objective": lambda p: np.mean((p - y) ** 2, axis=1)} | options if options.pop("judged", 0) else options
     return shine.evolve(X, y, primitives=["+", "*", "^"], generations=5, seconds=20, population=200, **options)
 
 
-def test_no_model_of_a_search_breaks_the_limit_of_an_argument():
-    for model in search_of_powers(constraints={"arguments": {"^": (1, "constant")}}).front:
+def classes_of_powers(**options):
+    X = np.random.default_rng(0).uniform(1, 3, (100, 2))
+    model = shine.SymbolicClassifier(primitives=["+", "*", "^"], generations=5, population_size=200, **options)
+    return model.fit(X, 1.495 ** X[:, 0] + 2.04 ** X[:, 1] > 5).front_
+
+
+@pytest.mark.parametrize("fronts", [search_of_powers, partial(search_of_powers, judged=True), classes_of_powers])
+def test_no_model_of_a_search_breaks_the_limit_of_an_argument(fronts):
+    found = fronts(constraints={"arguments": {"^": (1, "constant")}})
+    for model in getattr(found, "front", found):
         for node in ast.walk(model.tree.result):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 assert isinstance(node.right, ast.Constant) and isinstance(node.left, ast.Name), model.expression
