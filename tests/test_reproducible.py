@@ -13,7 +13,7 @@ import shine
 
 ROOT = Path(shine.__file__).parent
 
-DECIDING_ESTIMATORS = ("components", "fit_searches", "rows", "transformer")
+DECIDING_ESTIMATORS = ("component_search", "fit_searches", "rows", "transformer")
 
 DECIDING = sorted(
     path

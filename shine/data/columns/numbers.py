@@ -19,7 +19,7 @@ _CHECKED = 1 << 20
 
 def check_present(values: object, name: str) -> None:
     """Raise a `DataError` if values are still to be computed, such as a generator's, or some are masked."""
-    names = ("__array__", "__array_interface__", "__float__", "get_columns", "column_names")
+    names = ("__array__", "__array_interface__", "__float__", "get_columns", "column_names", "nnz")
     is_array = any(hasattr(values, name) for name in names)
     is_sequence = hasattr(values, "__len__") and hasattr(values, "__getitem__") and not hasattr(values, "columns")
     if not (is_array or is_sequence or values is None or isinstance(values, complex)):

@@ -268,7 +268,7 @@ def test_a_page_that_does_not_read_does_not_hold_the_end_up(monkeypatch):
 def test_markup_in_names_is_text():
     pages = []
     rows = shine.data.datasets.dataset.Dataset.from_arrays(
-        X, NOISY.target, None, ("a", "b"), headings=["<img src=x>", "b"]
+        X, NOISY.target, features=("a", "b"), headings=["<img src=x>", "b"]
     )
 
     def use(page):
