@@ -100,6 +100,7 @@ HEADERS = [
     ("stagnation", {"length": "-1.5", "fell": 99}, "generation of the last improvement must be a whole number"),
     ("features", "ab", "features must be a list of names"),
     ("features", ["a", "a"], "listed twice"),
+    ("features", ["a", "µ"], "another primitive set"),
     ("features", ["a", "c"], "another primitive set"),
     ("functions", ["add", "mul", "sinus"], "unknown primitive 'sinus'"),
     ("functions", ["add"], "are not formulas"),

@@ -38,6 +38,8 @@ BARE = {"r2": ">=", "loss": "<=", "nodes": "<=", "seconds": "<=", "date": ">="}
 OTHER_NAMES = {"size": "nodes", "complexity": "nodes", "R2": "r2", "expression": "formula", "run": "name"}
 """Other words for columns."""
 
+_NO_CONDITION = "is no condition; write a comparison, as in 'r2 > 0.9'"
+
 _COMPARISON = re.compile(r"\s*(<=|>=|!=|==|<|>|=)?\s*(.*?)\s*\Z", re.DOTALL)
 _HASH = re.compile(r"[0-9a-f]{6,64}")
 """A hash, or its beginning; shorter ones may be the names of files."""
@@ -76,9 +78,12 @@ def compared(key: str, text: object) -> str:
 def condition(text: str) -> Scanned:
     """A condition such as ``r2 > 0.9 and evolution.population == 500``; a ValueError if it is none."""
     try:
-        return scan(text)
+        scanned = scan(text)
+        if isinstance(scanned.tree, ast.Name):  # told before all runs are read
+            raise scanned.reject(f"{shown(text.strip())} {_NO_CONDITION}", scanned.tree)
     except UnsupportedSyntaxError as error:
         raise ValueError(f"{text}: {error}") from None
+    return scanned
 
 
 def moment(text: object) -> float:
@@ -176,7 +181,7 @@ class _Reader(Reader):
     def truth(self, value: Any, node: ast.AST) -> Any:
         if isinstance(value, _Column | Literal):
             what = shown(value.name) if isinstance(value, _Column) else value_text(value.value)
-            self.reject(f"{what} is no condition; write a comparison, as in 'r2 > 0.9'", node)
+            self.reject(f"{what} {_NO_CONDITION}", node)
         return value
 
     def joined(self, name: str, left: Test, right: Test) -> Test:
