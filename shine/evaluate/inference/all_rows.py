@@ -18,13 +18,18 @@ from shine.base.typing import Floats
 from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, Inference, rounded_notes
 from shine.evaluate.inference.uncertainty import Uncertainty
 
+CLOSE = 0.1
+"""Most standard errors of a step that is as good as exact: the errors are all but quadratic over it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over some rows at the constants of a formula.
+    """Sums over some rows at some constants of a formula.
 
     Parameters
     ----------
+    values : ndarray of shape (n_constants,)
+        The constants.
     errors : float
     normal : ndarray of shape (n_constants, n_constants)
         Of the products of the derivatives by any two constants.
@@ -32,16 +37,18 @@ class Sums:
         Of the products of the residual and a derivative.
     """
 
+    values: Floats
     errors: float
     normal: Floats
     slope: Floats
 
     @classmethod
-    def of(cls, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
+    def of(cls, values: Floats, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
         """The sums of normal equations (see `shine.evaluate.fitness.protocols.NormalEquations`).
 
         Parameters
         ----------
+        values : ndarray of shape (n_constants,)
         errors : float
         matrix : ndarray of shape (first + n_on_the_tape, first + n_on_the_tape)
         columns : ndarray of shape (n_constants, n_on_the_tape)
@@ -50,7 +57,16 @@ class Sums:
             Column of the first constant; that of the residual is 0.
         """
         own = slice(first, first + columns.shape[1])
-        return cls(errors, columns @ matrix[own, own] @ columns.T, columns @ matrix[0, own])
+        return cls(values, errors, columns @ matrix[own, own] @ columns.T, columns @ matrix[0, own])
+
+    def step(self) -> tuple[Floats, float]:
+        """The step to the least sum of errors, and that sum, if the errors are quadratic."""
+        if not len(self.slope) or not (np.isfinite(self.normal).all() and np.isfinite(self.slope).all()):
+            return np.zeros(len(self.slope)), self.errors
+        scale = np.sqrt(np.diagonal(self.normal))
+        scale = np.where(scale > 0, scale, 1.0)
+        step = np.linalg.lstsq(self.normal / scale / scale[:, None], self.slope / scale, rcond=None)[0] / scale
+        return step, max(self.errors - float(step @ self.slope), 0.0)
 
 
 def with_all_rows(
@@ -63,7 +79,7 @@ def with_all_rows(
     sampled : Inference
         By a sample of the rows.
     sample, whole : Sums
-        At the formula's constants.
+        At the same constants.
     rows : float
         Effective number of all rows.
     ranges : mapping of str to (float, float)
@@ -75,7 +91,7 @@ def with_all_rows(
         mean = curved.curvature.hessian / 2
         sample, whole = replace(sample, normal=mean), replace(whole, normal=mean * (rows / known.rows))
     # Both steps are approximate where errors are not squares: what they miss cancels.
-    (before_step, before_least), (step, least) = _step(sample), _step(whole)
+    (before_step, before_least), (step, least) = sample.step(), whole.step()
     total = least * (known.total / before_least if before_least > 0 else 1.0)
     freedom = known.freedom if math.isinf(known.freedom) else max(rows - (known.rows - known.freedom), 0.0)
     before = known.total / known.freedom if known.likelihood is None and known.freedom > 0 else 1.0
@@ -83,7 +99,10 @@ def with_all_rows(
     noise = now / before if before > 0 and math.isfinite(now / before) else 1.0
     turn = _transport(sample.normal, whole.normal, known.rows / rows)
     covariance = noise * turn @ known.covariance @ turn.T
-    best = known.best + np.where(known.undetermined, 0.0, step - before_step)
+    with np.errstate(invalid="ignore"):
+        close = bool((np.abs(step) <= CLOSE * np.sqrt(np.diagonal(covariance))).all())
+    moved = whole.values + step if close else known.best + step - before_step
+    best = np.where(known.undetermined, known.best, moved)
     with np.errstate(all="ignore"):
         grown = np.diagonal(whole.normal) / np.diagonal(sample.normal)
     information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
@@ -102,16 +121,6 @@ def with_all_rows(
         notes=(*notes, *rounded_notes(known.names, known.values, best, covariance, known.undetermined)),
         profiles={},
     )
-
-
-def _step(sums: Sums) -> tuple[Floats, float]:
-    """The step to the least sum of errors, and that sum."""
-    if not len(sums.slope) or not (np.isfinite(sums.normal).all() and np.isfinite(sums.slope).all()):
-        return np.zeros(len(sums.slope)), sums.errors
-    scale = np.sqrt(np.diagonal(sums.normal))
-    scale = np.where(scale > 0, scale, 1.0)
-    step = np.linalg.lstsq(sums.normal / scale / scale[:, None], sums.slope / scale, rcond=None)[0] / scale
-    return step, max(sums.errors - float(step @ sums.slope), 0.0)
 
 
 def _transport(sample: Floats, whole: Floats, share: float) -> Floats:

@@ -12,15 +12,20 @@ from typing import Self
 import numpy as np
 
 from shine.base.lazy import cached_property
+from shine.base.typing import Floats
 from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.covariance import Kind
+from shine.evaluate.inference.curvature import Curvature
 from shine.evaluate.inference.inference import Basis, Inference
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.inference.uncertainty import Uncertainty
 
 SAMPLED_ROWS = 1 << 17
 """Rows of the sample."""
+
+STEPS = 2
+"""Steps over all rows to the most likely constants; a formula's own are a few standard errors away from them."""
 
 
 class InferenceOfManyRows(Inference):
@@ -45,20 +50,41 @@ class InferenceOfManyRows(Inference):
         rows, form = self.basis.rows, self.form
         few = replace(self.basis, rows=rows.sampled(SAMPLED_ROWS, np.random.default_rng(0)))
         sampled = Inference(form, few, self._kind)
-        here, everywhere = sums_of(form, few), self._everywhere or sums_of(form, self.basis)
+        everywhere = self._everywhere or least_sums(form, self.basis)
+        here = sums_of(form, few, everywhere.values)
         count = float(rows.effective_rows) if self.basis.of is None else self.basis.of
         return with_all_rows(sampled, here, everywhere, count, rows.ranges)
 
 
-def sums_of(form: Form, basis: Basis) -> Sums:
-    """The sums of `shine.evaluate.inference.all_rows`: for squared errors, the curvature is twice the normal matrix."""
-    near = Likelihood(form, basis.rows, basis.error).local(form.values)
-    return Sums(near.total, near.curvature / 2, -near.gradient / 2)
+def sums_of(form: Form, basis: Basis, values: Floats) -> Sums:
+    """The sums of `shine.evaluate.inference.all_rows`, with half the curvature of any error as normal matrix."""
+    near = Likelihood(form, basis.rows, basis.error).local(values)
+    return Sums(values, near.total, near.curvature / 2, -near.gradient / 2)
+
+
+def least_sums(form: Form, basis: Basis) -> Sums:
+    """The sums next to the least sum of errors: after steps from the formula's constants, as long as errors fall."""
+    few = basis.rows.sampled(SAMPLED_ROWS, np.random.default_rng(0))
+    sampled = Curvature.of(Likelihood(form, few, basis.error), form.values)
+    found = sums_of(form, basis, form.values)
+    for _ in range(STEPS):
+        straight = found
+        if sampled.smoothed:  # errors with kinks have a curvature only in the mean over the noise
+            mean = sampled.hessian / 2 * (basis.rows.effective_rows / few.effective_rows)
+            straight = replace(found, normal=mean)
+        step, least = straight.step()
+        if not (np.isfinite(step).all() and least < found.errors):
+            break
+        further = sums_of(form, basis, found.values + step)
+        if not further.errors < found.errors:
+            break
+        found = further
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class SumsOfForm:
-    """Sums over all rows at the constants of a formula, for a pickle that has a sample of the rows.
+    """Sums over all rows next to the most likely constants, for a pickle that has a sample of the rows.
 
     Parameters
     ----------
@@ -73,4 +99,4 @@ class SumsOfForm:
     @classmethod
     def of(cls, form: Form, basis: Basis) -> Self:
         """The sums of a formula over the rows of a basis."""
-        return cls(sums_of(form, basis), tuple(sorted(form.held.places)))
+        return cls(least_sums(form, basis), tuple(sorted(form.held.places)))

@@ -219,7 +219,8 @@ class AllRows:
         sums = []
         for at, form in enumerate(forms):
             columns = self._columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
-            sums.append(Sums.of(float(found.errors[at]), found.matrices[at], columns, FIRST_CONSTANT))
+            errors = float(found.errors[at])
+            sums.append(Sums.of(form.values, errors, found.matrices[at], columns, FIRST_CONSTANT))
         return sums
 
     def _columns_of(self, form: Form, features: tuple[str, ...]) -> Floats:
