@@ -115,16 +115,16 @@ def several_outputs() -> Iterable[Any]:
     return found(X, np.column_stack([y, 2 * y + 1]), template="f(x0, x1), k*f(x0, x1) + c", population=40)
 
 
-def objective() -> Iterable[Any]:
+def objective(**settings: Any) -> Iterable[Any]:
     """An objective with a second value."""
     X, y = rows()
-    return found(X, y, objective=lambda p: np.stack([np.abs(p - y).mean(1), np.abs(p - y).max(1)], 1))
+    return found(X, y, objective=lambda p: np.stack([np.abs(p - y).mean(1), np.abs(p - y).max(1)], 1), **settings)
 
 
-def classifier() -> Iterable[Any]:
+def classifier(**settings: Any) -> Iterable[Any]:
     """Two classes."""
     X, y = rows()
-    return SymbolicClassifier(**estimator()).fit(X, y > np.median(y)).front_
+    return SymbolicClassifier(**estimator(**settings)).fit(X, y > np.median(y)).front_
 
 
 def streamed() -> Iterable[Any]:
@@ -134,6 +134,14 @@ def streamed() -> Iterable[Any]:
         path = Path(folder) / "rows.parquet"
         write_parquet(path, {"a": X[:, 0], "b": X[:, 1], "y": y})
         return found(open_dataset(path, stream=True), "y", rows=400, renewal=2)
+
+
+def headed(**settings: Any) -> Iterable[Any]:
+    """Columns whose headings are no names."""
+    import pandas
+
+    X, y = rows()
+    return found(pandas.DataFrame({"a (m)": X[:, 0], "b (s)": X[:, 1]}), y, **settings)
 
 
 def write_parquet(path: Path, columns: dict[str, Any]) -> None:
@@ -166,6 +174,9 @@ def noisy_counts() -> Iterable[Any]:
     return found(X, np.exp(y) * (1 + 0.1 * np.sin(100 * y)))
 
 
+SIGNS: dict[str, Any] = {"limits": {"/": 0, "*": 1}, "arguments": {"+": [2, -1]}}
+"""Constraints that name functions by their signs."""
+
 CASES: dict[str, Callable[[], Iterable[Any]]] = {
     "regressor": regressor,
     "weights and sigma": weighted,
@@ -181,6 +192,13 @@ CASES: dict[str, Callable[[], Iterable[Any]]] = {
     "streamed": streamed,
     "lexicase": lambda: plain(selection="lexicase"),
     "constraints": lambda: plain(constraints={"monotonic": {"x0": "increasing"}, "required": ["x1"]}),
+    "constraints by a sign": lambda: plain(constraints=SIGNS),
+    "constraints by a heading": lambda: headed(
+        constraints={"limits": {"b (s)": 1}, "monotonic": {"a (m)": "increasing"}}
+    ),
+    "complexity by a sign": lambda: headed(complexity={"*": 3, "a (m)": 2}),
+    "objective, by a sign": lambda: objective(constraints=SIGNS),
+    "classifier, by a sign": lambda: classifier(constraints=SIGNS),
     "whole run in a folder": lambda: in_folder(False),
     "resumed": lambda: in_folder(True),
     "float32": lambda: plain(dtype="float32"),
