@@ -16,9 +16,10 @@ from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.problem import TemplateProblem
 from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.problem.names import TranslatedSettings, translated
 from shine.search.problem.settings import SearchSettings
 
-Kind = Callable[[Dataset, SearchSettings, Observers, np.random.Generator], Problem]
+Kind = Callable[[Dataset, TranslatedSettings, Observers, np.random.Generator], Problem]
 """Makes a problem of data and settings."""
 
 
@@ -57,7 +58,7 @@ def search(
         dataset = replace(dataset, worth=settings.fitness.evidence)
     if kind is None:
         kind = FormulaProblem if settings.template is None else TemplateProblem
-    problem = kind(dataset, settings, observers, rng)
+    problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
         observers.visitor.enter(problem.view())
     outcome = renewal.evolve(

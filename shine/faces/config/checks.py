@@ -35,7 +35,7 @@ from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.kept_rows import kept_back
-from shine.search.problem.given_names import any_name, column_name, constraints_in_formulas, renamed
+from shine.search.problem.names import any_name, column_name, constraints_in_formulas, renamed, translated
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 
 
@@ -270,6 +270,6 @@ def search_problems(dataset: Dataset, settings: SearchSettings) -> Iterator[Prob
     if len(settings.template.outputs) > 1:
         yield ("template",), "has several outputs, which need several targets: call shine.evolve in Python"
     try:
-        prepared_template(dataset, settings)
+        prepared_template(dataset, translated(settings, dataset))
     except (UnsupportedSyntaxError, DataError, TypeError, ValueError) as error:
         yield ("template",), str(error)

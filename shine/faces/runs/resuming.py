@@ -70,9 +70,10 @@ def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
     search = job.config.search
     if search.template is not None:
         from shine.search.kinds.template.problem import prepared_template  # slow to import
+        from shine.search.problem.names import translated
 
         table, _ = primitive_table([*search.primitives, *primitives_of(search.template)])
-        return table, prepared_template(job.dataset, search).composition.genome
+        return table, prepared_template(job.dataset, translated(search, job.dataset)).composition.genome
     table, names = primitive_table(search.primitives)
     features = job.dataset.without(job.config.constraints.forbidden).features
     return table, PrimitiveSet(select(table, names), features)

@@ -35,13 +35,12 @@ from shine.search.models.model import Model
 from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.budget import FEWER_PASSES
 from shine.search.problem.evaluation import evaluator_for
-from shine.search.problem.given_names import in_formulas
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import check_noise, resumed_noise
 from shine.search.problem.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.outliers import rows_of_seeding, without_gross
 from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, guesses_on, prepared
-from shine.search.problem.settings import SearchSettings
 from shine.search.problem.yardsticks import description_length, good_enough
 from shine.search.seeding import Guesses, SeedingSettings
 from shine.search.watching.visited import view_of
@@ -72,11 +71,6 @@ class OneFormula(Problem):
     rules: Callable[..., CompiledConstraints] | None
     degree: int = 0
     predicts: bool = True
-
-    def __init__(
-        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
-    ) -> None:
-        super().__init__(dataset, in_formulas(settings, dataset), observers, rng)
 
     @property
     def scaled(self) -> bool:
@@ -164,7 +158,7 @@ class FormulaProblem(OneFormula):
     """
 
     def __init__(
-        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+        self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
         super().__init__(dataset, settings, observers, rng)
         fitness, evolving, state = self.fitness, self.evolving, observers.state
@@ -173,7 +167,7 @@ class FormulaProblem(OneFormula):
         read = data_for_loss(loss, dataset, fitness.noise)
         check_noise(fitness.noise)
         check_validation(fitness.validation, fitness.validation_fraction)
-        task = prepared(read, self.settings, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
+        task = prepared(read, settings, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
         task, read = self._affordable(task, read)
         rows = without_gross(task.dataset, loss)
         self._with_outliers = None if rows is task.dataset else read
@@ -185,7 +179,7 @@ class FormulaProblem(OneFormula):
         self.rows = self.task.dataset
         self.enough = good_enough(self.rows, loss, settings.stop.loss, fitness.dtype)
         self.sample = self.rows.sampled(evolving.rows, rng)
-        self.rules = constraint_compiler(self.settings.constraints, self.sample, self.island_threads)
+        self.rules = constraint_compiler(settings.constraints, self.sample, self.island_threads)
         self.fitting = self.sample.sampled(evolving.fitting_rows, rng)
         self._floor = estimated_noise(self.sample, self._noise) if loss.name == "mse" else None
         if self.sample is not self.rows:

@@ -23,8 +23,8 @@ from shine.search.models.choice import Choice
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.problem.budget import TimeBudget
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise_estimate import NoiseEstimate
-from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
 
 
@@ -35,7 +35,7 @@ class Problem(ABC):
     ----------
     dataset : Dataset
         The given rows.
-    settings : SearchSettings
+    settings : TranslatedSettings
     observers : Observers
         Of a run that has begun.
     rng : numpy.random.Generator
@@ -67,7 +67,7 @@ class Problem(ABC):
     tolerance: float = TOLERANCE
 
     def __init__(
-        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+        self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
         self.given, self.settings, self.observers, self.rng = dataset, settings, observers, rng
         self.evolving, self.fitness = settings.evolution, settings.fitness

@@ -31,8 +31,8 @@ from shine.search.evolution.operators.limits import excess
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.lines import without_line
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling
-from shine.search.problem.settings import SearchSettings
 from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.screen.skeletons import Rows
 
@@ -106,13 +106,15 @@ def _warn_of_guesses(
                 warnings.warn(text, UserWarning, stacklevel=2)
 
 
-def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
+def prepared(
+    dataset: Dataset, settings: TranslatedSettings, *, linear_scaling: bool, scale_target: bool = True
+) -> Task:
     """The task of a search.
 
     Parameters
     ----------
     dataset : Dataset
-    settings : SearchSettings
+    settings : TranslatedSettings
     linear_scaling : bool
         Whether formulas are judged with a slope and an intercept.
     scale_target : bool
@@ -146,7 +148,11 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
 
 
 def _entering(
-    trees: Sequence[Tree], scaling: Scaling, primitives: PrimitiveSet, settings: SearchSettings, linear_scaling: bool
+    trees: Sequence[Tree],
+    scaling: Scaling,
+    primitives: PrimitiveSet,
+    settings: TranslatedSettings,
+    linear_scaling: bool,
 ) -> Iterator[Tree]:
     """The guesses over the scaled data, without those that only the factors of the scaling keep from fitting in."""
     for tree in trees:
@@ -159,7 +165,7 @@ def _entering(
             yield tree  # the evolution says which limit it exceeds
 
 
-def _fits(tree: Tree, primitives: PrimitiveSet, settings: SearchSettings) -> bool:
+def _fits(tree: Tree, primitives: PrimitiveSet, settings: TranslatedSettings) -> bool:
     """Whether a search can hold a formula."""
     if not functions_of(tree) <= set(primitives.function_codes):
         return False

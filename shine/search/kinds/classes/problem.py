@@ -26,8 +26,8 @@ from shine.search.models.front import Result, pareto_front
 from shine.search.models.given_units import basis_in_given_units, front_in_given_units, model_in_given_units
 from shine.search.models.model import Model
 from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
-from shine.search.problem.settings import SearchSettings
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
@@ -62,13 +62,13 @@ class ClassesProblem(OneFormula):
     predicts = False
 
     def __init__(
-        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+        self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
         super().__init__(dataset, settings, observers, rng)
         evolving, dtype = self.evolving, self.fitness.dtype
         if dtype not in ("float64", "float32"):
             raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
-        task = prepared(dataset, self.settings, linear_scaling=True, scale_target=False)
+        task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
         budget = planned(self.budget, task.dataset, steps_of(task.primitives, LOG_LOSS, self.threads))
         self.budget, self.task, _ = with_affordable_rows(budget, task, dataset)
         self.rows = self.task.dataset
@@ -81,7 +81,7 @@ class ClassesProblem(OneFormula):
         self.enough = classes.enough(settings.stop.loss)
         self._smoothed = replace(self.sample, target=classes.smoothed(self.sample.target))
         self._line_rows = self._smoothed.sampled(LINE_ROWS, rng)
-        self.rules = constraint_compiler(self.settings.constraints, self._smoothed, self.island_threads)
+        self.rules = constraint_compiler(settings.constraints, self._smoothed, self.island_threads)
         self.fitting = self._smoothed.sampled(evolving.fitting_rows, rng)
 
     @property

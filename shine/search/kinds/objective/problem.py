@@ -53,11 +53,10 @@ from shine.search.models.model import Model
 from shine.search.problem.all_rows_time import planned, steps_of
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import evaluator_for
-from shine.search.problem.given_names import in_formulas
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared
-from shine.search.problem.settings import SearchSettings
 from shine.search.problem.yardsticks import nats_of_errors, rounding_error
 from shine.search.watching.visited import view_of
 
@@ -95,7 +94,7 @@ class ObjectiveProblem(OneFormula):
         self,
         objective: Objective,
         dataset: Dataset,
-        settings: SearchSettings,
+        settings: TranslatedSettings,
         observers: Observers,
         rng: np.random.Generator,
     ) -> None:
@@ -111,12 +110,12 @@ class ObjectiveProblem(OneFormula):
         super().__init__(dataset, settings, observers, rng)
         read = data_for_loss(loss, dataset, fitness.noise)
         self.loss, self._objective = loss, objective
-        self.task = task = prepared(read, self.settings, linear_scaling=self.scaled, scale_target=False)
+        self.task = task = prepared(read, settings, linear_scaling=self.scaled, scale_target=False)
         self.rows = rows = task.dataset
         self.budget = planned(self.budget, rows, steps_of(task.primitives, loss, self.threads))
         self.fitting = rows.sampled(evolving.fitting_rows, rng)
         self._judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
-        self.rules = constraint_compiler(self.settings.constraints, rows, self.threads)
+        self.rules = constraint_compiler(settings.constraints, rows, self.threads)
         worst = _of_constant(objective, rows)
         self._description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
         self.enough = settings.stop.loss * worst
@@ -179,7 +178,7 @@ class _End:
     def __init__(
         self,
         task: Task,
-        settings: SearchSettings,
+        settings: TranslatedSettings,
         loss: Loss,
         objective: Objective,
         threads: int,

@@ -48,9 +48,9 @@ from shine.search.models.template_model import TemplateModel
 from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
+from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
-from shine.search.problem.settings import SearchSettings
 from shine.search.problem.sharing import shared
 from shine.search.problem.yardsticks import Evidence, description_length, good_enough
 from shine.search.templates.binding import bound, resolved
@@ -94,7 +94,7 @@ class TemplateTask:
     scaling: TemplateScaling | None = None
 
 
-def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTask:
+def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> TemplateTask:
     """The task of a search with a template.
 
     Raises
@@ -137,7 +137,7 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss, scaling)
 
 
-def _check_settings(settings: SearchSettings) -> None:
+def _check_settings(settings: TranslatedSettings) -> None:
     """Raise a `ValueError` if a setting does not go with a template."""
     fitness = settings.fitness
     if settings.constraints:
@@ -159,7 +159,7 @@ class TemplateProblem(Problem):
     """The unknown functions and the parameters of a template (see `Problem` for the parameters)."""
 
     def __init__(
-        self, dataset: Dataset, settings: SearchSettings, observers: Observers, rng: np.random.Generator
+        self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
         super().__init__(dataset, settings, observers, rng)
         evolving, threads = self.evolving, self.island_threads

@@ -13,7 +13,7 @@ from shine.search.kinds.template.guesses import guessed_individual
 from shine.search.models.front import pareto_front
 from shine.search.models.given_units import DIGITS
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.settings import SearchSettings
+from shine.search.problem.names import TranslatedSettings
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
 from shine.search.watching.visited import Choose, Explained, within_limits
@@ -23,7 +23,7 @@ def template_view(
     dataset: Dataset,
     composition: Composition,
     groups: Groups | None,
-    settings: SearchSettings,
+    settings: TranslatedSettings,
     enough: float,
     headings: Mapping[str, str],
     choose: Choose,
@@ -36,7 +36,7 @@ def template_view(
         The given rows.
     composition : Composition
     groups : Groups, optional
-    settings : SearchSettings
+    settings : TranslatedSettings
     enough : float
         Loss at which the front ends.
     headings : mapping of str to str

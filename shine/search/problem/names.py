@@ -1,13 +1,14 @@
 """Columns and functions as a user calls them -> their names in formulas, for constraints and complexities.
 
-A column goes by its heading, or by its name in formulas; a function by any word that `primitives` takes.
+A column goes by its heading, or by its name in formulas; a function by any word that `primitives` takes. A search
+translates its settings before anything else: its problem takes `TranslatedSettings` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import NewType, TypeVar
 
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.library import STANDARD
@@ -16,10 +17,14 @@ from shine.lang.vocabulary import primitive_named
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.problem.settings import SearchSettings
+from shine.search.templates.template import Template, Unknown
 
 Value = TypeVar("Value")
 Name = Callable[[str], str]
 """A user's word -> the name in formulas; words that mean nothing stay as they are."""
+
+TranslatedSettings = NewType("TranslatedSettings", SearchSettings)
+"""Settings with the names in formulas; `translated` makes them."""
 
 
 def column_name(dataset: Dataset) -> Name:
@@ -32,13 +37,15 @@ def column_name(dataset: Dataset) -> Name:
 
 def any_name(dataset: Dataset) -> Name:
     """Finds the names of columns, functions and constants. The name of a function always means the function."""
-    column = column_name(dataset)
+    return _any_name(column_name(dataset), dataset.features)
 
+
+def _any_name(column: Name, features: Collection[str]) -> Name:
     def name(word: str) -> str:
         if word in STANDARD or word == CONSTANT_NAME:
             return word
         found = column(word)
-        return found if found in dataset.features else primitive_named(word)
+        return found if found in features else primitive_named(word)
 
     return name
 
@@ -51,7 +58,11 @@ def constraints_in_formulas(constraints: Constraints, dataset: Dataset) -> Const
     ValueError
         If two words mean the same.
     """
-    column, name = column_name(dataset), any_name(dataset)
+    return _constraints(constraints, column_name(dataset), dataset.features)
+
+
+def _constraints(constraints: Constraints, column: Name, features: Collection[str]) -> Constraints:
+    name = _any_name(column, features)
     return replace(
         constraints,
         limits=renamed(constraints.limits, name, "limits"),
@@ -67,14 +78,36 @@ def constraints_in_formulas(constraints: Constraints, dataset: Dataset) -> Const
     )
 
 
-def in_formulas(settings: SearchSettings, dataset: Dataset) -> SearchSettings:
-    """The settings of a search with the names in formulas (see `constraints_in_formulas` for the errors)."""
+def translated(settings: SearchSettings, dataset: Dataset) -> TranslatedSettings:
+    """The settings of a search with the names in formulas.
+
+    Raises
+    ------
+    ValueError
+        If two words mean the same.
+    """
     weights = renamed(settings.evolution.complexity, any_name(dataset), "complexity")
-    return replace(
-        settings,
-        constraints=constraints_in_formulas(settings.constraints, dataset),
-        evolution=replace(settings.evolution, complexity=weights),
+    return TranslatedSettings(
+        replace(
+            settings,
+            constraints=constraints_in_formulas(settings.constraints, dataset),
+            evolution=replace(settings.evolution, complexity=weights),
+            template=None if settings.template is None else _template(settings.template),
+        )
     )
+
+
+def _template(template: Template) -> Template:
+    """A template whose unknown functions have constraints with the names in formulas."""
+    return replace(template, unknowns=tuple(_unknown(each) for each in template.unknowns))
+
+
+def _unknown(unknown: Unknown) -> Unknown:
+    try:
+        constraints = _constraints(unknown.constraints, lambda word: word, unknown.arguments)
+    except ValueError as error:
+        raise ValueError(f"unknown {unknown.name!r}: {error}") from None
+    return replace(unknown, constraints=constraints)
 
 
 def renamed(given: Mapping[str, Value], name: Name, what: str) -> dict[str, Value]:

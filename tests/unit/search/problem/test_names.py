@@ -14,7 +14,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.faces.config import read_job
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.complexity import CONSTANT_NAME
-from shine.search.problem.given_names import any_name, constraints_in_formulas, renamed
+from shine.search.problem.names import any_name, constraints_in_formulas, renamed
 
 FRAME = pd.DataFrame(np.random.default_rng(0).uniform(1, 3, (30, 3)), columns=["my area (m²)", "sin", "rooms"])
 NAMES = ["my_area_m2", "sin_", "rooms"]
@@ -67,6 +67,16 @@ def test_the_estimators_understand_them(kind):
     assert front.best.weights == {"sin": 9, "rooms": 2, "add": 3}
     dear = given | {"settings": {"seeding": 0.0, "complexity": {"my area (m²)": 2}}}
     assert kind(**dear).fit(FRAME, FRAME["rooms"] > 2).best_.weights == {"my_area_m2": 2}
+
+
+def test_the_unknown_functions_of_a_template_understand_words_of_functions():
+    unknown = {"f": {"arguments": ["rooms"], "constraints": {"limits": {"*": 0}}}}
+    given = {"primitives": ["+", "*"], "template": {"formula": "k*f(rooms)", "unknown": unknown}}
+    front = shine.evolve(FRAME, FRAME["rooms"] ** 2, complexity={"+": 3}, **given, **QUICK).front
+    assert all("*" not in str(model.functions["f"]) for model in front)
+    unknown["f"]["constraints"]["limits"] = {"*": 0, "mul": 1}
+    with pytest.raises(ValueError, match=r"unknown 'f': limits has '\*' and 'mul'"):
+        shine.evolve(FRAME, FRAME["rooms"], **given, **QUICK)
 
 
 def config(tmp_path, **parts):
