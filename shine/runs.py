@@ -1,4 +1,4 @@
 """Public path of `shine.faces.runs`."""
 
 from shine.faces.runs import *
-from shine.faces.runs import __all__, __dir__, __getattr__
+from shine.faces.runs import __all__, __dir__

@@ -141,8 +141,15 @@ def trees() -> dict[str, ast.Module]:
 
 @cache
 def imports() -> list[Import]:
-    """All imports, also those in functions and those for type checkers only."""
-    return [
+    """All imports, also those in functions, those for type checkers only, and those on demand, which stubs list."""
+    on_demand = [
+        Import(name, f"{name}.{node.module}")
+        for name, path in MODULES.items()
+        if path.with_suffix(".pyi").exists()
+        for node in ast.parse(path.with_suffix(".pyi").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    return on_demand + [
         Import(name, target)
         for name, tree in trees().items()
         for node in ast.walk(tree)

@@ -1,0 +1,46 @@
+from . import aot as aot
+from . import arrow as arrow
+from . import callbacks as callbacks
+from . import data as data
+from . import deap as deap
+from . import estimators as estimators
+from . import export as export
+from . import losses as losses
+from . import report as report
+from . import runs as runs
+from . import tensor as tensor
+from . import trees as trees
+from .base.errors import CompilationError as CompilationError
+from .base.errors import ConfigError as ConfigError
+from .base.errors import DataError as DataError
+from .base.errors import ExportError as ExportError
+from .base.errors import ExtrapolationWarning as ExtrapolationWarning
+from .base.errors import GraphImportError as GraphImportError
+from .base.errors import LoweringError as LoweringError
+from .base.errors import ShineError as ShineError
+from .base.errors import UnsupportedSyntaxError as UnsupportedSyntaxError
+from .base.errors import WorkerError as WorkerError
+from .evaluate.kernels.gradient import grad as grad
+from .evaluate.kernels.jit import jit as jit
+from .evaluate.kernels.kernel import Kernel as Kernel
+from .evaluate.tiers.evaluator import Evaluator as Evaluator
+from .faces.distillation.distilling import distil as distil
+from .faces.estimators import SymbolicClassifier as SymbolicClassifier
+from .faces.estimators import SymbolicRegressor as SymbolicRegressor
+from .faces.estimators import SymbolicTransformer as SymbolicTransformer
+from .faces.evolving import evolve as evolve
+from .formats.read.llvmir import primitive_from_llvm as primitive_from_llvm
+from .lang.forms.primitives import PrimitiveSet as PrimitiveSet
+from .lang.parse import parse as parse
+from .lang.population import Population as Population
+from .lang.program.program import Program as Program
+from .search.constraints.constraints import Constraints as Constraints
+from .search.models.front import Front as Front
+from .search.models.front import Result as Result
+from .search.models.model import Model as Model
+from .search.templates.reading import template as template
+from .search.templates.template import Template as Template
+from .tensor.graphdef.programs import load_graph as load_graph
+
+__version__: str
+__all__: list[str]
