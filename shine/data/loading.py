@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.data.columns.headings import names_of_headings
 from shine.data.columns.kinds import Column, reading_notes, recognized
-from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.generated import generate, recipe_problems
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe
@@ -23,30 +22,45 @@ from shine.data.opening import FORMATS, writing
 from shine.data.streams.streaming import streamed
 from shine.lang.forms.names import shown
 
-__all__ = ["FORMATS", "Feature", "Loaded", "Recipe", "generate", "load", "load_file", "recipe_problems"]
+__all__ = ["FORMATS", "Feature", "Loaded", "Recipe", "Roles", "generate", "load", "recipe_problems"]
 
 
-def load_file(
-    path: str | Path,
-    target: str,
-    features: Sequence[str] | None = None,
-    weights: str | None = None,
-    sigma: str | None = None,
-    groups: str | None = None,
-) -> Dataset:
-    """The data set of `load`, of a file without missing values and text."""
-    return load(path, target, features, weights, sigma, groups).dataset
+@dataclass(frozen=True)
+class Roles:
+    """Headings of the columns that are neither the target nor features.
+
+    Parameters
+    ----------
+    weights : str, optional
+        Sample weights.
+    sigma : str, optional
+        Standard deviations of the target's noise.
+    groups : str, optional
+        The group of each row.
+    beside : sequence of str
+        Columns that the loss reads.
+    """
+
+    weights: str | None = None
+    sigma: str | None = None
+    groups: str | None = None
+    beside: Sequence[str] = ()
+
+    def headings(self, target: str) -> dict[str, str]:
+        """Heading of each role that is given, and of the target, by the names that `Training` has for them."""
+        others = {"sample_weight": self.weights, "sigma": self.sigma, "groups": self.groups}
+        given = {role: heading for role, heading in others.items() if heading is not None}
+        names = names_of_headings(self.beside)
+        beside = {f"{BESIDE}{name}": heading for name, heading in zip(names, self.beside, strict=True)}
+        return {"target": target} | given | beside
 
 
 def load(
     path: Any,
     target: str,
     features: Sequence[str] | None = None,
-    weights: str | None = None,
-    sigma: str | None = None,
-    groups: str | None = None,
+    others: Roles | None = None,
     reading: Reading | None = None,
-    beside: Sequence[str] = (),
 ) -> Loaded:
     """Read a table.
 
@@ -58,16 +72,9 @@ def load(
         Heading of the column to explain.
     features : sequence of str, optional
         Headings of the feature columns; all other columns by default.
-    weights : str, optional
-        Heading of the column of sample weights.
-    sigma : str, optional
-        Heading of the column of standard deviations of the target's noise.
-    groups : str, optional
-        Heading of the column that tells the group of each row.
+    others : Roles, optional
     reading : Reading, optional
         What to do with missing values and text.
-    beside : sequence of str
-        Headings of columns that are no features, and that the loss reads.
 
     Returns
     -------
@@ -83,9 +90,7 @@ def load(
     """
     found = path if isinstance(path, Opened) else opened(path, reading)
     reading, source = found.reading, found.source
-    others = {"sample_weight": weights, "sigma": sigma, "groups": groups}
-    roles = {"target": target} | {role: name for role, name in others.items() if name is not None}
-    roles |= {f"{BESIDE}{name}": heading for name, heading in zip(names_of_headings(beside), beside, strict=True)}
+    roles = (others or Roles()).headings(target)
     apart = [source.index(name) for name in roles.values()]
     if features is None:
         chosen = [i for i in range(len(source.headings)) if i not in apart]

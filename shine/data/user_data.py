@@ -15,7 +15,7 @@ from shine.data.columns.beside import Beside, taken_apart, with_columns, without
 from shine.data.columns.headings import frame_headings, names_of_headings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.training import Loaded
-from shine.data.loading import load
+from shine.data.loading import Roles, load
 from shine.data.opened import Opened, opened
 from shine.data.streams.sources import is_streamable
 from shine.lang.forms.names import value_text
@@ -128,9 +128,8 @@ class UserData:
         data: Opened = self.opened().X
         if numbered is not None:
             data = replace(data, reading=replace(data.reading, numbered=(numbered,)))
-        found = load(
-            data, self.y, self.features, self.sample_weight, self.sigma, self.groups, beside=tuple(beside or ())
-        )
+        others = Roles(self.sample_weight, self.sigma, self.groups, tuple(beside or ()))
+        found = load(data, self.y, self.features, others)
         for note in found.notes:
             LOGGER.info(note)
         return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import ShineError
-from shine.data.loading import load_file
+from shine.data.loading import load
 from shine.faces.config import read_job
 from shine.lang.parse import parse
 from shine.runs import open_run, run_job
@@ -131,7 +131,7 @@ def check_tables(rng: random.Random, tries: int, folder: Path) -> None:
     for _ in range(2 * tries):
         path.write_bytes(random_table(rng).encode())
         target, features = rng.choice(["y", "a", "µ", "x" * 10_000]), rng.choice([None, None, ["a"], ["µ", "a"], []])
-        is_read(lambda target=target, features=features: load_file(path, target, features))
+        is_read(lambda target=target, features=features: load(path, target, features))
 
 
 def check_configurations(rng: random.Random, tries: int, folder: Path) -> None:

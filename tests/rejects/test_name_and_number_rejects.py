@@ -12,7 +12,7 @@ import pytest
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.data.datasets.generated import generate
 from shine.data.datasets.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
-from shine.data.loading import load_file
+from shine.data.loading import load
 from shine.faces.config import read_job
 from shine.runs import open_run, read_result, run_job
 
@@ -140,12 +140,12 @@ def test_a_result_of_another_form_is_one_line(damage: dict[str, Any], tmp_path: 
 
 def test_headings_with_the_same_name_get_different_names(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("µ,μ,ﬁ,y\n1,2,3,4\n5,6,7,8\n", encoding="utf-8")
-    data = load_file(tmp_path / "d.csv", "y")
+    data = load(tmp_path / "d.csv", "y").dataset
     assert data.features == ("μ_2", "μ", "fi")
-    assert load_file(tmp_path / "d.csv", "ﬁ", ["µ", "y"]).columns[:, 0].tolist() == [1, 4]
-    assert load_file(tmp_path / "d.csv", "fi", ["μ_2"]).columns[:, 0].tolist() == [1]
+    assert load(tmp_path / "d.csv", "ﬁ", ["µ", "y"]).dataset.columns[:, 0].tolist() == [1, 4]
+    assert load(tmp_path / "d.csv", "fi", ["μ_2"]).dataset.columns[:, 0].tolist() == [1]
     with pytest.raises(DataError, match=r"there is no column 'x+\.\.\.x+'; the file has 'µ', 'μ', 'ﬁ', 'y'") as caught:
-        load_file(tmp_path / "d.csv", "x" * 10_000)
+        load(tmp_path / "d.csv", "x" * 10_000)
     assert len(str(caught.value)) < 300
 
 
@@ -155,7 +155,7 @@ def test_cells_of_any_length_are_cut_in_messages(cell: str, tmp_path: Path) -> N
     with pytest.raises(
         DataError, match=r"d\.tsv:2: column 'y': '[9x1]+\.\.\..*' is (too large|not a number)"
     ) as caught:
-        load_file(tmp_path / "d.tsv", "y")
+        load(tmp_path / "d.tsv", "y")
     assert len(str(caught.value)) < 300
 
 

@@ -175,26 +175,18 @@ def advance_function(module: ir.Module) -> ir.Function:
     function = declare(module, "shine.fit.advance", ir.VoidType(), [POINTER, I64, POINTER, POINTER, I64], labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    scale, solve = scale_function(module), solve_function(module)
-    _Advance(ir.IRBuilder(function.append_basic_block("entry")), scale, solve, *function.args).emit()
+    _Advance(function).emit()
     return function
 
 
 class _Advance:
     """The instructions of `advance_function`."""
 
-    def __init__(
-        self,
-        build: ir.IRBuilder,
-        scale: ir.Function,
-        solve: ir.Function,
-        pointer: ir.Value,
-        individual: ir.Value,
-        state: ir.Value,
-        record: ir.Value,
-        last: ir.Value,
-    ) -> None:
-        self.build, self.scale, self.solve, self.individual, self.state = build, scale, solve, individual, state
+    def __init__(self, function: ir.Function) -> None:
+        self.scale, self.solve = scale_function(function.module), solve_function(function.module)
+        self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
+        pointer, individual, self.state, record, last = function.args
+        self.individual = individual
         self.job = job = job_fields(build, pointer, FIT_JOB)
         self.size = size = build.add(job["most"], number(LINE))
         square = build.mul(size, size)

@@ -10,8 +10,6 @@ separately for each group: the blocks of `grouped_fitting`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import (
@@ -30,7 +28,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.evaluate.gradient.instructions import BROADCAST_BYTES
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
-from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
+from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled, Sums
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
@@ -51,19 +49,15 @@ class GroupedEquations:
     ----------
     module : ir.Module
     name : str
-    assemble, run : callable
-        Emit code of the machine: ``assemble(build, job, individual, variables)`` a tape; ``run(build, job, origin,
-        begin, end, columns, length, line, limit, state, variables)`` its instructions over some rows.
+    assemble : ir.Function
     """
 
-    def __init__(
-        self, module: ir.Module, name: str, assemble: Callable[..., tuple[ir.Value, ir.Value]], run: Callable[..., None]
-    ) -> None:
+    def __init__(self, module: ir.Module, name: str, assemble: ir.Function) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
         function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
-        self.assemble, self.run = assemble, run
+        self.assemble = assemble
         self.variables = Variables(build, further=1, tiles=0)
         self.total, self.line = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 2)
         for place, value in ((self.total, 0.0), (self.line, 1.0)):
@@ -85,8 +79,8 @@ class GroupedEquations:
         wanted = build.icmp_unsigned("!=", self.wanted, number(0))
         most = build.select(wanted, output["constants"], number(0))
         job = self.job | {name: output[name] for name in ("codes", "values", "sizes", "width")} | {"most": most}
-        columns, length = self.assemble(build, job, self.individual, self.variables)
-        job["stride"] = columns
+        assembled = Assembled(build, self.assemble, job, self.individual, self.variables)
+        columns = job["stride"] = assembled.columns
         starts = job_entry(build, output, "starts", self.individual, 8)
         first, last = (load(build, starts, number(place), I64, I64) for place in (0, 1))
         with (
@@ -103,8 +97,7 @@ class GroupedEquations:
             each_group = build.icmp_unsigned("!=", job["group_errors"], number(0))
             infinity = ir.Constant(_DOUBLE, float("inf"))
             left = build.select(each_group, infinity, build.fsub(self.limit, before))
-            rows = number(0), section["begin"], section["end"]
-            self.run(build, job, *rows, columns, length, self.line, left, state, self.variables)
+            assembled.run(number(0), section["begin"], section["end"], Sums(self.line, left, state))
             total = build.fadd(before, load(build, state, number(0), _DOUBLE, _DOUBLE))
             store(build, total, self.total, number(0), _DOUBLE)
             with build.if_then(each_group):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -78,6 +79,27 @@ class Emitter:
             self.put(self.at(source, loop.index), target, loop.index)
 
 
+@dataclass(frozen=True)
+class _Triangle:
+    """Equations: an upper triangle of numbers, with the right sides after its columns.
+
+    Parameters
+    ----------
+    matrix : ir.Value
+    count : ir.Value
+        Unknowns to eliminate, the first ones.
+    size : ir.Value
+        All unknowns.
+    stride : ir.Value
+        Numbers in a row.
+    """
+
+    matrix: ir.Value
+    count: ir.Value
+    size: ir.Value
+    stride: ir.Value
+
+
 class _Equations(Emitter):
     """An internal function with the arguments ``(job, individual, blocks, best, damping, length)``."""
 
@@ -113,16 +135,17 @@ class _Equations(Emitter):
     def _diagonal(self, block: ir.Value, k: ir.Value) -> ir.Value:
         return self.at(block, self._cell(k, k))
 
-    def _eliminate(
-        self,
-        matrix: ir.Value,
-        count: ir.Value,
-        size: ir.Value,
-        stride: ir.Value,
-        diagonal: Callable[[ir.Value], ir.Value],
-    ) -> None:
-        """Eliminate the first `count` of `size` unknowns of an upper triangle with a right side after its columns."""
+    @property
+    def _shared_equations(self) -> _Triangle:
+        return _Triangle(self.reduced, self.shared, self.shared, self.width)
+
+    def _own_equations(self, work: ir.Value) -> _Triangle:
+        return _Triangle(work, self.own, self.size, self.stride)
+
+    def _eliminate(self, triangle: _Triangle, diagonal: Callable[[ir.Value], ir.Value]) -> None:
+        """Eliminate unknowns, given their diagonal entries before any elimination."""
         build = self.build
+        matrix, count, size, stride = triangle.matrix, triangle.count, triangle.size, triangle.stride
         with counted(build, number(0), count) as k:
             own = build.add(build.mul(k.index, stride), k.index)
             undamped = self.at(matrix, own)
@@ -154,7 +177,7 @@ class Reduce(_Equations):
             block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
             self._mark_own(group.index, block)
             self._copy_free(group.index, block, work)
-            self._eliminate(work, self.own, self.size, self.stride, lambda k: self._diagonal(block, k))
+            self._eliminate(self._own_equations(work), lambda k: self._diagonal(block, k))
             with (
                 counted(build, self.own, self.size) as row,
                 counted(build, row.index, self.stride) as column,
@@ -231,6 +254,16 @@ class Reduce(_Equations):
                 self.put(build.select(left_out, double(0.0), value), work, cell)
 
 
+@dataclass(frozen=True)
+class _Unknowns:
+    """Addresses of the steps and the bounds of some unknowns, and the position of the first in the trial."""
+
+    step: ir.Value
+    first: ir.Value
+    lows: ir.Value
+    highs: ir.Value
+
+
 class Solve(_Equations):
     """The function that writes the next trial.
 
@@ -243,36 +276,31 @@ class Solve(_Equations):
         self.promise = stack(build, _DOUBLE, 1)
         self.put(double(0.0), self.promise, 0)
         build.call(reduce, list(self.function.args))
-        self._eliminate(self.reduced, self.shared, self.shared, self.width, lambda k: self.at(self.totals, k))
+        self._eliminate(self._shared_equations, lambda k: self.at(self.totals, k))
         after = self.moved(self.step, self.own)
         lows, highs = self.moved(self.lows, self.own), self.moved(self.highs, self.own)
         slants = self.moved(self.totals, self.shared)
-        self._substitute(
-            self.reduced, self.shared, self.shared, self.width, after, self.by_group, lows, highs,
-            lambda k: (self.at(self.totals, k), self.at(slants, k)),
-        )  # fmt: skip
+        unknowns = _Unknowns(after, self.by_group, lows, highs)
+        self._substitute(self._shared_equations, unknowns, lambda k: (self.at(self.totals, k), self.at(slants, k)))
         with counted(build, number(0), self.groups) as group:
             block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
+            unknowns = _Unknowns(self.step, build.mul(group.index, self.own), self.lows, self.highs)
             self._substitute(
-                work, self.own, self.size, self.stride, self.step, build.mul(group.index, self.own), self.lows,
-                self.highs, lambda k: (self._diagonal(block, k), self.at(block, self._cell(k, self.size))),
-            )  # fmt: skip
+                self._own_equations(work),
+                unknowns,
+                lambda k: (self._diagonal(block, k), self.at(block, self._cell(k, self.size))),
+            )
         build.ret(self.at(self.promise, 0))
 
     def _substitute(
-        self,
-        matrix: ir.Value,
-        count: ir.Value,
-        size: ir.Value,
-        stride: ir.Value,
-        step: ir.Value,
-        base: ir.Value,
-        lows: ir.Value,
-        highs: ir.Value,
-        known: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
+        self, triangle: _Triangle, unknowns: _Unknowns, known: Callable[[ir.Value], tuple[ir.Value, ir.Value]]
     ) -> None:
-        """Compute the steps of the first `count` unknowns, from the last one up; write the trial and the promise."""
-        build = self.build
+        """Compute the steps of the unknowns, from the last one up; write the trial and the promise.
+
+        `known` gives the diagonal entry of an unknown and its product with the residual, before any elimination.
+        """
+        build, step = self.build, unknowns.step
+        matrix, count, size, stride = triangle.matrix, triangle.count, triangle.size, triangle.stride
         with counted(build, number(0), count) as back:
             k = build.sub(build.sub(count, number(1)), back.index)
             row = build.mul(k, stride)
@@ -288,7 +316,7 @@ class Solve(_Equations):
             promised = build.fmul(value, build.fadd(slant, build.fmul(build.fmul(self.damping, diagonal), value)))
             promised = build.select(usable, promised, double(0.0))
             self.put(build.fadd(self.at(self.promise, 0), promised), self.promise, 0)
-            place = build.add(base, k)
+            place = build.add(unknowns.first, k)
             moved = build.fadd(self.at(self.best, place), build.fmul(self.length, value))
-            inside = self.larger(self.smaller(moved, self.at(highs, k)), self.at(lows, k))
+            inside = self.larger(self.smaller(moved, self.at(unknowns.highs, k)), self.at(unknowns.lows, k))
             self.put(inside, self.trial, place)

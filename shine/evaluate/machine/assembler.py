@@ -15,7 +15,7 @@ of a feature that is known as a column becomes that column. Both save work on ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from llvmlite import ir
 
@@ -39,22 +39,20 @@ from shine.evaluate.machine.instructions import (
     HANDLER_POINTER,
     OPERAND_FORMS,
     OPERANDS,
+    VECTOR_BYTES,
     WORDS_BYTES,
     operand_offset,
 )
 from shine.evaluate.machine.operands import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
 from shine.evaluate.machine.tables import Tables
+from shine.evaluate.machine.tiles import TILE_BYTES
 from shine.lang.forms.primitives import CONSTANT
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 
 
-def emit_assembler(
-    module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
-) -> ir.Function:
+def emit_assembler(module: ir.Module, tables: Tables, dtype: str) -> ir.Function:
     """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of tiles in use.
-
-    There are `known` functions; instructions have `size` bytes and work on vectors of `vector_bytes`.
 
     Parameters of the emitted function
     ----------------------------------
@@ -76,7 +74,7 @@ def emit_assembler(
     tiles : pointer
         Room for the stack of tiles.
     result : pointer
-        Address of the value of the whole tape: a buffer of `tile_bytes`.
+        Address of the value of the whole tape: a buffer of `TILE_BYTES`.
     """
     labels = (
         "codes", "values", "count", "functions", "columns", "derived", "nested", "instructions", "operands", "tiles",
@@ -86,11 +84,11 @@ def emit_assembler(
     function = declare(module, "shine.assemble", I64, kinds, labels)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    assembler = _Assembler(build, tables, Numbers(dtype), known, size, tile_bytes, vector_bytes, *function.args[4:])
-    codes, values, count, functions = function.args[:4]
-    with counted(build, number(0), count) as node:
-        code = build.zext(load(build, codes, node.index, _CODE, _CODE), I64)
-        assembler.node(code, functions, lambda: load(build, values, node.index, _DOUBLE, _DOUBLE))
+    given = dict(zip(labels, function.args, strict=True))
+    assembler = _Assembler(build, tables, Numbers(dtype), given)
+    with counted(build, number(0), given["count"]) as node:
+        code = build.zext(load(build, given["codes"], node.index, _CODE, _CODE), I64)
+        assembler.node(code, lambda: load(build, given["values"], node.index, _DOUBLE, _DOUBLE))
     assembler.finish()
     build.ret(assembler.state["most"])
     return function
@@ -112,28 +110,9 @@ class _Assembler:
     ==================== ===================================================================================
     """
 
-    def __init__(
-        self,
-        build: ir.IRBuilder,
-        tables: Tables,
-        numbers: Numbers,
-        known: int,
-        size: int,
-        tile_bytes: int,
-        vector_bytes: int,
-        columns: ir.Value,
-        derived: ir.Value,
-        nested: ir.Value,
-        instructions: ir.Value,
-        operands: ir.Value,
-        tiles: ir.Value,
-        result: ir.Value,
-    ) -> None:
-        self.build, self.tables, self.numbers = build, tables, numbers
-        self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
-        self.known, self.derived, self.nested = known, derived, nested
-        self.columns, self.instructions, self.tiles, self.result = columns, instructions, tiles, result
-        self.operands = OperandStack(build, operands)
+    def __init__(self, build: ir.IRBuilder, tables: Tables, numbers: Numbers, given: Mapping[str, ir.Value]) -> None:
+        self.build, self.tables, self.numbers, self.given = build, tables, numbers, given
+        self.operands = OperandStack(build, given["operands"])
         self.state = Variables(
             build,
             alive=0,
@@ -156,13 +135,13 @@ class _Assembler:
         used = build.add(index, number(1))
         most = self.state["most"]
         self.state["most"] = build.select(build.icmp_unsigned(">", used, most), used, most)
-        address = element_pointer(build, self.tiles, build.mul(index, number(self.tile_bytes)), _BYTE)
+        address = element_pointer(build, self.given["tiles"], build.mul(index, number(TILE_BYTES)), _BYTE)
         return build.ptrtoint(address, I64)
 
     # Instructions
 
     def _instruction(self) -> ir.Value:
-        return element_pointer(self.build, self.instructions, self.state["here"], _BYTE)
+        return element_pointer(self.build, self.given["instructions"], self.state["here"], _BYTE)
 
     def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
         store(self.build, value, instruction, number(field), _BYTE, 8)
@@ -178,7 +157,7 @@ class _Assembler:
         self._write(instruction, HANDLER, handler)
         self._write(instruction, DESTINATION, destination)
         self._write(instruction, DESTINATION_MASK, number(0))
-        self.state["here"] = self.build.add(self.state["here"], number(self.size))
+        self.state["here"] = self.build.add(self.state["here"], number(self.tables.instruction_bytes))
         return instruction
 
     def _fill(self, operand: ir.Value) -> None:
@@ -192,15 +171,15 @@ class _Assembler:
 
     # The pass
 
-    def node(self, code: ir.Value, functions: ir.Value, value: Callable[[], ir.Value]) -> None:
+    def node(self, code: ir.Value, value: Callable[[], ir.Value]) -> None:
         """Take one node of the tape."""
-        build = self.build
+        build, functions = self.build, self.given["functions"]
         with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
             with leaf:
                 # A processor cannot predict which leaves are constants: select instead of branching.
                 constant = build.icmp_unsigned("==", code, number(CONSTANT))
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
-                column = load(build, self.columns, feature, POINTER, I64, 8)
+                column = load(build, self.given["columns"], feature, POINTER, I64, 8)
                 kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
                 self.operands.push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
@@ -262,8 +241,8 @@ class _Assembler:
         row = build.mul(index, features)
         self.state["column"] = 0
         for table, before, start in (
-            (self.derived, self.state["feature"], row),
-            (self.nested, self.state["entry"], build.mul(row, number(self.known))),
+            (self.given["derived"], self.state["feature"], row),
+            (self.given["nested"], self.state["entry"], build.mul(row, number(self.tables.functions))),
         ):
             there = build.icmp_unsigned("!=", table, ir.Constant(POINTER, None))
             applies = build.and_(build.and_(of_one, there), build.icmp_signed(">=", before, number(0)))
@@ -280,7 +259,7 @@ class _Assembler:
         result = self.operands.word(first, 0)
         self._emit(self.tables.end, number(0))
         handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
-        build.call(handler, [start, number(0), number(self.vector_bytes)])
+        build.call(handler, [start, number(0), number(VECTOR_BYTES)])
         value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
         self.operands.replace(first, CONSTANT_OPERAND, value, -1)
         for name, before in kept.items():
@@ -368,7 +347,7 @@ class _Assembler:
         place: ir.Value = self.state["last"]
         for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
             place = build.add(build.mul(place, number(radix)), digit)
-        self.state["here"] = build.sub(self.state["here"], number(self.size))
+        self.state["here"] = build.sub(self.state["here"], number(self.tables.instruction_bytes))
         instruction = self._instruction()
         self._write_operand(instruction, 2, other)
         self._emit(load(build, self.tables.fused, place, I64, I64), self._result_tile(first, popped))
@@ -378,14 +357,14 @@ class _Assembler:
         """Send the value of the whole tape to the result buffer, and end the list."""
         build = self.build
         root = number(0)
-        result = build.ptrtoint(self.result, I64)
+        result = build.ptrtoint(self.given["result"], I64)
         kind = self.operands.kind(root)
         with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
             is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))
             handler = build.select(is_constant, self.tables.fill, self.tables.copy)
             self._write_operand(self._emit(handler, result), 0, root)
-        last = element_pointer(build, self._instruction(), number(-self.size), _BYTE)
+        last = element_pointer(build, self._instruction(), number(-self.tables.instruction_bytes), _BYTE)
         self._write(last, DESTINATION, result)
         # Tiles may be shorter than the result buffer: each goes to its place in it.
-        self._write(last, DESTINATION_MASK, number(self.tile_bytes - 1))
+        self._write(last, DESTINATION_MASK, number(TILE_BYTES - 1))
         self._emit(self.tables.end, number(0))

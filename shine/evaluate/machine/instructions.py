@@ -61,15 +61,21 @@ and zero for a tile of the stack.
 WORDS_BYTES = 16
 """Bytes of an operand in an instruction."""
 
+VECTOR_BYTES = 128
+"""Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
+
+_FUSED_OPERANDS = 3
+"""Operands of a fused pair of arithmetic instructions."""
+
 
 def operand_offset(position: int) -> int:
     """Byte offset of an operand in an instruction."""
     return OPERANDS + WORDS_BYTES * position
 
 
-def instruction_bytes(operands: int) -> int:
-    """Size of an instruction with room for some operands."""
-    return operand_offset(operands)
+def instruction_bytes(functions: Sequence[Primitive]) -> int:
+    """Size of an instruction with room for the operands of any of these functions."""
+    return operand_offset(max([_FUSED_OPERANDS, *(function.arity for function in functions)]))
 
 
 def handler_type() -> ir.FunctionType:
@@ -150,7 +156,7 @@ def application(primitive: Primitive) -> Callable[..., ir.Value]:
     return lambda jit, *operands: jit.lower(tree, operands)
 
 
-def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector_bytes: int, size: int) -> ir.Function:
+def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, size: int) -> ir.Function:
     """Emit the handler of an instruction.
 
     Parameters
@@ -158,13 +164,11 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     module : ir.Module
     instruction : Instruction
     dtype : {"float64", "float32"}
-    vector_bytes : int
-        Bytes of a vector; a tile is a multiple of them.
     size : int
         Bytes of an instruction.
     """
     width = Numbers(dtype)
-    numbers = Numbers(dtype, vector_bytes // width.bytes)
+    numbers = Numbers(dtype, VECTOR_BYTES // width.bytes)
     function = declare(module, instruction.name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
     function.linkage = "internal"
     current, offset, length = function.args

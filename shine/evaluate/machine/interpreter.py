@@ -39,21 +39,15 @@ from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, FIT, LANES, LINE
 from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.losses.code.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
-from shine.evaluate.machine.instructions import HANDLER_POINTER, instruction_bytes
+from shine.evaluate.machine.instructions import HANDLER_POINTER
 from shine.evaluate.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
 from shine.evaluate.machine.tables import emit_tables
-from shine.evaluate.machine.tiles import ROW_GROUP, TILE_BYTES, over_parts, tile_length, tile_rows, whole_groups
+from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, tile_length, tile_rows, whole_groups
 from shine.evaluate.machine.worker_loop import emit_worker_loop
 from shine.lang.forms.tree import Primitive
 
 PREDICT, ERRORS, PRODUCTS, LINES = RESULTS = ("predict", "errors", "products", "lines")
 """Names of the machine's functions."""
-
-VECTOR_BYTES = 128
-"""Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
-
-FUSED_OPERANDS = 3
-"""Operands of a fused pair of arithmetic instructions."""
 
 _LARGEST_MEAN = 1e10
 """The moments bound the error only while the weighted square of the mean is at most this multiple of the squared
@@ -65,11 +59,6 @@ _MARGIN = 1e-9
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
-def operand_room(functions: Sequence[Primitive]) -> int:
-    """Number of operands that an instruction of these functions has room for."""
-    return max([FUSED_OPERANDS, *(function.arity for function in functions)])
-
-
 def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
@@ -78,9 +67,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     worker loop (`shine.evaluate.machine.worker_loop`).
     """
     module = ir.Module(name=f"machine.{dtype}")
-    size = instruction_bytes(operand_room(functions))
-    tables = emit_tables(module, functions, dtype, VECTOR_BYTES, size)
-    assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
+    assemble = emit_assembler(module, emit_tables(module, functions, dtype), dtype)
     driver = _Driver(module, assemble, dtype)
     epilogues = (driver.copy_predictions, driver.errors, driver.products, driver.lines)
     for name, epilogue in zip(RESULTS, epilogues, strict=True):
@@ -106,35 +93,21 @@ class _Driver:
         function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
         build = ir.IRBuilder(function.append_basic_block("entry"))
         job = job_fields(build, function.args[0], JOB)
-        wanted = Variables(build, further=0)
+        wanted, tile = Variables(build, further=0), number(self.tile)
         with counted(build, job["first"], job["last"]) as individual:
             wanted["further"] = 1
             with over_parts(build, job, wanted) as (here, begin, end):
-                self._part(build, here, individual.index, begin, end, wanted, epilogue)
+                length = self._assemble(build, here, individual.index)
+                with (
+                    counted(build, begin, end, self.tile) as block,
+                    build.if_then(build.icmp_unsigned("!=", wanted["further"], number(0))),
+                ):
+                    left = build.sub(end, block.index)
+                    count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
+                    self._run(build, here, build.sub(block.index, begin), count, length)
+                    further = epilogue(build, here, individual.index, block.index, count)
+                    wanted["further"] = build.zext(further, I64)
         build.ret_void()
-
-    def _part(
-        self,
-        build: ir.IRBuilder,
-        job: Job,
-        individual: ir.Value,
-        begin: ir.Value,
-        end: ir.Value,
-        wanted: Variables,
-        epilogue: Callable[..., ir.Value],
-    ) -> None:
-        """Evaluate an individual over some rows, a tile of the result buffer at a time."""
-        tile = number(self.tile)
-        length = self._assemble(build, job, individual)
-        with (
-            counted(build, begin, end, self.tile) as block,
-            build.if_then(build.icmp_unsigned("!=", wanted["further"], number(0))),
-        ):
-            left = build.sub(end, block.index)
-            count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
-            self._run(build, job, build.sub(block.index, begin), count, length)
-            further = epilogue(build, job, individual, block.index, count)
-            wanted["further"] = build.zext(further, I64)
 
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
         """Assemble a tape; return the bytes of a tile: less if many are alive."""

@@ -18,6 +18,7 @@ from shine.evaluate.machine.instructions import (
     emit_end,
     emit_handler,
     fused_instructions,
+    instruction_bytes,
     primitive_instructions,
 )
 from shine.lang.forms.tree import Primitive
@@ -41,6 +42,10 @@ class Tables:
         i64 of each arithmetic primitive: whether its operands may change places.
     fill, copy, end : ir.Value
         Addresses of the handlers that apply no primitive: fill a tile with a constant, copy a column, end.
+    functions : int
+        Number of functions.
+    instruction_bytes : int
+        Size of an instruction.
     """
 
     arity: ir.Value
@@ -51,16 +56,16 @@ class Tables:
     fill: ir.Value
     copy: ir.Value
     end: ir.Value
+    functions: int
+    instruction_bytes: int
 
 
-def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, vector_bytes: int, size: int) -> Tables:
-    """Emit all handlers of some functions, and the tables.
-
-    Handlers work on vectors of `vector_bytes`; an instruction has `size` bytes.
-    """
+def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str) -> Tables:
+    """Emit all handlers of some functions, and the tables."""
+    size = instruction_bytes(functions)
 
     def handler(instruction: Instruction) -> ir.Function:
-        return emit_handler(module, instruction, dtype, vector_bytes, size)
+        return emit_handler(module, instruction, dtype, size)
 
     def identity(jit: object, value: ir.Value) -> ir.Value:
         return value
@@ -85,6 +90,8 @@ def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, v
         fill=handler(Instruction("shine.fill", (True,), identity)),
         copy=handler(Instruction("shine.copy", (False,), identity)),
         end=emit_end(module),
+        functions=len(functions),
+        instruction_bytes=size,
     )
 
 

@@ -10,7 +10,7 @@ from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import Workers
 from shine.evaluate.machine.instructions import instruction_bytes
-from shine.evaluate.machine.interpreter import RESULTS, emit_machine, operand_room
+from shine.evaluate.machine.interpreter import RESULTS, emit_machine
 from shine.evaluate.machine.job import JOB
 from shine.evaluate.machine.operands import OPERAND_BYTES
 from shine.evaluate.machine.tiles import TILE_BYTES
@@ -31,7 +31,7 @@ class Machine:
 
     def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
         self.dtype = dtype
-        self._instruction_bytes = instruction_bytes(operand_room(functions))
+        self._instruction_bytes = instruction_bytes(functions)
         description = (dtype, source_digest("evaluate"), *(described(function) for function in functions))
         code = cached(description, lambda: _compiled(functions, dtype))
         engine = Engine.of_object(code, (*RESULTS, WORKER_LOOP))

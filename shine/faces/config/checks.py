@@ -17,7 +17,7 @@ from shine.base.parallel import ParallelSettings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
-from shine.data.loading import Loaded, generate, load, recipe_problems
+from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
 from shine.evaluate.losses import loss_for, loss_text
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
@@ -129,9 +129,8 @@ def _loaded(data: DataSettings, base: Path, numbered: Sequence[str]) -> Loaded:
     if data.generate is not None:
         return Loaded(generate(data.generate))
     assert data.path is not None and data.target is not None
-    columns = data.target, data.features, data.weights, data.sigma, data.groups
-    reading = replace(data.reading, numbered=tuple(numbered))
-    return load(base / data.path, *columns, reading, data.beside)
+    others = Roles(data.weights, data.sigma, data.groups, data.beside)
+    return load(base / data.path, data.target, data.features, others, replace(data.reading, numbered=tuple(numbered)))
 
 
 def loss_problems(fitness: FitnessSettings, dataset: Dataset | None = None) -> Iterator[Problem]:

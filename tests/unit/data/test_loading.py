@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shine.base.errors import DataError
 from shine.data.datasets.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
 from shine.data.files import files
-from shine.data.loading import Recipe, generate, load_file
+from shine.data.loading import Recipe, Roles, generate, load
 
 TABLE = [[1.0, 2.0, 3.0], [4.0, 5.5, -6e-3]]
 
@@ -42,14 +42,14 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     ],
 )
 def test_delimited_text_is_read(name: str, text: str | bytes, tmp_path: Path) -> None:
-    dataset = load_file(write(tmp_path, name, text), "y")
+    dataset = load(write(tmp_path, name, text), "y").dataset
     assert dataset.features == ("a", "b")
     np.testing.assert_array_equal(np.vstack([dataset.columns, dataset.target]).T, TABLE)
 
 
 def test_chosen_columns_come_in_the_chosen_order_and_the_others_may_hold_anything(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", "id,a,y,w,b\nrow one,1,3,1,2\n,4,6,0.5,5\n")
-    dataset = load_file(path, "y", ["b", "a"], "w")
+    dataset = load(path, "y", ["b", "a"], Roles("w")).dataset
     assert dataset.features == ("b", "a")
     np.testing.assert_array_equal(dataset.columns, [[2.0, 5.0], [1.0, 4.0]])
     np.testing.assert_array_equal(dataset.weights, [1.0, 0.5])
@@ -57,16 +57,16 @@ def test_chosen_columns_come_in_the_chosen_order_and_the_others_may_hold_anythin
 
 def test_headings_become_identifiers_that_differ(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", 'blood pressure,blood-pressure,"x, y",2nd,lambda,,y\n1,2,3,4,5,6,7\n')
-    dataset = load_file(path, "y")
+    dataset = load(path, "y").dataset
     assert dataset.features == ("blood_pressure", "blood_pressure_2", "x_y", "x_2nd", "lambda_", "x")
-    assert load_file(path, "y", ["blood-pressure"]).features == ("blood_pressure_2",)
-    assert load_file(path, "blood_pressure_2").target.tolist() == [2.0]
+    assert load(path, "y", ["blood-pressure"]).dataset.features == ("blood_pressure_2",)
+    assert load(path, "blood_pressure_2").dataset.target.tolist() == [2.0]
 
 
 def test_a_quoted_line_break_keeps_the_lines_of_errors_right(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", '"a\nb",y\n1,2\n\n3,x\n')
     with pytest.raises(DataError, match=r"d\.csv:5: column 'y': 'x' is not a number$"):
-        load_file(path, "y")
+        load(path, "y")
 
 
 FOR_TEXT = "; for text, data.categories may be one-hot, ordinal or ignore"
@@ -123,14 +123,14 @@ def test_bad_text_is_explained(text: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "d.csv", text)
     with pytest.raises(DataError) as caught:
-        load_file("d.csv", "y")
+        load("d.csv", "y")
     assert str(caught.value).splitlines() == BAD[text]
 
 
 def test_at_most_ten_bad_cells_are_listed(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", "a,y\n" + "x,1\n2,1\n" * 25)
     with pytest.raises(DataError) as caught:
-        load_file(path, "y")
+        load(path, "y")
     lines = str(caught.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == f"{path}: and 15 more like these"
@@ -138,43 +138,43 @@ def test_at_most_ten_bad_cells_are_listed(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"d\.csv:2: byte 0x81 is not UTF-8 text; save it as UTF-8"):
-        load_file(write(tmp_path, "d.csv", b"a,y\n1,\x81\n"), "y")
+        load(write(tmp_path, "d.csv", b"a,y\n1,\x81\n"), "y")
 
 
 def test_damaged_gzip_files_are_explained(tmp_path: Path) -> None:
     whole = gzip.compress(b"a,y\n" + b"1,2\n" * 1000)
     with pytest.raises(DataError, match="the file is truncated"):
-        load_file(write(tmp_path, "d.csv.gz", whole[:-10]), "y")
+        load(write(tmp_path, "d.csv.gz", whole[:-10]), "y")
     with pytest.raises(DataError, match="is not a valid gzip file"):
-        load_file(write(tmp_path, "d.csv.gz", b"a,y\n1,2\n"), "y")
+        load(write(tmp_path, "d.csv.gz", b"a,y\n1,2\n"), "y")
     with pytest.raises(DataError, match="is not a valid gzip file"):
-        load_file(write(tmp_path, "d.csv.gz", whole[:20] + b"junk" + whole[24:]), "y")
+        load(write(tmp_path, "d.csv.gz", whole[:20] + b"junk" + whole[24:]), "y")
 
 
 def test_decompression_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 1000)
     with pytest.raises(DataError, match="holds more than 1000 bytes"):
-        load_file(write(tmp_path, "d.csv.gz", gzip.compress(b"a,y\n" + b"1,2\n" * 1000)), "y")
+        load(write(tmp_path, "d.csv.gz", gzip.compress(b"a,y\n" + b"1,2\n" * 1000)), "y")
     np.savez_compressed(tmp_path / "d.npz", a=np.zeros(1000), y=np.zeros(1000))
     with pytest.raises(DataError, match="holds more than 1000 bytes"):
-        load_file(tmp_path / "d.npz", "y")
+        load(tmp_path / "d.npz", "y")
 
 
 def test_an_unreadable_file_is_explained(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.csv: no such file"):
-        load_file(tmp_path / "none.csv", "y")
+        load(tmp_path / "none.csv", "y")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(DataError, match=r"folder\.csv: a folder of data has files of one format, .*; it has no file"):
-        load_file(tmp_path / "folder.csv", "y")
+        load(tmp_path / "folder.csv", "y")
     with pytest.raises(DataError, match=r"d\.xls: data files end in one of \.csv, "):
-        load_file(tmp_path / "d.xls", "y")
+        load(tmp_path / "d.xls", "y")
     with pytest.raises(DataError, match=r"cannot be read|no such file"):
-        load_file("a\0b.csv", "y")
+        load("a\0b.csv", "y")
 
 
 def test_npz_columns_are_arrays_by_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", a=np.arange(3), flag=np.array([True, False, True]), y=np.arange(3.0))
-    dataset = load_file(tmp_path / "d.npz", "y")
+    dataset = load(tmp_path / "d.npz", "y").dataset
     assert dataset.features == ("a", "flag")
     np.testing.assert_array_equal(dataset.columns, [[0, 1, 2], [1, 0, 1]])
 
@@ -182,7 +182,7 @@ def test_npz_columns_are_arrays_by_name(tmp_path: Path) -> None:
 def test_npz_may_hold_a_matrix_x(tmp_path: Path) -> None:
     X = np.arange(6.0).reshape(3, 2)
     np.savez_compressed(tmp_path / "d.npz", X=X, y=np.arange(3.0))
-    dataset = load_file(tmp_path / "d.npz", "y")
+    dataset = load(tmp_path / "d.npz", "y").dataset
     assert dataset.features == ("x0", "x1")
     np.testing.assert_array_equal(dataset.columns, X.T)
 
@@ -208,14 +208,14 @@ def test_npz_may_hold_a_matrix_x(tmp_path: Path) -> None:
 def test_bad_npz_arrays_are_explained(arrays: dict[str, np.ndarray], message: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", **arrays)  # type: ignore[arg-type]
     with pytest.raises(DataError) as caught:
-        load_file(tmp_path / "d.npz", "y")
+        load(tmp_path / "d.npz", "y")
     assert message in str(caught.value)
 
 
 def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", a=np.array([{}, []], dtype=object), y=np.zeros(2))
     with pytest.raises(DataError, match="array 'a' cannot be read: Object arrays cannot be loaded"):
-        load_file(tmp_path / "d.npz", "y")
+        load(tmp_path / "d.npz", "y")
 
 
 def test_damaged_npz_files_are_explained(tmp_path: Path) -> None:
@@ -223,19 +223,19 @@ def test_damaged_npz_files_are_explained(tmp_path: Path) -> None:
     whole = (tmp_path / "d.npz").read_bytes()
     for content in (b"", b"PK", whole[:-30], whole.replace(b"NUMPY", b"NUMPX"), whole[:60] + b"junk" + whole[64:]):
         with pytest.raises(DataError, match=r"d\.npz: "):
-            load_file(write(tmp_path, "d.npz", content), "y")
+            load(write(tmp_path, "d.npz", content), "y")
     with zipfile.ZipFile(tmp_path / "e.npz", "w") as archive:
         header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }".ljust(117) + b"\n"
         archive.writestr("y.npy", b"\x93NUMPY\x01\x00v\x00" + header)
         archive.writestr("a.npy", b"not an array")
     with pytest.raises(DataError, match=r"e\.npz: array 'y' cannot be read"):
-        load_file(tmp_path / "e.npz", "y")
+        load(tmp_path / "e.npz", "y")
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine\[parquet\]'"):
-        load_file(write(tmp_path, "d.parquet", b"PAR1"), "y")
+        load(write(tmp_path, "d.parquet", b"PAR1"), "y")
 
 
 def test_parquet_is_read(tmp_path: Path) -> None:
@@ -243,26 +243,26 @@ def test_parquet_is_read(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"a": [1, 2], "name": ["p", "q"], "hole": [1.0, None], "y": [3.0, 4.0]})
     parquet.write_table(table, tmp_path / "d.parquet")
-    dataset = load_file(tmp_path / "d.parquet", "y", ["a"])
+    dataset = load(tmp_path / "d.parquet", "y", ["a"]).dataset
     np.testing.assert_array_equal(dataset.columns, [[1.0, 2.0]])
     with pytest.raises(DataError, match="row 0: column 'name': 'p' is not a number"):
-        load_file(tmp_path / "d.parquet", "y", ["name"])
+        load(tmp_path / "d.parquet", "y", ["name"])
     with pytest.raises(DataError, match="row 1: column 'hole': the value is missing"):
-        load_file(tmp_path / "d.parquet", "y", ["hole"])
+        load(tmp_path / "d.parquet", "y", ["hole"])
     with pytest.raises(DataError, match="is not a valid Parquet file"):
-        load_file(write(tmp_path, "e.parquet", b"PAR1 junk"), "y")
+        load(write(tmp_path, "e.parquet", b"PAR1 junk"), "y")
 
 
 def test_weights_are_checked(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"d\.csv: sample weights must not be negative"):
-        load_file(write(tmp_path, "d.csv", "a,y,w\n1,2,-1\n"), "y", weights="w")
+        load(write(tmp_path, "d.csv", "a,y,w\n1,2,-1\n"), "y", others=Roles("w"))
 
 
 def test_a_column_is_used_once(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match="column 'y' is used twice among target, weights, sigma, groups, columns beside and features"
     ):
-        load_file(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
+        load(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -277,7 +277,7 @@ def test_a_column_is_used_once(tmp_path: Path) -> None:
 )
 def test_junk_is_data_or_a_data_error(name: str, content: bytes, tmp_path: Path) -> None:
     try:
-        dataset = load_file(write(tmp_path, name, content), "y")
+        dataset = load(write(tmp_path, name, content), "y").dataset
     except DataError:
         return
     assert np.isfinite(dataset.columns).all()
@@ -287,7 +287,7 @@ def test_junk_is_data_or_a_data_error(name: str, content: bytes, tmp_path: Path)
 @given(rows=st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 2), min_size=1, max_size=20))
 def test_every_number_is_read_exactly(rows: list[tuple[float, float]], tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", "a,y\n" + "".join(f"{a!r},{y!r}\n" for a, y in rows))
-    dataset = load_file(path, "y")
+    dataset = load(path, "y").dataset
     np.testing.assert_array_equal(dataset.columns[0], [a for a, _ in rows])
     np.testing.assert_array_equal(dataset.target, [y for _, y in rows])
 
@@ -346,7 +346,7 @@ def test_a_bad_recipe_is_a_data_error() -> None:
 
 def test_a_column_numbers_the_groups(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", "a,day,y,w\n1,7,2,1\n2,3,4,2\n3,7,6,1\n")
-    dataset = load_file(path, "y", weights="w", groups="day")
+    dataset = load(path, "y", others=Roles("w", groups="day")).dataset
     assert dataset.features == ("a",)
     assert dataset.groups is not None
     assert dataset.groups.tolist() == [1, 0, 1]
@@ -355,7 +355,7 @@ def test_a_column_numbers_the_groups(tmp_path: Path) -> None:
 
 def test_the_headings_of_a_file_are_kept_beside_the_names(tmp_path):
     text = 'my area (m²),"a ""b""",a b,a_b,y\n' + "1,2,3,4,5\n" * 3
-    dataset = load_file(write(tmp_path, "d.csv", text), "y")
+    dataset = load(write(tmp_path, "d.csv", text), "y").dataset
     assert dataset.features == ("my_area_m2", "a_b_2", "a_b_3", "a_b")
     expected = dict(zip(dataset.features, ["my area (m²)", 'a "b"', "a b", "a_b"], strict=True))
     assert dataset.headings == expected

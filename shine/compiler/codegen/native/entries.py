@@ -7,6 +7,7 @@ to the stack and back, a tile of rows at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -30,6 +31,13 @@ _EXTENDED = {"int32": "signext", "bool": "zeroext"}
 """Extension of small integers to a register; targets that need none ignore it."""
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
+
+
+class _Column(NamedTuple):
+    """Elements in memory, and the distance between two of them, in elements."""
+
+    pointer: ir.Value
+    stride: ir.Value
 
 
 def entries_ir(
@@ -202,14 +210,15 @@ class _Entries:
                 column = load(builder, columns, index, POINTER, POINTER, self._pointer_bytes)
                 start = element_pointer(builder, column, builder.mul(loop.index, stride), ir.IntType(8 * size))
                 buffer = element_pointer(builder, buffers, ir.Constant(I64, offset), _BYTE)
-                places.append((size, start, stride, buffer))
+                own, copied = _Column(start, stride), _Column(buffer, _ONE)
+                places.append((size, own, copied))
                 if i < len(self.inputs):
-                    self._copy(builder, size, buffer, _ONE, start, stride, count)
+                    self._copy(builder, size, own, copied, count)
                 straight = builder.icmp_signed("==", stride, _ONE)
                 store(builder, builder.select(straight, start, buffer), here, index, POINTER, self._pointer_bytes)
             failed = builder.call(self._rows, [here, outs, count])
-            for size, start, stride, buffer in places[len(self.inputs) :]:
-                self._copy(builder, size, start, stride, buffer, _ONE, count)
+            for size, own, copied in places[len(self.inputs) :]:
+                self._copy(builder, size, copied, own, count)
             loop.results = [builder.or_(loop.values[0], failed)]
         builder.ret(loop.values[0])
         return function
@@ -227,19 +236,10 @@ class _Entries:
             loop.results = [builder.and_(loop.values[0], is_one)]
         return builder.select(loop.values[0], rows, ir.Constant(I64, tile))
 
-    def _copy(
-        self,
-        builder: ir.IRBuilder,
-        size: int,
-        target: ir.Value,
-        target_stride: ir.Value,
-        source: ir.Value,
-        source_stride: ir.Value,
-        count: ir.Value,
-    ) -> None:
+    def _copy(self, builder: ir.IRBuilder, size: int, source: _Column, target: _Column, count: ir.Value) -> None:
         """Copy elements of some bytes unless both strides are 1."""
         function = self.module.globals.get(f"shine.copy{size}") or self._copy_function(size)
-        builder.call(function, [target, target_stride, source, source_stride, count])
+        builder.call(function, [*target, *source, count])
 
     def _copy_function(self, size: int) -> ir.Function:
         kind = ir.IntType(8 * size)

@@ -40,7 +40,7 @@ def lists_ir(name: str) -> str:
         fits = builder.and_(fits, builder.icmp_signed("==", _field(builder, individual, _SIZE, I64), length))
         fits = builder.and_(fits, builder.icmp_signed("==", loop.values[0], loop.index))
         items = _field(builder, individual, _ITEMS, POINTER)
-        following = _items_of_next(builder, individuals, lists, loop.index, rows, kind, length, items)
+        following = _items_of_next(builder, function, individuals, loop.index, items)
         row = element_pointer(builder, matrix, builder.mul(loop.index, length), _DOUBLE)
         count = builder.select(fits, length, _ZERO)
         with counted(builder, _ZERO, count, carried=[fits]) as element:
@@ -58,16 +58,10 @@ def lists_ir(name: str) -> str:
 
 
 def _items_of_next(
-    builder: ir.IRBuilder,
-    individuals: ir.Value,
-    lists: ir.Value,
-    index: ir.Value,
-    rows: ir.Value,
-    kind: ir.Value,
-    length: ir.Value,
-    items: ir.Value,
+    builder: ir.IRBuilder, function: ir.Function, individuals: ir.Value, index: ir.Value, items: ir.Value
 ) -> ir.Value:
     """The items of the next individual, if there is one that fits; else `items`."""
+    lists, kind, _, _, rows, length = function.args
     place = builder.add(index, _ONE)
     place = builder.select(builder.icmp_signed("<", place, rows), place, index)
     following = load(builder, individuals, place, POINTER, POINTER, _WORD)

@@ -12,7 +12,7 @@ from shine.base.errors import DataError
 from shine.data.applying import new_rows
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.training import Loaded
-from shine.data.loading import load
+from shine.data.loading import Roles, load
 
 NAN = float("nan")
 
@@ -148,7 +148,7 @@ def test_truth_is_0_and_1(tmp_path: Path) -> None:
 
 def test_groups_may_be_texts(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a,who,y\n1,ann,2\n2,bob,3\n3,ann,4\n")
-    data = load(tmp_path / "d.csv", "y", groups="who")
+    data = load(tmp_path / "d.csv", "y", others=Roles(groups="who"))
     assert data.dataset.groups is not None
     assert data.dataset.groups.tolist() == [0, 1, 0]
 

@@ -13,7 +13,7 @@ from shine.base.errors import DataError
 from shine.data import opened as opened_module
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Reading
-from shine.data.loading import load
+from shine.data.loading import Roles, load
 from shine.data.opened import open_dataset
 from shine.data.streams import streaming, streams
 from shine.data.streams.sources import open_stream
@@ -74,8 +74,8 @@ def check_alike(found: Dataset, memory: Dataset) -> None:
 @pytest.mark.parametrize("group", [3, 10, 100])
 def test_numbers_dates_and_texts_mean_the_same_as_in_memory(tmp_path, categories, group):
     path = written(tmp_path, group)
-    memory = load(path, "y", weights="w", reading=Reading(categories=categories))
-    found = load(path, "y", weights="w", reading=Reading(categories=categories, stream=True))
+    memory = load(path, "y", others=Roles("w"), reading=Reading(categories=categories))
+    found = load(path, "y", others=Roles("w"), reading=Reading(categories=categories, stream=True))
     assert found.preparation == memory.preparation
     assert found.dataset.headings == memory.dataset.headings
     assert found.dataset.labels == memory.dataset.labels
@@ -110,8 +110,8 @@ def test_means_of_numbers_near_the_ends_of_the_range_fill_gaps(tmp_path, stream,
 
 def test_the_moments_of_all_rows_are_those_in_memory(tmp_path):
     path = written(tmp_path)
-    memory = load(path, "y", ["a"], "w").dataset
-    whole = load(path, "y", ["a"], "w", reading=Reading(stream=True)).dataset.whole
+    memory = load(path, "y", ["a"], Roles("w")).dataset
+    whole = load(path, "y", ["a"], Roles("w"), reading=Reading(stream=True)).dataset.whole
     assert whole is not None
     expected = memory.weight, memory.effective_rows, memory.target_mean, memory.target_square
     found = whole.weight, whole.effective_rows, whole.target_mean, whole.target_square
