@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,24 +38,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.getoption("-m") != "not slow" or collection_path.suffix != ".py":
         return None
     return ALL_SLOW in collection_path.read_text(encoding="utf-8") or None
-
-
-ENOUGH_CASES = 4
-"""Cases of a test that repeat its fact often enough; of many, an eighth."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of tests with many as slow; those that stay are spread evenly."""
-    cases = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("slow") is None:
-            cases[item.nodeid.split("[")[0]].append(item)
-    for found in cases.values():
-        most = max(ENOUGH_CASES, len(found) // 8)
-        for number, item in enumerate(found):
-            if (number + 1) * most // len(found) == number * most // len(found):
-                item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

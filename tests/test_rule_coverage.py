@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.exports import CANNOT_WRITE, LIBRARIES
+from helpers.markers import mostly_slow
 from llvmlite import ir
 
 import shine
@@ -116,7 +117,7 @@ def test_integers_raise_for_a_zero_divisor_and_for_nothing_else(name):
     assert raised == FACTS[name].divides
 
 
-@pytest.mark.parametrize("name", BASIC)
+@pytest.mark.parametrize("name", mostly_slow(BASIC, fast=sorted(BASIC)[::8]))
 def test_constants_are_folded_to_the_bits_of_compiled_code(name):
     columns = samples(name)
     compiled = shine.jit(call(name))(*columns)

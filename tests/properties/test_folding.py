@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from helpers.formulas import APPROXIMATE, FEATURES, WRITTEN, random_tree
+from helpers.markers import mostly_slow
 
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
@@ -97,7 +98,7 @@ def test_without_compiled_functions_only_exact_operations_are_folded():
     assert (values[finite] == VALUES[finite]).all()
 
 
-@pytest.mark.parametrize("name", APPROXIMATE)
+@pytest.mark.parametrize("name", mostly_slow(APPROXIMATE, fast=list(APPROXIMATE)[::4]))
 def test_every_function_of_one_constant_is_folded_to_its_value(name):
     rng = np.random.default_rng(len(name))
     for _ in range(10):

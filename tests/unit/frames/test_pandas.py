@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.markers import mostly_slow
 
 import shine.pandas  # noqa: F401  # gives data frames their attribute
 from shine import UnsupportedSyntaxError
@@ -101,7 +102,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("text", CASES)
+@pytest.mark.parametrize("text", mostly_slow(CASES, fast=list(CASES)[::8]))
 def test_a_condition_selects_its_rows(frame, text):
     assert frame.shine.query(text).tolist() == CASES[text]
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.compiler.arrays import Panels, apply, dot, exp, inner, log, power
@@ -14,9 +15,10 @@ VALUES = np.concatenate([
     np.random.default_rng(1).lognormal(0, 20, 100),
     [0.0, -0.0, 1.0, -1.0, 5e-324, -1e308, 1e308, np.inf, -np.inf, np.nan],
 ])  # fmt: skip
+ONE_OR_TWO = sorted(name for name in STANDARD if STANDARD[name].arity <= 2)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in STANDARD if STANDARD[name].arity <= 2))
+@pytest.mark.parametrize("name", mostly_slow(ONE_OR_TWO, fast=ONE_OR_TWO[::8]))
 def test_a_primitive_of_arrays_has_the_bits_of_the_compiled_formula(name):
     primitive = STANDARD[name]
     arguments = [VALUES, np.roll(VALUES, 7)][: primitive.arity]

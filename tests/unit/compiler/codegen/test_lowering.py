@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 
@@ -33,7 +34,7 @@ def test_extrema_have_the_bits_of_an_operand(operation, dtype):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("operation", ["min", "max"])
-@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("constant", mostly_slow(CONSTANTS, fast=CONSTANTS[:1]))
 def test_extrema_with_a_constant_have_the_bits_of_an_operand(operation, constant, dtype):
     with np.errstate(over="ignore"):
         a, c = SPECIAL.astype(dtype), np.full(SPECIAL.size, float(constant)).astype(dtype)

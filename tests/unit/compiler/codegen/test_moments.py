@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -72,7 +73,7 @@ def exact(p, y, weights=None) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.parametrize("rows", mostly_slow(SIZES, fast=SIZES[::4]))
 def test_moments_are_those_of_exact_arithmetic(rows, weighted, tier):
     rng = np.random.default_rng(rows)
     p, y = rng.normal(size=rows) + 3, rng.normal(size=rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -85,7 +86,7 @@ def test_formulas_without_a_value_beyond_the_known_rows_are_found(kind, text, ro
     assert not defines(domain_of(kind, rows), text)
 
 
-@pytest.mark.parametrize("rows", [20, 100, 2000])
+@pytest.mark.parametrize("rows", mostly_slow([20, 100, 2000], fast=[100]))
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -53,7 +54,7 @@ def points_of(X: np.ndarray) -> np.ndarray:
     return PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps[-1].T
 
 
-@pytest.mark.parametrize("rows", [30, 100, 300])
+@pytest.mark.parametrize("rows", mostly_slow([30, 100, 300], fast=[100]))
 @pytest.mark.parametrize("kind", KINDS)
 def test_laws_with_noise_do_not_explode(kind, rows):
     refused = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import minimize
 
@@ -56,7 +57,7 @@ def test_a_line_ignores_moderate_outliers():
     assert (found.slopes[0], found.intercepts[0]) == pytest.approx((3, 1), abs=1e-2)
 
 
-@pytest.mark.parametrize("name", [*TEXTS, "poisson", "logistic"])
+@pytest.mark.parametrize("name", mostly_slow([*TEXTS, "poisson", "logistic"], fast=[*list(TEXTS)[::4], "logistic"]))
 def test_lines_have_the_least_loss(name):
     rng = np.random.default_rng(1)
     target = np.sin(X[:, 0]) * X[:, 1] + rng.standard_t(3, 203)

@@ -209,7 +209,7 @@ def test_other_columns_than_in_fit_are_refused(estimator):
         ({"constraints": {"most": 1}}, ValueError, "constraints has no 'most'"),
     ],
 )
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+@pytest.mark.parametrize("estimator", mostly_slow(ESTIMATORS, fast=ESTIMATORS[:1]), ids=named)
 def test_bad_parameters_are_named(estimator, parameters, error, message):
     with pytest.raises(error, match=message):
         fitted(clone(estimator).set_params(**parameters))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
@@ -55,7 +56,11 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name"), PARAMETERS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    mostly_slow(PARAMETERS, fast=PARAMETERS[::8]),
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_each_awkward_value_is_used_or_told_in_one_line(kind, name):
     given = {"noise": "absolute"} if kind is SymbolicRegressor else {}
     target = y > 3 if kind is SymbolicClassifier else y

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers.equality import ulps
 from helpers.formulas import EXACT, FEATURES, random_tree
+from helpers.markers import mostly_slow
 from helpers.rows import random_rows
 from hypothesis import given, settings
 from strategies import PARAMETERS, trees
@@ -49,7 +50,7 @@ def not_infinite(values: Any) -> Any:
     return ~np.isinf(values)
 
 
-@pytest.mark.parametrize("name", STANDARD)
+@pytest.mark.parametrize("name", mostly_slow(STANDARD, fast=list(STANDARD)[::8]))
 def test_sqlite_has_the_values_of_each_primitive_unless_they_are_infinite(name):
     columns = COLUMNS[: STANDARD[name].arity]
     names = FEATURES[: len(columns)]

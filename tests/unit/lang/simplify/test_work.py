@@ -7,6 +7,7 @@ import copy
 import sys
 
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.compiler.arrays import COMPILED
 from shine.lang.forms.library import STANDARD
@@ -79,13 +80,13 @@ def check(tree):
     assert max(calls) <= MOST_CALLS * tree.size, [each / tree.size for each in calls]
 
 
-@pytest.mark.parametrize("text", NESTED)
+@pytest.mark.parametrize("text", mostly_slow(NESTED, fast=NESTED[::8]))
 def test_deep_formulas_take_work_in_proportion_to_their_size(text):
     check(nested(text, 30))
 
 
-@pytest.mark.parametrize("operator", "+-*/")
-@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("operator", mostly_slow("+-*/", fast="*"))
+@pytest.mark.parametrize("kind", mostly_slow(WIDE, fast=list(WIDE)[::3]))
 def test_wide_formulas_take_work_in_proportion_to_their_size(kind, operator):
     check(joined(WIDE[kind], operator))
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.search.evolution.oracles import Node, population_of, tree_of
@@ -253,7 +254,7 @@ def random_formulas(n: int, seed: int, names: tuple[str, ...] = NAMES, share: fl
 
 
 @pytest.mark.parametrize("free", [True, False])
-@pytest.mark.parametrize("target", [None, "1", "m/s", "s"])
+@pytest.mark.parametrize("target", mostly_slow([None, "1", "m/s", "s"], fast=["m/s"]))
 @pytest.mark.parametrize("names", [NAMES, ("add", "mul", "div", "sqrt"), ("mul", "div", "pow", "sub")])
 def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target, names):
     formulas = random_formulas(400, len(names), names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -110,7 +111,7 @@ def test_constants_are_fitted_to_all_rows():
 
 
 @pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
-@pytest.mark.parametrize("noise", ["absolute", "relative", "log"])
+@pytest.mark.parametrize("noise", mostly_slow(["absolute", "relative", "log"], fast=["log"]))
 def test_every_loss_and_noise_can_choose_by_fresh_rows(loss, noise):
     result = found(loss=loss, noise=noise, validation="random", generations=1)
     assert result.best.r2 > 0.9

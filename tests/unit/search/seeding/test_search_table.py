@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.meaning.interpret import evaluate_tape
@@ -64,7 +65,7 @@ def test_early_searches_have_all_run_after_two_rounds():
     assert {s.name for s in searches_of(2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
+@pytest.mark.parametrize("search", mostly_slow(SEARCHES, fast=SEARCHES[::5]), ids=lambda search: search.name)
 def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
     monkeypatch.setattr(search_table, "SEARCHES", (search,))
     features = 2 if search.name == "separable_sums" else 3

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from fixtures.numbering import number_at, position_of
 from helpers.equality import same_bits, ulps
+from helpers.markers import mostly_slow
 from numpy.typing import NDArray
 
 import shine
@@ -29,6 +30,7 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 FOLDER = Path(__file__).parents[3] / "fixtures" / "graphs"
 PATHS = [*sorted(FOLDER.glob("*.pb")), *sorted(FOLDER.glob("*.pbtxt"))]
 FLUSHED = [path for path in PATHS if path.stem.startswith("subnormals")]
+EXACT = [path for path in PATHS if path not in FLUSHED]
 
 TIERS = ("reference", "kernel")
 
@@ -122,7 +124,7 @@ compiled = cache(shine.jit)
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in FLUSHED], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", mostly_slow(EXACT, fast=EXACT[::8]), ids=lambda path: path.name)
 def test_a_graph_has_the_values_that_tensorflow_has(path, tier):
     cases, nodes = recorded(path.stem)
     program = loaded(path)

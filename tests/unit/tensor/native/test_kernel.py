@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from unit.tensor.native.programs import copy, idle, matmul, waiting
 
 from shine.compiler.llvm.object_layout import is_readable
@@ -127,7 +128,7 @@ def test_wrong_arrays_for_results_are_refused(product, out, error, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", mostly_slow(DTYPES, fast=list(DTYPES)[::4]))
 @pytest.mark.parametrize("shape", [(), (5,), (0, 3), (1, 2, 1, 3)])
 def test_elements_of_every_type_are_passed(dtype, shape):
     kernel = Kernel(copy(TensorType(dtype, shape)))

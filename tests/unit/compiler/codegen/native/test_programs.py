@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from hypothesis import given, settings
 from llvmlite import ir
 from unit.lang.program.programs import calls, expression, same
@@ -167,7 +168,7 @@ def corner_numbers(dtype: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("target", NUMBER_TYPES)
-@pytest.mark.parametrize("source", STORAGE_TYPES)
+@pytest.mark.parametrize("source", mostly_slow(STORAGE_TYPES, fast=["float64", "int32"]))
 @pytest.mark.parametrize("level", ["O0", "O2"])
 def test_conversions_are_those_of_the_interpretation(source, target, level):
     numbers = corner_numbers(source)

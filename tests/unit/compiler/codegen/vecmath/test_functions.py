@@ -116,7 +116,7 @@ BOUND_IN_ULPS = 2.0
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("name", ONE_ARGUMENT)
+@pytest.mark.parametrize("name", mostly_slow(ONE_ARGUMENT, fast=["sin", "exp"]))
 def test_function_is_within_its_bound_of_the_truth(name: str, dtype: type) -> None:
     rng = np.random.default_rng(1)
     bound = BOUNDS.get(name, HUGE)[dtype]
@@ -294,7 +294,7 @@ def mixed(name: str, dtype: type) -> list[Array]:
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("name", vecmath.FUNCTIONS)
+@pytest.mark.parametrize("name", mostly_slow(vecmath.FUNCTIONS, fast=["sin", "pow"]))
 def test_bits_depend_on_neither_lanes_nor_level_nor_position(name: str, dtype: type) -> None:
     arguments = mixed(name, dtype)
     expected = compiled(name, dtype)(*arguments)
@@ -308,7 +308,7 @@ def test_bits_depend_on_neither_lanes_nor_level_nor_position(name: str, dtype: t
 
 @pytest.mark.parametrize("triple", ["x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"])
 @pytest.mark.parametrize("dtype", mostly_slow(PRECISIONS, fast=[np.float64]))
-@pytest.mark.parametrize("name", vecmath.FUNCTIONS)
+@pytest.mark.parametrize("name", mostly_slow(vecmath.FUNCTIONS, fast=["sin", "pow"]))
 def test_no_foreign_symbol_is_called(name: str, dtype: type, triple: str) -> None:
     text = assembly(prepare(loop(name, 8, dtype), triple), triple)
     called = re.findall(r"^\s+(?:callq?|bl|b|jmp|return_call)\s+([A-Za-z_][\w.$]*)", text, re.MULTILINE)
