@@ -10,7 +10,7 @@ import pytest
 from cli.commandline import shine
 
 from shine.aot import EMITTERS
-from shine.faces.cli.actions.graphs import ROWS
+from shine.faces.cli.graphs import ROWS
 
 CLASSIC = """
 node { name: "input" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }

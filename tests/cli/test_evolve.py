@@ -148,7 +148,7 @@ def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
 
 
 def test_a_failed_write_is_reported_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shine.faces.cli.actions.evolve as module
+    import shine.faces.runs as module
 
     real = module.run_job
 

@@ -89,7 +89,7 @@ def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> No
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr("shine.faces.cli.actions.info.cache_folder", homeless)
+    monkeypatch.setattr("shine.compiler.llvm.cache.cache_folder", homeless)
     result = shine("info", "--clear-cache", "--json")
     assert json.loads(result.stdout)["cache"] == {"folder": None, "entries": 0, "bytes": 0, "removed": 0}
 
@@ -97,8 +97,8 @@ def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> No
 def test_bench_prints_json_instead_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {"rows": [1000], "rate": 2.5}
     report = SimpleNamespace(as_json=lambda: measured, wrong=())
-    monkeypatch.setattr("shine.faces.cli.actions.bench.benchmark", lambda settings, progress: report)
-    monkeypatch.setattr("shine.faces.cli.actions.bench.report_text", lambda report: "the table")
+    monkeypatch.setattr("shine.faces.bench.benchmark", lambda settings, progress: report)
+    monkeypatch.setattr("shine.faces.bench.report_text", lambda report: "the table")
     assert json.loads(shine("bench", "--json", "--rows", "5").stdout) == measured
     file = tmp_path / "bench.json"
     assert shine("bench", "--json", file).stdout == "the table\n"

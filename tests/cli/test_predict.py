@@ -11,7 +11,7 @@ import pytest
 from cli.commandline import process, shine
 
 from shine.data.loading import FORMATS
-from shine.faces.cli.actions.prediction_files import WRITERS
+from shine.faces.cli.prediction_files import WRITERS
 from shine.runs import open_run
 
 

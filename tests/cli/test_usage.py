@@ -45,16 +45,19 @@ def test_every_command_can_print_json(words: tuple[str, ...]) -> None:
     assert "--json" in shine(*words, "--help").stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["evolve", "--help"], []])
-def test_help_and_version_wait_for_nothing_heavy(arguments: list[str]) -> None:
-    code = (
-        f"import sys; sys.argv[1:] = {arguments!r}\nfrom shine.faces.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-    )
+def test_help_and_version_wait_for_nothing_heavy() -> None:
+    """All in one fresh process: what one of them loads stays for the others."""
+    asked = [["--version"], [], ["--help"], *([*words, "--help"] for words in commands())]
     heavy = ("numpy", "llvmlite", "pydantic", "yaml", "tqdm", "sklearn")
-    code += f"print([name for name in {heavy!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    code = f"""
+import sys
+from shine.faces.cli.commands import shine
+for arguments in {asked!r}:
+    shine.main(arguments, standalone_mode=False)
+    assert not [name for name in {heavy!r} if name in sys.modules], arguments
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version_is_printed() -> None:
@@ -149,7 +152,7 @@ def test_an_error_is_a_line_and_a_code(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr("shine.faces.cli.actions.info.info", fail)
+    monkeypatch.setattr("shine.faces.cli.commands.info._facts", fail)
     result = shine("info")
     assert (result.exit_code, result.stdout, result.stderr) == (code, "", message)
 
@@ -159,7 +162,7 @@ def test_debug_shows_the_traceback(arguments: list[str], monkeypatch: pytest.Mon
     def fail(*arguments: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("shine.faces.cli.actions.info.info", fail)
+    monkeypatch.setattr("shine.faces.cli.commands.info._facts", fail)
     result = shine(*arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith("Traceback (most recent call last):")

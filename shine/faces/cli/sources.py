@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.lang.forms.tree import Tree
-
 if TYPE_CHECKING:
     from shine.faces.runs import Run
+    from shine.lang.forms.tree import Tree
     from shine.search.models.model import Model
 
 

@@ -7,27 +7,46 @@ from pathlib import Path
 
 import click
 
-import shine.faces.config
 from shine.base.errors import ConfigError
 from shine.faces.cli.codes import USAGE
+from shine.faces.cli.options import FILE, json_option, set_option
 from shine.faces.cli.output import print_json
 
 
+@click.group("config")
+def config() -> None:
+    """Check configurations, or print their schema."""
+
+
+@config.command("schema")
+@click.option("--json", is_flag=True, expose_value=False, help="The schema is always JSON.")
 def schema() -> None:
-    """Print the JSON schema of configurations."""
+    """Print the JSON schema of configurations.
+
+    \b
+    Example:
+      shine config schema > shine.schema.json
+    """
+    import shine.faces.config
+
     print_json(shine.faces.config.schema())
 
 
-def check(path: Path, overrides: Sequence[str], as_json: bool) -> int:
-    """Check a configuration and its data; print every problem as an error or in the JSON.
+@config.command("check")
+@click.argument("path", metavar="CONFIG", type=FILE)
+@set_option
+@json_option
+def check(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Check CONFIG and its data without searching; prints every problem.
 
-    Returns
-    -------
-    int
-        Exit code.
+    \b
+    Example:
+      shine config check configs/pythagoras.yaml --set seed=7
     """
+    from shine.faces.config import read_job
+
     try:
-        job = shine.faces.config.read_job(path, overrides)
+        job = read_job(path, overrides)
     except ConfigError as error:
         if not as_json:
             raise

@@ -7,27 +7,32 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
-import numpy as np
 
 from shine.base.errors import ExtrapolationWarning
-from shine.base.typing import Floats
-from shine.data.applying import new_rows
-from shine.data.datasets.preparation import plain_preparation
-from shine.data.opened import is_streamed
-from shine.data.opening import COMPRESSED, ENDINGS, FORMATS
-from shine.data.streams.writers import keep_apart
-from shine.faces.cli.actions.prediction_files import HEADING, WRITERS
+from shine.faces.cli.options import FILE, SHARE, index_option, json_option, out_option
 from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
 from shine.faces.cli.sources import chosen, opened
-from shine.search.models.model import Model
+
+if TYPE_CHECKING:
+    from shine.base.typing import Floats
+    from shine.search.models.model import Model
+
 
 ENDS = ("low", "high")
 """Headings of the ends of intervals."""
 
 
+@click.command("predict")
+@click.argument("folder", metavar="RUN", type=FILE)
+@click.argument("data", type=FILE)
+@index_option
+@out_option
+@click.option("--interval", type=SHARE, metavar="LEVEL", help="Add the ends of intervals, such as 0.95 of readings.")
+@click.option("kind", "--mean", flag_value="mean", default="prediction", help="Intervals of the value, without noise.")
+@json_option
 def predict(
     folder: Path,
     data: Path,
@@ -37,7 +42,21 @@ def predict(
     kind: Literal["mean", "prediction"],
     as_json: bool,
 ) -> None:
-    """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
+    """Apply the formula of RUN, a run's folder, to the file DATA.
+
+    DATA is a table in any format that Shine reads, with the columns that the formula uses, by heading, in any order;
+    other columns are ignored. Texts, dates and missing values become numbers as in the training data. The output is one
+    column, 'prediction', and with --interval two more, 'low' and 'high'. Its format is the ending of FILE; without
+    --out it is CSV, or Parquet if DATA is Parquet and the output is not a terminal.
+
+    \b
+    Example:
+      shine predict runs/pythagoras triangles.csv --out predicted.csv
+    """
+    from shine.data.opened import is_streamed
+    from shine.data.streams.writers import keep_apart
+    from shine.faces.cli.prediction_files import HEADING, WRITERS
+
     run = opened(folder)
     place, model = chosen(run, index)
     if out is not None:
@@ -69,6 +88,12 @@ def _predictions(
     kind: Literal["mean", "prediction"],
 ) -> dict[str, Floats]:
     """Values of the formula and the ends of their intervals; NaN in rows without the values that it needs."""
+    import numpy as np
+
+    from shine.data.applying import new_rows
+    from shine.data.datasets.preparation import plain_preparation
+    from shine.faces.cli.prediction_files import HEADING
+
     features = model.tree.parameters
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
@@ -104,6 +129,8 @@ def _warnings_as_notes() -> Iterator[None]:
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:
     """The format that a file name ends in; without an ending, that of another file, or ".csv" of a folder."""
+    from shine.data.opening import COMPRESSED, ENDINGS, FORMATS
+
     for ending in FORMATS:
         if path.name.lower().endswith(ending):
             return ending

@@ -1,4 +1,4 @@
-"""``shine evolve`` and ``shine resume``: search, print."""
+"""``shine evolve``: search, print; and how the other commands that search do it."""
 
 from __future__ import annotations
 
@@ -11,36 +11,82 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from shine.base.errors import ExportError
-from shine.base.stages import stage
 from shine.faces.cli.codes import FAILURE, USAGE
-from shine.faces.cli.display import front_table
 from shine.faces.cli.interruption import Interruption
-from shine.faces.cli.output import print_json
-from shine.faces.cli.progress import Silence, display_for
-from shine.faces.cli.sources import check_folder, run_folder
-from shine.faces.config import Config, read_config, read_job
-from shine.faces.runs import (
-    Run,
-    chosen_folder,
-    default_folder,
-    open_run,
-    read_result,
-    result_record,
-    resume_job,
-    run_job,
+from shine.faces.cli.options import (
+    FILE,
+    SEED,
+    live_option,
+    log_option,
+    open_option,
+    parallel_options,
+    parallel_overrides,
+    precision_option,
+    quiet_option,
+    result_json_option,
+    set_option,
 )
-from shine.faces.runs.keeping import Notice
-from shine.lang.forms.rounding import Precision
+from shine.faces.cli.output import print_json
+from shine.faces.cli.sources import check_folder, run_folder
 from shine.lang.wrapping import wrapped
 from shine.search.models.figures import screen_width
-from shine.search.watching.following import Callback, Several
 
 if TYPE_CHECKING:
+    from shine.faces.cli.progress import Silence
+    from shine.faces.config import Config
+    from shine.faces.runs import Run
+    from shine.faces.runs.keeping import Notice
+    from shine.lang.forms.rounding import Precision
     from shine.search.evolution.observers import Progress, Visitor
     from shine.search.models.front import Result
+    from shine.search.watching.following import Callback
 
 
-def evolve_config(
+@click.command("evolve")
+@click.argument("config", type=FILE)
+@click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
+@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
+@set_option
+@live_option
+@open_option
+@parallel_options
+@precision_option
+@log_option
+@quiet_option
+@result_json_option
+@click.pass_context
+def evolve(
+    context: click.Context,
+    config: Path,
+    seed: int | None,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    live: bool,
+    show: bool,
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
+    precision: Precision,
+    logs: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Search for formulas with the settings of CONFIG, a YAML file.
+
+    Prints the Pareto front of loss and complexity, and writes the configuration and the result to a folder. Ctrl-C ends
+    the search and keeps the formulas found so far; 'shine resume' goes on with it.
+
+    \b
+    Example:
+      shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
+      shine evolve big.yaml --set evolution.islands=16 --workers 8
+    """
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
+    printed, page = printed_by(quiet, as_json), live_page(live, show)
+    return run_config(config, seed, out, overrides, printed, precision, interruption_of(context), page, logs)
+
+
+def run_config(
     config_path: Path,
     seed: int | None,
     out: Path | None,
@@ -58,6 +104,11 @@ def evolve_config(
     int
         Exit code.
     """
+    from shine.base.stages import stage
+    from shine.faces.cli.progress import display_for
+    from shine.faces.config import read_job
+    from shine.faces.runs import chosen_folder, default_folder, run_job
+
     with display_for(printed, f"reading {config_path} and its data") as display:
         job = read_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
         try:
@@ -67,39 +118,8 @@ def evolve_config(
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
             search, also = partial(run_job, job, folder, began=interruption.began), loggers(logs, folder)
-            found = _searched(search, job.config, display, interruption, also, live, folder)
-    return _told(*found, job.config, folder, printed, precision, interruption)
-
-
-def resume_run(
-    folder: Path,
-    overrides: Sequence[str],
-    printed: str,
-    precision: Precision,
-    interruption: Interruption,
-    live: LivePage | None = None,
-    logs: Sequence[str] = (),
-) -> int:
-    """Go on with a run and print the result.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
-    folder = run_folder(folder)
-    check_folder(folder)
-    try:
-        with display_for(printed, f"reading {folder}") as display:
-            run = open_run(folder)
-            config = read_config(folder / "config.yaml", overrides)
-            with stage(f"going on with the run in {folder}"):
-                search = partial(resume_job, folder, overrides=overrides, began=interruption.began)
-                also = loggers(logs, folder)
-                found = _searched(search, config, display, interruption, also, live, folder, run)
-        return _told(*found, config, folder, printed, precision, interruption)
-    except ExportError as error:
-        raise click.UsageError(str(error)) from None
+            found = searched(search, job.config, display, interruption, also, live, folder)
+    return told(*found, job.config, folder, printed, precision, interruption)
 
 
 @dataclass(frozen=True)
@@ -115,13 +135,32 @@ class LivePage:
     show: bool
 
 
+def live_page(live: bool, show: bool) -> LivePage | None:
+    """The live page that the options ask for."""
+    if show and not live:
+        raise click.UsageError("--open opens the live page; add --live")
+    return LivePage(show) if live else None
+
+
+def printed_by(quiet: bool, as_json: bool) -> str:
+    """What is printed at the end: json, formula or front."""
+    if quiet and as_json:
+        raise click.UsageError("--quiet and --json exclude each other")
+    return "json" if as_json else "formula" if quiet else "front"
+
+
+def interruption_of(context: click.Context) -> Interruption:
+    """What handles signals to this process."""
+    return context.find_object(Interruption) or Interruption()
+
+
 class _Search(Protocol):
     def __call__(
         self, report: Callable[[Progress], object], *, tell: Callable[[Notice], None], visitor: Visitor | None
     ) -> Result: ...
 
 
-def _searched(
+def searched(
     search: _Search,
     config: Config,
     display: Silence,
@@ -132,6 +171,8 @@ def _searched(
     before: Run | None = None,
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
+    from shine.search.watching.following import Several
+
     notices: list[Notice] = []
     display.status.stop = config.stop
 
@@ -172,7 +213,7 @@ def loggers(names: Sequence[str], folder: Path) -> list[Callback]:
     return made
 
 
-def _told(
+def told(
     result: Result,
     notices: list[Notice],
     config: Config,
@@ -182,6 +223,8 @@ def _told(
     interruption: Interruption,
 ) -> int:
     """Print the result; returns the exit code."""
+    from shine.faces.runs import read_result, result_record
+
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
     if printed == "json":
@@ -195,12 +238,14 @@ def _told(
 
 
 def _print_result(result: Result, kept: str, printed: str, precision: Precision) -> None:
+    from shine.faces.cli.display import front_table
+
     if printed == "formula":
         click.echo(result.best.expression)
         return
     # Lines are wrapped on a terminal; a file or a pipe gets each formula in one line.
     width = screen_width()
     click.echo(front_table(result, width, precision))
-    told = ["", *result.constants_text.splitlines(), result.ending, kept]
-    for line in (part for whole in told for part in (wrapped(whole, width) or [""])):
+    lines = ["", *result.constants_text.splitlines(), result.ending, kept]
+    for line in (part for whole in lines for part in (wrapped(whole, width) or [""])):
         click.echo(line)

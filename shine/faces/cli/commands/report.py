@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from shine.faces.cli.options import FILE, json_option, precision_option
 from shine.faces.cli.output import print_json, write_file
 from shine.faces.cli.sources import opened
-from shine.faces.config import read_job
-from shine.formats.page import report_html
-from shine.lang.forms.rounding import Precision
+
+if TYPE_CHECKING:
+    from shine.lang.forms.rounding import Precision
 
 
+@click.command("report")
+@click.argument("folder", metavar="RUN", type=FILE)
+@click.option("--out", type=FILE, metavar="FILE", help="File of the page; by default report.html in the run's folder.")
+@click.option("show", "--open", is_flag=True, help="Open it in a browser.")
+@precision_option
+@json_option
 def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_json: bool) -> None:
-    """Write the report of a run and print its path."""
+    """Write an HTML page about RUN, a run's folder, and print its path.
+
+    The page needs no other files and no network.
+
+    \b
+    Example:
+      shine report runs/pythagoras --open
+    """
+    import webbrowser
+
+    from shine.faces.config import read_job
+    from shine.formats.page import report_html
+
     run = opened(folder)
     # The configuration in the run's folder has every default and the absolute path of the data.
     dataset = read_job(run.folder / "config.yaml").dataset

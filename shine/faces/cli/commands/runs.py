@@ -9,31 +9,70 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shine.faces.cli.options import FILE, json_option, precision_option
 from shine.faces.cli.output import print_json
-from shine.faces.cli.progress import display_for
 from shine.faces.cli.sources import check_folder, run_folder
 from shine.faces.cli.tables import number, seconds, share, table, whole
-from shine.lang.forms.rounding import Precision
 
 if TYPE_CHECKING:
     from shine.faces.runs.entries import Entry, FormulaEntry
     from shine.faces.runs.finding import Found
+    from shine.lang.forms.rounding import Precision
+
 
 MOST_ROWS = 50
 """Rows of the table unless the user says otherwise."""
+
 
 DIGITS = 4
 """Significant digits of constants in tables of several runs."""
 
 
-def list_runs(
+@click.group("runs", invoke_without_command=True)
+@click.option("--uses", multiple=True, metavar="NAME", help="Function, operator or feature of the formula: exp, /, x1.")
+@click.option("--without", multiple=True, metavar="NAME", help="Function, operator or feature that it lacks.")
+@click.option("--formula", metavar="TEXT", help="A part of the formula's text.")
+@click.option("--nodes", metavar="N", help="Most nodes of the formula, or a comparison: '<12'.")
+@click.option("--r2", metavar="X", help="Least R2 of the formula, or a comparison.")
+@click.option("--loss", metavar="X", help="Largest loss of the formula, or a comparison.")
+@click.option("--data", metavar="FILE", help="File of the data: its path, its name, or how the data's hash begins.")
+@click.option("--target", metavar="NAME", help="Name of the target.")
+@click.option("--since", metavar="DATE", help="The first day, as 2026-01-31.")
+@click.option("--until", metavar="DATE", help="The day after the last, as 2026-03-01.")
+@click.option("settings", "--set", multiple=True, metavar="KEY=VALUE", help="A setting, as evolution.population=500.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="A condition, as 'seconds < 60 and seed != 3'.")
+@click.option("--formulas", is_flag=True, help="List every formula of the fronts, not one of each run.")
+@click.option("--best", is_flag=True, help="Consider only the formulas that runs chose.")
+@click.option("--sort", default="date", metavar="KEY", help="date, r2, loss, nodes, seconds, name, ... [date]")
+@click.option("--reverse", is_flag=True, help="The last first.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Most rows. [50 in the table]")
+@click.option("folder", "--in", type=FILE, metavar="DIR", help="The folder that holds the runs. [runs]")
+@json_option
+@click.pass_context
+def runs(
+    context: click.Context,
+    /,
     folder: Path | None,
     settings: Sequence[str],
     limit: int | None,
     as_json: bool,
     **conditions: Any,
 ) -> None:
-    """Print the runs that meet conditions (see `shine.faces.runs.finding.find`)."""
+    """List past runs, and search them and their formulas.
+
+    All conditions must hold, those on formulas for one and the same. The formula shown is the chosen one if it meets
+    them, else that of the least loss. --where compares name, date, target, data, hash, generations, evaluations,
+    seconds, seed, stopped_by, shine, formula, loss, r2, nodes and all settings, in the language of df.shine.query;
+    texts stand in quotes, and "'exp' in formula" asks for a part of a text.
+
+    \b
+    Example:
+      shine runs --uses exp --nodes '<12' --r2 0.9
+      shine runs --data plants.csv --set evolution.population=500 --sort r2 --limit 5
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from shine.faces.cli.progress import display_for
     from shine.faces.runs.finding import RUNS, found, query
 
     folder = RUNS if folder is None else folder
@@ -58,17 +97,17 @@ def list_runs(
         click.echo(f"{len(rows) - len(rows[:most])} more; see --limit and --json")
 
 
-def check_runs(folder: Path) -> None:
-    """Raise a usage error unless a folder can hold runs."""
-    if not folder.is_dir():
-        problem = "is not a folder" if folder.exists() else "no such folder"
-        raise click.UsageError(f"{folder}: {problem}; name the folder that holds the runs with --in")
-    if (folder / "config.yaml").exists() and (folder / "result.json").exists():
-        raise click.UsageError(f"{folder}: is a run itself; 'shine runs show {folder}' shows it")
+@runs.command("show")
+@click.argument("folder", metavar="RUN", type=FILE)
+@precision_option
+@json_option
+def show(folder: Path, precision: Precision, as_json: bool) -> None:
+    """Show what RUN searched in, its settings that are not the defaults, and its front.
 
-
-def show_run(folder: Path, precision: Precision, as_json: bool) -> None:
-    """Print what a run searched in, its settings and its front."""
+    \b
+    Example:
+      shine runs show pythagoras
+    """
     from shine.faces.runs.entries import read_entry
 
     folder = run_folder(folder)
@@ -91,22 +130,32 @@ def show_run(folder: Path, precision: Precision, as_json: bool) -> None:
     _print_front(folder, entry, precision)
 
 
-def compare_runs(folders: Sequence[Path], as_json: bool) -> None:
-    """Print runs beside each other."""
-    folders = [run_folder(folder) for folder in folders]
-    for folder in folders:
+@runs.command("compare")
+@click.argument("folders", nargs=-1, required=True, type=FILE, metavar="RUN RUN...")
+@json_option
+def compare(folders: tuple[Path, ...], as_json: bool) -> None:
+    """Compare runs: their results, the settings that differ, and their fronts.
+
+    \b
+    Example:
+      shine runs compare pythagoras pythagoras-2
+    """
+    if len(folders) < 2:
+        raise click.UsageError("compare needs at least two runs")
+    places = [run_folder(folder) for folder in folders]
+    for folder in places:
         check_folder(folder)
-    compared = _compared(folders)
+    compared = _compared(places)
     if as_json:
-        runs = [
-            {"folder": str(folder), **_entry_json(entry)} for folder, entry in zip(folders, compared.runs, strict=True)
+        shown = [
+            {"folder": str(folder), **_entry_json(entry)} for folder, entry in zip(places, compared.runs, strict=True)
         ]
-        print_json({"runs": runs, "differ": compared.settings, "same_data": compared.same_data})
+        print_json({"runs": shown, "differ": compared.settings, "same_data": compared.same_data})
         return
-    names = _letters(len(folders))
+    names = _letters(len(places))
     head = [("", *names), *((name, *texts) for name, texts in _figures(compared.runs).items())]
     settings = [(key, *map(_value, values)) for key, values in compared.settings.items()]
-    for name, folder in zip(names, folders, strict=True):
+    for name, folder in zip(names, places, strict=True):
         click.echo(f"{name}: {folder}")
     click.echo("")
     for line in table(head):
@@ -123,6 +172,15 @@ def compare_runs(folders: Sequence[Path], as_json: bool) -> None:
             rows.append(("" if place else str(size), mark, number(each.loss), share(each.r2), text_of(each)))
     for line in table(rows):
         click.echo(line)
+
+
+def check_runs(folder: Path) -> None:
+    """Raise a usage error unless a folder can hold runs."""
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "no such folder"
+        raise click.UsageError(f"{folder}: {problem}; name the folder that holds the runs with --in")
+    if (folder / "config.yaml").exists() and (folder / "result.json").exists():
+        raise click.UsageError(f"{folder}: is a run itself; 'shine runs show {folder}' shows it")
 
 
 def text_of(formula: FormulaEntry | str) -> str:

@@ -7,14 +7,25 @@ from pathlib import Path
 import click
 
 from shine.base.errors import DataError
+from shine.faces.cli.options import FILE, index_option, json_option
 from shine.faces.cli.output import print_json, print_text
 from shine.faces.cli.sources import chosen, opened
-from shine.faces.runs.records import FEW_ROWS
-from shine.faces.runs.uncertainty_records import UncertaintyRecord
 
 
+@click.command("summary")
+@click.argument("folder", metavar="RUN", type=FILE)
+@index_option
+@json_option
 def summary(folder: Path, index: int | None, as_json: bool) -> None:
-    """Print how sure the constants of a run's formula are."""
+    """Print the constants of the formula of RUN with their standard errors and 95 % intervals.
+
+    \b
+    Example:
+      shine summary runs/pythagoras
+    """
+    from shine.faces.runs.records import FEW_ROWS
+    from shine.faces.runs.uncertainty_records import UncertaintyRecord
+
     run = opened(folder)
     place, model = chosen(run, index)
     try:

@@ -10,22 +10,57 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.base.parallel import ParallelSettings
-from shine.faces.cli.actions.runs import text_of
 from shine.faces.cli.codes import FAILURE
-from shine.faces.cli.interruption import Interruption
-from shine.faces.cli.options import parallel_overrides
+from shine.faces.cli.commands.evolve import interruption_of, printed_by
+from shine.faces.cli.commands.runs import text_of
+from shine.faces.cli.options import (
+    FILE,
+    SEED,
+    json_option,
+    parallel_options,
+    parallel_overrides,
+    quiet_option,
+    set_option,
+)
 from shine.faces.cli.output import print_json
-from shine.faces.cli.progress import display_for
 from shine.faces.cli.tables import number, share, table
-from shine.faces.runs.sweeps.sweeping import Outcome, Standing, SweepResult, run_sweep
-from shine.faces.runs.sweeps.variants import Sweep, range_of, values_of
 
 if TYPE_CHECKING:
+    from shine.faces.runs.sweeps.sweeping import Outcome, Standing, SweepResult
     from shine.search.evolution.observers import Progress
 
 
-def sweep_config(
+@click.command("sweep")
+@click.argument("config", type=FILE)
+@click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="Values of a setting; all combinations are tried.")
+@click.option("--random", type=click.IntRange(1), metavar="N", help="Draw so many combinations instead.")
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="KEY=LOW..HIGH",
+    help="Draw evenly from it, or with :log after it from its logarithms.",
+)
+@click.option("--draw", type=SEED, default=0, metavar="N", help="Seed of the drawing. [0]")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination, with the seeds 0, 1, ...")
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Judge by rows that a run did not see: each of N parts in turn.",
+)
+@click.option("--holdout", is_flag=True, help="Only the first of the folds.")
+@click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
+@click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="Rank combinations by this. [loss]")
+@click.option("--out", type=FILE, metavar="DIR", help="The folder of the runs. [runs/<CONFIG>-sweep]")
+@parallel_options
+@set_option
+@quiet_option
+@json_option
+@click.pass_context
+def sweep(
+    context: click.Context,
+    /,
     config: Path,
     grid: Sequence[str],
     random: int | None,
@@ -43,18 +78,24 @@ def sweep_config(
     overrides: Sequence[str],
     quiet: bool,
     as_json: bool,
-    interruption: Interruption,
 ) -> int:
-    """Run a sweep and print its ranking.
+    """Run CONFIG with many settings, and rank them.
 
-    Returns
-    -------
-    int
-        Exit code.
+    Each run has its folder, which 'shine runs' finds. The same command again takes finished runs as they are and does
+    the rest. Combinations are ranked by the medians of their runs: with --folds on rows that a run did not see.
+    --workers, --dask and --slurm share whole runs here.
+
+    \b
+    Example:
+      shine sweep diabetes.yaml --grid evolution.population=200,500 --grid stop.seconds=10,20 --seeds 5
+      shine sweep diabetes.yaml --random 20 --range evolution.parsimony=1e-3..1e-1:log --folds 5 --workers 4
     """
-    if quiet and as_json:
-        raise click.UsageError("--quiet and --json exclude each other")
-    printed = "json" if as_json else "formula" if quiet else "front"
+    from shine.base.parallel import ParallelSettings
+    from shine.faces.cli.progress import display_for
+    from shine.faces.runs.sweeps.sweeping import run_sweep
+    from shine.faces.runs.sweeps.variants import Sweep
+
+    printed, interruption = printed_by(quiet, as_json), interruption_of(context)
     if holdout and folds is None:
         raise click.UsageError("--holdout is for --folds")
     try:
@@ -90,6 +131,8 @@ def sweep_config(
 
 
 def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Sequence[str]) -> dict[str, list[str]]:
+    from shine.faces.runs.sweeps.variants import values_of
+
     found = {}
     given = [_pair("--grid", text, "evolution.population=200,500") for text in grid]
     if targets is not None:
@@ -107,6 +150,8 @@ def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Seq
 
 
 def _ranges(ranges: Sequence[str]) -> dict[str, Any]:
+    from shine.faces.runs.sweeps.variants import range_of
+
     pairs = [_pair("--range", text, "evolution.population=100..1000") for text in ranges]
     return {key: range_of(key, text) for key, text in pairs}
 

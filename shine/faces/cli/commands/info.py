@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import platform
 import re
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-import shine
-from shine.base.files import WRITING
-from shine.compiler.llvm.cache import ENTRY, cache_folder, problem
-from shine.compiler.llvm.target import host_cpu, host_triple, llvm_version
-from shine.compiler.threads import processors
-from shine.faces.bench.host import cpu_name, installed
+from shine.faces.cli.options import json_option
 from shine.faces.cli.output import print_json
 
-_ENTRY = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")
-"""Names of the cache's own files except its secret; no other file is counted or removed."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
+@click.command("info")
+@click.option("--clear-cache", is_flag=True, help="Remove the compiled code; it is compiled again.")
+@json_option
 def info(clear_cache: bool, as_json: bool) -> None:
-    """Print versions, the processor, the cache and the extras; empty the cache first if asked to."""
+    """Print versions, the processor and its features, threads, the cache, and which extras are installed.
+
+    \b
+    Example:
+      shine info --json
+    """
     removed = _cleared() if clear_cache else None
     facts = _facts()
     if removed is not None:
@@ -37,6 +35,16 @@ def info(clear_cache: bool, as_json: bool) -> None:
 
 
 def _facts() -> dict[str, Any]:
+    import platform
+    from importlib import metadata
+
+    import numpy as np
+
+    import shine
+    from shine.compiler.llvm.target import host_cpu, host_triple, llvm_version
+    from shine.compiler.threads import processors
+    from shine.faces.bench.host import cpu_name
+
     cpu, features = host_cpu()
     return {
         "versions": {
@@ -60,14 +68,21 @@ def _facts() -> dict[str, Any]:
 
 
 def _entries(folder: Path) -> list[Path]:
+    """The cache's own files except its secret; no other file is counted or removed."""
+    from shine.base.files import WRITING
+    from shine.compiler.llvm.cache import ENTRY
+
+    own = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")
     try:
-        return [entry for entry in folder.iterdir() if _ENTRY.fullmatch(entry.name) and entry.is_file()]
+        return [entry for entry in folder.iterdir() if own.fullmatch(entry.name) and entry.is_file()]
     except OSError:
         return []
 
 
 def _cache() -> dict[str, Any]:
     """The folder of compiled code, which may not exist yet; None if there is no home folder for it."""
+    from shine.compiler.llvm.cache import cache_folder, problem
+
     try:
         folder = cache_folder()
     except RuntimeError:
@@ -86,6 +101,8 @@ def _cache() -> dict[str, Any]:
 
 def _cleared() -> int:
     """Remove the entries of the cache; returns their number."""
+    from shine.compiler.llvm.cache import cache_folder
+
     try:
         entries = _entries(cache_folder())
     except RuntimeError:
@@ -97,6 +114,10 @@ def _cleared() -> int:
 
 def _extras() -> dict[str, dict[str, str | None]]:
     """Version of each package that an extra needs, by extra; None for packages that are not installed."""
+    from importlib import metadata
+
+    from shine.faces.bench.host import installed
+
     extras: dict[str, dict[str, str | None]] = {}
     try:
         requirements = metadata.requires("shine") or []

@@ -5,27 +5,45 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shine.base.errors import CompilationError, LoweringError
-from shine.compiler.llvm import optimized_ir
-from shine.evaluate.kernels.kernel import Kernel
+from shine.faces.cli.group import FormulaCommand
+from shine.faces.cli.options import json_option, level_option, out_option, parameters_option
 from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
 from shine.faces.cli.sources import parsed
-from shine.formats.native.targets import check_triple, target_of
 
-Emit = Callable[[Kernel, str | None, str | None], str | bytes]
+if TYPE_CHECKING:
+    from shine.evaluate.kernels.kernel import Kernel
+
+Emit = Callable[["Kernel", str | None, str | None], str | bytes]
 
 EMITTED: dict[str, Emit] = {
     "ir": lambda kernel, target, cpu: kernel.ir,
-    "opt": lambda kernel, target, cpu: optimized_ir(kernel.ir, target, cpu, level=kernel.opt_level),
+    "opt": lambda kernel, target, cpu: _optimized(kernel, target, cpu),
     "asm": lambda kernel, target, cpu: kernel.assembly(target, cpu),
     "obj": lambda kernel, target, cpu: kernel.object_code(target, cpu),
 }
 """Makes each output from a kernel, a target (None for this processor) and the name of a processor."""
 
 
+@click.command("jit", cls=FormulaCommand)
+@click.argument("formula")
+@click.option("--emit", type=click.Choice(list(EMITTED)), default="asm", help="Kind of output. [asm]")
+@click.option("--target", metavar="TRIPLE", help="Target, such as aarch64-linux-gnu; by default this processor.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor of the target, such as x86-64-v3.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "int64", "int32"]),
+    default="float64",
+    help="Type of arguments and result. [float64]",
+)
+@level_option
+@parameters_option
+@out_option
+@json_option
 def jit(
     formula: str,
     emit: str,
@@ -37,7 +55,19 @@ def jit(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Print or write the code of a formula."""
+    """Show the compiled code of FORMULA: a function of one row.
+
+    The code is LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an
+    object file (obj). For integers, / truncates.
+
+    \b
+    Example:
+      shine jit "a - 2 + 5 + 100" --dtype int32 --target aarch64-linux-gnu
+      shine jit --emit obj --out formula.o -- "-a*exp(b)"
+    """
+    from shine.evaluate.kernels.kernel import Kernel
+    from shine.formats.native.targets import check_triple, target_of
+
     tree = parsed(formula, parameters)
     try:
         check_triple(target)
@@ -59,3 +89,9 @@ def jit(
         print_text(made)
     elif out is None:
         print_bytes(content, "an object file")
+
+
+def _optimized(kernel: Kernel, target: str | None, cpu: str | None) -> str:
+    from shine.compiler.llvm import optimized_ir
+
+    return optimized_ir(kernel.ir, target, cpu, level=kernel.opt_level)

@@ -7,21 +7,29 @@ import keyword
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from shine.faces.cli.group import FormulaCommand
+from shine.faces.cli.options import index_option, json_option, out_option, precision_option
 from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
 from shine.faces.cli.sources import model_of
-from shine.formats.write import EXPORTS, export
-from shine.formats.write.c import c_files
-from shine.formats.write.sources import sources_of, with_preparation
-from shine.formats.write.sql import DIALECTS, prepared_notes
-from shine.lang.forms.rounding import Precision
-from shine.lang.forms.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.lang.forms.rounding import Precision
 
 
-def export_formula(
+@click.command("export", cls=FormulaCommand)
+@click.argument("source", metavar="RUN|FORMULA")
+@click.option("--to", required=True, metavar="FORMAT", help="Language of the result.")
+@index_option
+@out_option
+@click.option("--name", default="f", metavar="NAME", help="Name of the function. [f]")
+@precision_option
+@click.option("--dialect", metavar="NAME", help="Database that SQL is for: standard, sqlite, postgres or duckdb.")
+@json_option
+def export_command(
     source: str,
     to: str,
     index: int | None,
@@ -31,7 +39,24 @@ def export_formula(
     dialect: str | None,
     as_json: bool,
 ) -> None:
-    """Print or write a formula, or the formula of a run, in another language."""
+    """Write the formula of a run, or a formula given as text, in another language.
+
+    FORMAT is python, pandas, polars, latex, sympy, json, c, torch, jax, onnx, graphdef, excel or sql. With --out, C
+    makes a header beside the source. SQL, pandas and Polars find the columns of a run by their headings.
+
+    \b
+    Example:
+      shine export runs/pythagoras --to latex --precision 3
+      shine export runs/pythagoras --to sql --dialect sqlite
+      shine export "sqrt(a*a + b*b)" --to c --out hypotenuse.c --name hypotenuse
+      shine export --to python -- "-a*exp(b)"
+    """
+    from shine.formats.write import EXPORTS, export
+    from shine.formats.write.c import c_files
+    from shine.formats.write.sources import sources_of, with_preparation
+    from shine.formats.write.sql import DIALECTS, prepared_notes
+    from shine.lang.forms.tree import Tree
+
     if to not in EXPORTS:
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):

@@ -9,27 +9,57 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shine.base.errors import CompilationError, FormError, LoweringError, ShineError
-from shine.faces.cli.actions.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
+from shine.faces.cli.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
+from shine.faces.cli.group import FormulaCommand
+from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
 from shine.faces.cli.output import print_json, print_text, write_file
 from shine.faces.cli.sources import model_of, parsed, shown
-from shine.formats.native import EMITTERS, Job, emitted, job
-from shine.lang.forms.tree import Tree
-from shine.lang.program.program import Program
 
 if TYPE_CHECKING:
+    from shine.formats.native import Job
+    from shine.lang.forms.tree import Tree
+    from shine.lang.program.program import Program
     from shine.search.models.model import Model
     from shine.tensor.native.code import TensorCode
     from shine.tensor.native.function import TensorFunction
     from shine.trees import CompiledTrees
 
+
 GRAPHS = (*ROWS, *TENSORS)
 """Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
+
 
 NAME = "f"
 """Name of a formula's function, and of a graph's that is compiled for rows of numbers."""
 
 
-def compile_source(
+@click.command("compile", cls=FormulaCommand)
+@click.argument("source", metavar="FORMULA|GRAPH|RUN")
+@click.option("--name", metavar="NAME", help="Name of the function, and of the files. [f; of tensors, the file's]")
+@click.option(
+    "--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; by default the current one."
+)
+@click.option(
+    "--emit", multiple=True, default=("object,header",), metavar="KINDS", help="Output, as ir,asm. [object,header]"
+)
+@click.option("--target", metavar="TRIPLE", help="Target, such as aarch64-linux-gnu; by default this host.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; by default the target's baseline.")
+@click.option("--features", default="", metavar="LIST", help="Added to the processor's, such as +avx2,-fma.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "int64", "int32"]),
+    help="Type of a formula's arguments and result. [float64]",
+)
+@level_option
+@parameters_option
+@index_option
+@click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
+@click.option("--config", type=FILE, metavar="FILE", help="Feeds and fetches of a TensorFlow graph, a tf2xla Config.")
+@click.option("--checkpoint", type=FILE, metavar="FILE", help="Checkpoint with the values of a graph's variables.")
+@click.option("shapes", "--shape", multiple=True, metavar="NAME=SIZES", help="Shape of an argument, as x=1,28,28.")
+@click.option("--cpp-class", metavar="NAME", help="Write a class in C++ too, such as foo::bar::MatMulComp.")
+@json_option
+def compile_command(
     source: str,
     name: str | None,
     out: Path,
@@ -48,7 +78,26 @@ def compile_source(
     shapes: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Write the native code of a formula, a graph or the formula of a run."""
+    """Compile a formula, a graph or a run's formula ahead of time, and print the paths of the files.
+
+    A file is a graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
+    shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
+
+    Elementwise graphs are compiled for rows of numbers. Graphs of tensors (TensorFlow, ONNX, or Shine's text) become
+    one function of arrays, and a class in C++; they have no bench and wasm-scalar. Ensembles of trees in ONNX become a
+    function of rows: object, header, ir, asm, shared, cmake, pkgconfig.
+
+    \b
+    Example:
+      shine compile "sqrt(a*a + b*b)" --name hypotenuse --out build
+      shine compile runs/pythagoras --emit python --cpu native
+      shine compile graph.pb --target aarch64-linux-gnu --emit object,header,asm
+      shine compile model.pb --config feeds.pbtxt --cpp-class foo::bar::MatMulComp
+    """
+    from shine.formats.native import EMITTERS, Job, emitted, job
+    from shine.lang.forms.tree import Tree
+    from shine.lang.program.program import Program
+
     wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
     compiled = _source(source, dtype, parameters, index, wanted)
     made: Job | TensorCode

@@ -9,56 +9,95 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from shine.base.errors import FormError, GraphImportError
-from shine.data.loading import load
-from shine.data.opened import open_dataset
-from shine.faces.cli.actions.evolve import evolve_config
-from shine.faces.cli.actions.graphs import GraphOptions, reading_of
+from shine.faces.cli.commands.evolve import interruption_of, printed_by, run_config
+from shine.faces.cli.graphs import GraphOptions, reading_of
 from shine.faces.cli.interruption import Interruption
+from shine.faces.cli.options import (
+    FILE,
+    SEED,
+    json_option,
+    parallel_options,
+    parallel_overrides,
+    precision_option,
+    quiet_option,
+    set_option,
+)
 from shine.faces.cli.output import json_text, print_json
-from shine.faces.config import Config, dump_config
-from shine.faces.config.models import DataSettings
-from shine.faces.distillation.distilling import judged, told
-from shine.faces.distillation.lessons import Lesson, lesson
-from shine.faces.runs import chosen_folder, default_folder, open_run, write_text
-from shine.lang.forms.rounding import Precision
-from shine.search.evolution.settings import StopSettings
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
-from shine.search.problem.settings import FitnessSettings
 
 if TYPE_CHECKING:
     from shine.base.typing import Floats
+    from shine.faces.distillation.lessons import Lesson
+    from shine.lang.forms.rounding import Precision
+
 
 SAMPLES, SEARCH, FIDELITY = "samples.csv", "search.yaml", "fidelity.json"
 """Files beside the runs: what the network gave, the configuration of the searches, and how near the formulas are."""
 
 
-def distil_network(
+@click.command("distil")
+@click.argument("model", type=FILE)
+@click.option("--inputs", metavar="RANGES", help="Where to sample, as x=-2:2,y=-1:1; or columns of --data, as x,y.")
+@click.option("--data", type=FILE, metavar="FILE", help="Measured rows: the formula is compared with them, too.")
+@click.option("--target", "targets", multiple=True, metavar="NAME", help="Column that an output predicts.")
+@click.option("--layer", metavar="NAME", help="A value inside of the network, in place of its outputs.")
+@click.option("--output", "outputs", multiple=True, metavar="N|NAME", help="Output to distil; by default all.")
+@click.option("--largest", type=click.IntRange(1), metavar="N", help="Distil the N outputs of the largest variance.")
+@click.option("--rows", type=click.IntRange(8), metavar="N", help="Rows that the search sees. [512]")
+@click.option("--config", type=FILE, metavar="FILE", help="Feeds and fetches of a TensorFlow graph, a tf2xla Config.")
+@click.option("--checkpoint", type=FILE, metavar="FILE", help="Checkpoint with the values of a graph's variables.")
+@click.option("shapes", "--shape", multiple=True, metavar="NAME=SIZES", help="Shape of a network's input, as x=64,2.")
+@click.option("--seed", type=SEED, default=0, metavar="N", help="Seed of the samples and the search. [0]")
+@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<MODEL>[-2, ...].")
+@set_option
+@parallel_options
+@precision_option
+@quiet_option
+@json_option
+@click.pass_context
+def distil(
+    context: click.Context,
+    /,
     model: Path,
     inputs: str | None,
     data: Path | None,
-    targets: Sequence[str],
+    targets: tuple[str, ...],
     layer: str | None,
-    outputs: Sequence[str],
+    outputs: tuple[str, ...],
     largest: int | None,
     rows: int | None,
+    config: Path | None,
+    checkpoint: Path | None,
+    shapes: tuple[str, ...],
     seed: int,
     out: Path | None,
-    reading: GraphOptions,
-    overrides: Sequence[str],
-    printed: str,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
-    interruption: Interruption,
+    quiet: bool,
+    as_json: bool,
 ) -> int:
-    """Distil a network into a folder with a run for each output, and print the results.
+    """Search for the formulas that a trained network, MODEL, has learned.
 
-    Returns
-    -------
-    int
-        Exit code.
+    MODEL is a file of ONNX or TensorFlow, or a tensor program as text. It is compiled and sampled. The folder gets the
+    samples, a run for each output, and fidelity.json.
+
+    \b
+    Example:
+      shine distil model.onnx --inputs x=-2:2,y=-1:1 --set stop.seconds=10
+      shine distil model.onnx --data measured.csv --target force
+      shine distil edges.onnx --inputs dx=-2:2,dy=-2:2 --layer messages --largest 2
     """
+    from shine.faces.distillation.distilling import judged, told
+    from shine.faces.distillation.lessons import lesson
+    from shine.faces.runs import chosen_folder, default_folder, open_run, write_text
+
+    reading = GraphOptions((), config, checkpoint, None, shapes)
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
+    printed, interruption = printed_by(quiet, as_json), interruption_of(context)
     where, features = _place(inputs)
     known = None
     if data is not None:
@@ -97,7 +136,7 @@ def distil_network(
             click.echo(f"{name}:")
         settings = [*overrides, f"data.target={json.dumps(name)}"]
         told_by_search = "nothing" if printed == "json" else printed
-        code = evolve_config(folder / SEARCH, None, folder / name, settings, told_by_search, precision, interruption)
+        code = run_config(folder / SEARCH, None, folder / name, settings, told_by_search, precision, interruption)
         if code:
             return code
         result = open_run(folder / name).result
@@ -148,6 +187,11 @@ def _place(inputs: str | None) -> tuple[dict[str, tuple[float, float]], list[str
 
 def _rows(path: Path, targets: Sequence[str], features: Sequence[str] | None) -> tuple[tuple[str, ...], Floats, Floats]:
     """Names, features and targets of a file's rows."""
+    import numpy as np
+
+    from shine.data.loading import load
+    from shine.data.opened import open_dataset
+
     if not targets:
         raise click.UsageError("--data needs --target, the column that the network predicts")
     opened = open_dataset(path, stream=False)
@@ -158,6 +202,15 @@ def _rows(path: Path, targets: Sequence[str], features: Sequence[str] | None) ->
 
 def _write(folder: Path, taught: Lesson, seed: int) -> None:
     """Write the samples, and the configuration of the searches."""
+    import numpy as np
+
+    from shine.faces.config import Config, dump_config
+    from shine.faces.config.models import DataSettings
+    from shine.faces.runs import write_text
+    from shine.search.evolution.settings import StopSettings
+    from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+    from shine.search.problem.settings import FitnessSettings
+
     table = np.column_stack([taught.X, taught.values]).tolist()
     lines = [",".join((*taught.features, *taught.outputs)), *(",".join(map(repr, row)) for row in table)]
     write_text(folder / SAMPLES, "\n".join(lines) + "\n")

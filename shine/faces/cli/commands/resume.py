@@ -1,0 +1,98 @@
+"""``shine resume``: go on with a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from shine.base.errors import ExportError
+from shine.faces.cli.codes import FAILURE, USAGE
+from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, printed_by, searched, told
+from shine.faces.cli.interruption import Interruption
+from shine.faces.cli.options import (
+    FILE,
+    SEED,
+    live_option,
+    log_option,
+    open_option,
+    parallel_options,
+    parallel_overrides,
+    precision_option,
+    quiet_option,
+    result_json_option,
+    set_option,
+)
+from shine.faces.cli.output import print_json
+from shine.faces.cli.sources import check_folder, run_folder
+from shine.lang.wrapping import wrapped
+from shine.search.models.figures import screen_width
+
+if TYPE_CHECKING:
+    from shine.faces.config import Config
+    from shine.faces.runs import Run
+    from shine.faces.runs.keeping import Notice
+    from shine.lang.forms.rounding import Precision
+    from shine.search.evolution.observers import Progress, Visitor
+    from shine.search.models.front import Result
+    from shine.search.watching.following import Callback
+
+
+@click.command("resume")
+@click.argument("folder", metavar="RUN", type=FILE)
+@set_option
+@live_option
+@open_option
+@parallel_options
+@precision_option
+@log_option
+@quiet_option
+@result_json_option
+@click.pass_context
+def resume(
+    context: click.Context,
+    folder: Path,
+    overrides: tuple[str, ...],
+    live: bool,
+    show: bool,
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
+    precision: Precision,
+    logs: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Go on with the interrupted search in the folder RUN.
+
+    The result is the same, to the last bit, as without the interruption, also on another number of workers. --set can
+    raise limits.
+
+    \b
+    Example:
+      shine resume runs/pythagoras --set stop.generations=500
+    """
+    from shine.base.stages import stage
+    from shine.faces.cli.progress import display_for
+    from shine.faces.config import read_config
+    from shine.faces.runs import open_run, resume_job
+
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
+    printed, page, interruption = printed_by(quiet, as_json), live_page(live, show), interruption_of(context)
+    folder = run_folder(folder)
+    check_folder(folder)
+    try:
+        with display_for(printed, f"reading {folder}") as display:
+            run = open_run(folder)
+            config = read_config(folder / "config.yaml", overrides)
+            with stage(f"going on with the run in {folder}"):
+                search = partial(resume_job, folder, overrides=overrides, began=interruption.began)
+                also = loggers(logs, folder)
+                found = searched(search, config, display, interruption, also, page, folder, run)
+        return told(*found, config, folder, printed, precision, interruption)
+    except ExportError as error:
+        raise click.UsageError(str(error)) from None
