@@ -63,7 +63,7 @@ ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"compiler.llvm"},
     # Modules outside codegen and aot only create the `ir.Module` that codegen fills.
     "llvmlite.ir": {"compiler", "evaluate", "formats.native", "frames", "tensor", "trees"},
-    "pydantic": {"faces.config", "faces.runs", "faces.validation", "search.evolution", "search.problem"},
+    "pydantic": {"faces.config", "faces.runs", "evaluate.validation", "search.evolution", "search.problem"},
     "yaml": {"faces.config"},
     "click": {"faces.cli"},
     "tqdm": {"faces.cli", "faces.progress"},

@@ -10,8 +10,8 @@ import numpy as np
 
 from shine.data.columns.of_r import whole
 from shine.evaluate.losses import loss_text
+from shine.evaluate.validation import valid_settings
 from shine.faces.graph_guesses import with_programs
-from shine.faces.validation import valid_settings
 from shine.formats.read.guesses import Guess
 from shine.lang.forms.names import is_list, value_text
 from shine.lang.forms.synonyms import meant, unexpected

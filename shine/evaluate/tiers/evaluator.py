@@ -20,6 +20,7 @@ from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
+from shine.evaluate.tiers.options import EvaluatorOptions
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.evaluate.tiers.remade import Remade
 from shine.lang.forms.names import value_text
@@ -121,9 +122,10 @@ class Evaluator:
         linear_scaling: bool = False,
         beside: Mapping[str, ArrayLike] | None = None,
     ) -> None:
+        options = EvaluatorOptions.checked(linear_scaling=linear_scaling, dtype=dtype, tier=tier, threads=threads)
         self._dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, beside=beside)
         loss = loss if isinstance(loss, Loss) else loss_for(loss, self._dataset)
-        self._options = loss, linear_scaling, dtype, tier, threads
+        self._options = loss, options.linear_scaling, options.dtype, options.tier, options.threads
         self._evaluator = evaluator_of(self._dataset, *self._options)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -195,20 +197,7 @@ def evaluator_of(
 ) -> PopulationEvaluator:
     """The evaluator of a tier over a data set (see `Evaluator`)."""
     loss = loss_of(loss)
-    for what, value, allowed in (
-        ("dtype", dtype, ("float64", "float32")),
-        ("tier", tier, ("auto", *TIERS)),
-    ):
-        if value not in allowed:
-            raise ValueError(f"unknown {what} {value_text(value)}; use one of {', '.join(allowed)}")
-    if threads is None:
-        threads = processors()
-    threads = whole(threads)
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(
-            f"threads must be an integer of at least 1, or None for all processors, not {value_text(threads)}"
-        )
     if loss.needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss.name!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
-    return chosen(dataset, loss, linear_scaling, dtype, threads)
+    return chosen(dataset, loss, linear_scaling, dtype, processors() if threads is None else threads)

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from shine.evaluate.validation import worded
 from shine.faces.config.document import Json, Loc
 from shine.faces.keywords import KEYWORDS
-from shine.faces.validation import worded
 from shine.lang.forms.names import listed, similar
 from shine.lang.forms.synonyms import NOTES, synonym
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray
+from shine.evaluate.tiers.options import Dtype
+from shine.evaluate.validation import valid_settings
 from shine.faces.deap.library import gp
 from shine.lang.forms.names import value_text
 
-FLOATS = ("float64", "float32")
+FLOATS = get_args(Dtype)
 """Number types of predictions."""
 
 
@@ -26,12 +29,15 @@ def float_name(dtype: DTypeLike) -> str:
         If it is neither of `FLOATS`.
     """
     try:
-        name = "" if dtype is None else np.dtype(dtype).name
+        name = None if dtype is None else np.dtype(dtype).name
     except TypeError:
-        name = ""
-    if name not in FLOATS:
-        raise ValueError(f"unknown dtype {value_text(dtype)}; use one of {', '.join(FLOATS)}")
-    return name
+        name = None
+    return valid_settings(_NumberType, {"dtype": name if name in FLOATS else dtype}).dtype
+
+
+@dataclass(frozen=True)
+class _NumberType:
+    dtype: Dtype
 
 
 def columns_of(X: ArrayLike, arguments: Sequence[str]) -> AnyArray:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.tiers.options import EvaluatorOptions
 from shine.faces.deap.arguments import check_individual, columns_of, failed_values, float_name, population_checked
 from shine.faces.deap.check import ALL_CHECKS, NO_CHECKS, Check
 from shine.faces.deap.conversion import population_of
@@ -151,14 +152,15 @@ class CompiledEvaluator:
         self._objectives = objectives_of(objectives if objectives is not None else loss or "mse")
         self._vocabulary = vocabulary_of(pset, sources)
         self._dtype, self._failed = float_name(dtype), failed_values(failed)
+        options = EvaluatorOptions.checked(linear_scaling=linear_scaling, dtype=self._dtype, tier=tier, threads=threads)
         exact = exact_sums and sample_weight is None and not linear_scaling
         self._measurement = Measurement(
             self._dataset_of(X, y, sample_weight),
             [each.known for each in self._objectives if each.is_loss],
-            linear_scaling=linear_scaling,
+            linear_scaling=options.linear_scaling,
             dtype=self._dtype,
             tier="machine" if exact and tier == "auto" else tier,  # only its predictions of many individuals are fast
-            threads=threads,
+            threads=options.threads,
             exact_sums=exact,
         )
         self._stands_for = evaluate

@@ -135,7 +135,7 @@ class CompiledObjective:
                 "and sum(v*v for v in x), instead of loops; a function without a file can be given as text"
             )
         if tier not in TIERS:
-            raise ValueError(f"unknown tier {value_text(tier)}; use one of {', '.join(TIERS)}")
+            raise ValueError(f"tier must be one of {', '.join(TIERS)}, is {value_text(tier)}")
         self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
         self._kernel = ArrayKernel(formula, self._dtype)
         self._constants = self._checked_constants(constants or {})

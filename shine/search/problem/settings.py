@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from shine.evaluate.tiers.options import Dtype, Threads, Tier
 from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
@@ -40,12 +41,12 @@ class FitnessSettings:
     uncertainty. By default, all rows are independent."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
-    dtype: Literal["float64", "float32"] = "float64"
+    dtype: Dtype = "float64"
     """Precision of the evaluation."""
-    tier: Literal["auto", "machine", "native", "reference"] = "auto"
+    tier: Tier = "auto"
     """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
     the fastest for the task (`auto`)."""
-    threads: Annotated[int, Ge(1), Le(1024)] | None = None
+    threads: Threads | None = None
     """Threads of the tile machine; by default all processors. Their number does not change the result."""
 
 

@@ -19,23 +19,24 @@ each_tier = pytest.mark.parametrize("tier", TIERS)
 
 
 @pytest.mark.parametrize(
-    ("option", "allowed"),
+    ("option", "message"),
     [
-        ("loss", "mse, rmse, mae, nmse, r2"),
-        ("dtype", "float64, float32"),
-        ("tier", "auto, reference, machine, native"),
+        ("loss", "unknown loss 'best'; use one of mse, rmse, mae, nmse, r2"),
+        ("dtype", "dtype must be one of float64, float32, is 'best'"),
+        ("tier", "tier must be one of auto, machine, native, reference, is 'best'"),
+        ("linear_scaling", "linear_scaling must be true or false, is 'best'"),
+        ("threads", "threads must be a whole number, is 'best'"),
     ],
 )
-def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allowed):
-    with pytest.raises(ValueError, match=f"unknown {option} 'best'; use one of {allowed}"):
-        Evaluator(X, Y, **{option: "best"})
+def test_an_unknown_option_is_rejected_as_by_evolve(option, message):
+    for call in (Evaluator, shine.evolve):
+        with pytest.raises(ValueError, match=message):
+            call(X, Y, **{option: "best"})
 
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_an_invalid_number_of_threads_is_rejected(threads):
-    with pytest.raises(
-        ValueError, match=f"threads must be an integer of at least 1, or None for all processors, not {threads}"
-    ):
+    with pytest.raises(ValueError, match=f"threads must be at least 1, is {threads}"):
         Evaluator(X, Y, threads=threads)
 
 

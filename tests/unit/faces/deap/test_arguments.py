@@ -73,7 +73,7 @@ def test_another_number_type_is_refused(dtype):
     if dtype == "float":
         assert compiled(pair(), X, Y, dtype=dtype).predictions([]).dtype == np.float64
         return
-    with pytest.raises(ValueError, match=r"unknown dtype .*; use one of float64, float32"):
+    with pytest.raises(ValueError, match=r"dtype must be one of float64, float32, is "):
         compiled(pair(), X, Y, dtype=dtype)
 
 
