@@ -81,12 +81,17 @@ def _is_sparse(column: Any) -> bool:
 
 def columns_problem(columns: Sequence[tuple[object, Any]], name: str) -> str | None:
     """What is wrong with some columns of a data frame (see `frame_columns`); None if nothing is."""
-    headings = [heading for heading, _ in columns]
-    heading, count = Counter(headings).most_common(1)[0] if headings else ("", 1)
-    if count > 1:
-        return f"{name} has {count} columns with the heading {_shown(heading)}; rename them"
+    repeated = repeated_heading([heading for heading, _ in columns], name)
+    if repeated is not None:
+        return repeated
     found = [(heading, *problem) for heading, column in columns if (problem := _held(column)) is not None]
     return _message(name, found) if found else None
+
+
+def repeated_heading(headings: Sequence[object], name: str) -> str | None:
+    """The message for a heading that several columns have; None if there is none."""
+    heading, count = Counter(headings).most_common(1)[0] if headings else ("", 1)
+    return f"{name} has {count} columns with the heading {_shown(heading)}; rename them" if count > 1 else None
 
 
 def array_problem(values: Any, name: str) -> str | None:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
 from shine.base.typing import Floats
-from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem
+from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
 from shine.data.columns.numbers import check_present, numbers, too_large
 from shine.data.columns.of_r import check_integers
@@ -38,9 +38,12 @@ def check_in_memory(X: Any) -> None:
 
 
 def check_table(estimator: BaseEstimator, data: Sequence[Any]) -> None:
-    """Raise an error if X is a data frame without columns, or y says where the target is."""
+    """Raise an error if X is a data frame without columns or with equal headings, or y says where the target is."""
     if all_headings(data[0]) == []:
         raise ValueError(f"X has no columns; {type(estimator).__name__} needs at least one feature")
+    repeated = repeated_heading(all_headings(data[0]) or (), "X")
+    if repeated is not None:
+        raise ValueError(repeated)
     if len(data) > 1 and all_headings(data[1]) == []:
         raise ValueError("y has no columns; it needs a value for each row")
     if len(data) > 1 and isinstance(data[1], str):

@@ -37,6 +37,9 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
     description of the target by more than it takes to write it down. So the components beside the raw features are
     rarely worse than these alone.
 
+    There is no `objective`: what a component adds to the linear model decides. Search for formulas with a score of your
+    own by ``SymbolicRegressor(objective=...)``.
+
     Parameters
     ----------
     n_components : int

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import check_features
-from shine.faces.estimators import rows
+from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, rows
 from shine.faces.estimators.guesses import guesses_within
 from shine.faces.estimators.names import formula_names
 from shine.faces.estimators.parameters import checked_seed, checked_threads
@@ -85,3 +88,25 @@ def test_threads_and_seeds_are_counted_as_scikit_learn_does():
     for wrong in (0, 1.5, True):
         with pytest.raises(ValueError, match="n_jobs must be a whole number other than 0"):
             checked_threads(wrong)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda values, headings: pandas.DataFrame(values, columns=headings),
+        lambda values, headings: pyarrow.table([*values.T], headings),
+    ],
+)
+def test_equal_headings_are_told_in_the_same_words_by_every_method(table):
+    values = np.random.default_rng(0).uniform(1, 2, (20, 2))
+    equal, usual = table(values, ["a", "a"]), table(values, ["a", "b"])
+    for kind in (SymbolicRegressor, SymbolicClassifier, SymbolicTransformer):
+        estimator = kind(generations=1, population_size=20, random_state=0, settings={"seeding": 0.0})
+        target = values[:, 0] > 1.5 if kind is SymbolicClassifier else values[:, 0]
+        fitted = clone(estimator).fit(usual, target)
+        asked = fitted.transform if kind is SymbolicTransformer else fitted.predict
+        message = "X has 2 columns with the heading 'a'; rename them"
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(equal, target)
+        with pytest.raises(ValueError, match=message):
+            asked(equal)
