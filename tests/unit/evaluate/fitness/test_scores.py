@@ -112,9 +112,16 @@ def test_a_constant_prediction_is_scaled_to_the_mean():
         assert scores.losses[0] == pytest.approx(np.var(y), rel=1e-12)
 
 
-@pytest.mark.parametrize("keywords", [{"loss": "x"}, {"dtype": "int32"}, {"tier": "x"}])
-def test_unknown_options_are_named(keywords):
-    with pytest.raises(ValueError, match="use one of"):
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"loss": "x"}, "unknown loss 'x'; use one of mse"),
+        ({"dtype": "int32"}, "dtype must be one of float64, float32, is 'int32'"),
+        ({"tier": "x"}, "tier must be one of auto, machine, native, reference, is 'x'"),
+    ],
+)
+def test_unknown_options_are_named(keywords, message):
+    with pytest.raises(ValueError, match=message):
         Evaluator([[1.0]], [1.0], **keywords)
 
 
