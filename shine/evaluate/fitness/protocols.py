@@ -37,6 +37,22 @@ class NormalEquations:
 
 
 @dataclass(frozen=True, eq=False)
+class FirstLines:
+    """The lines that a fit of constants begins with.
+
+    Parameters
+    ----------
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    fitted : bool
+        Whether they are fitted, too.
+    """
+
+    slopes: Floats
+    intercepts: Floats
+    fitted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Individuals with fitted constants.
 
@@ -60,12 +76,10 @@ class ConstantFitter(Protocol):
     def fit(
         self,
         population: Population,
-        slopes: Floats,
-        intercepts: Floats,
         steps: int,
         *,
         tolerance: float,
-        scaled: bool,
+        lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
         """Fit the constants of each individual by a few steps of Levenberg-Marquardt; no individual becomes worse.
@@ -73,14 +87,12 @@ class ConstantFitter(Protocol):
         Parameters
         ----------
         population : Population
-        slopes, intercepts : ndarray of shape (n_individuals,)
-            Lines to start from.
         steps : int
             Most steps of an individual.
         tolerance : float
             A fit stops once the next step promises to remove less than this share of the error.
-        scaled : bool
-            Whether slope and intercept are fitted too.
+        lines : FirstLines, optional
+            By default, an individual's value is its prediction.
         fixed : ndarray of shape (n_individuals, n_constants), bool, optional
             Whether each constant, in the order of the tape, keeps its value.
         """

@@ -15,7 +15,7 @@ from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ALONE, Workers
 from shine.data.datasets.dataset import Dataset, Whole
-from shine.evaluate.fitness.protocols import Fit, NormalEquations
+from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
 from shine.evaluate.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
@@ -200,17 +200,16 @@ class MachineLinearizer(Remade):
     def fit(
         self,
         population: Population,
-        slopes: Floats,
-        intercepts: Floats,
         steps: int,
         *,
         tolerance: float,
-        scaled: bool,
+        lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
         """Fit the constants of each individual (see `shine.evaluate.fitness.protocols.Linearizer`)."""
         _, most = _constants(population)
         n = len(population)
+        lines = lines or FirstLines(np.ones(n), np.zeros(n))
         held = np.zeros((n, max(most, 1)), np.uint8)
         if fixed is not None:
             known = min(fixed.shape[1], most)
@@ -218,13 +217,13 @@ class MachineLinearizer(Remade):
         # Trials are written into a copy.
         trial = replace(population, values=np.array(population.values, np.float64, order="C"))
         arrays = {
-            "lines": np.column_stack([slopes, intercepts]),
+            "lines": np.column_stack([lines.slopes, lines.intercepts]),
             "errors": np.full(n, np.inf),
             "going": np.ones(n, np.int64),
             "fixed": held,
             "tolerance": np.array([tolerance]),
         }
-        numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(scaled)}
+        numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(lines.fitted)}
         whole = next(self._rows.passes(population)) if isinstance(self._rows, MachineRows) else None
         if whole is not None and self._fits_in_one_call(whole, population, steps):
             machine = self._machine_for(population.primitives.functions)
@@ -240,9 +239,9 @@ class MachineLinearizer(Remade):
             machine.fits.run(FIT, trial, fields, effort * whole.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)
-        lines = arrays["lines"]
+        slopes, intercepts = arrays["lines"].T
         errors = arrays["errors"] + self._kind.least_sum(self._rows.weight)
-        return Fit(trial, lines[:, 0].copy(), lines[:, 1].copy(), errors)
+        return Fit(trial, slopes.copy(), intercepts.copy(), errors)
 
     def _fits_in_one_call(self, part: Pass, population: Population, steps: int) -> bool:
         """Whether one call sees all rows, and ends early enough: threads look for an interrupt between individuals."""

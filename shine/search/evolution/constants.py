@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Indices
-from shine.evaluate.fitness.protocols import ConstantFitter
+from shine.evaluate.fitness.protocols import ConstantFitter, FirstLines
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
@@ -34,8 +34,8 @@ def _fitted(
     which = fittable(population, scores)
     if not len(which):
         return population
-    chosen, lines = population.take(which), scores.take(which)
-    fit = linearizer.fit(chosen, lines.slopes, lines.intercepts, steps, tolerance=tolerance, scaled=scaled)
+    lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled)
+    fit = linearizer.fit(population.take(which), steps, tolerance=tolerance, lines=lines)
     values = population.values.copy()
     values[which] = fit.population.values
     return replace(population, values=values)

@@ -178,9 +178,7 @@ class _Search:
                 _set_constant(trial, row, proposal.rank, proposal.number)
                 held[row, proposal.rank] = True
             tolerance = 2 * _NATS / max(self.rows, 1.0)
-            fit = self.linearizer.fit(
-                trial, ones[chosen], zeros[chosen], _STEPS, tolerance=tolerance, scaled=False, fixed=held
-            )
+            fit = self.linearizer.fit(trial, _STEPS, tolerance=tolerance, fixed=held)
             floor = least[chosen]
             with np.errstate(all="ignore"):
                 worse = self.nats(np.maximum(fit.errors, floor), np.maximum(equations.errors[chosen], floor))
@@ -202,9 +200,8 @@ class _Search:
 
     def freed(self, population: Population, steps: int = _MANY_STEPS) -> Fit:
         """The individuals with all constants fitted that do not belong to their form."""
-        ones, tolerance = np.ones(len(population)), 2 * _NATS / max(self.rows, 1.0)
-        held = _structure(population)
-        return self.linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, scaled=False, fixed=held)
+        tolerance = 2 * _NATS / max(self.rows, 1.0)
+        return self.linearizer.fit(population, steps, tolerance=tolerance, fixed=_structure(population))
 
     def proposals(
         self,

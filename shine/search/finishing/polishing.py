@@ -167,5 +167,4 @@ def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
 
 def converged(population: Population, linearizer: Linearizer, tolerance: float, steps: int = _STEPS) -> Population:
     """Complete formulas with their constants fitted until the next step promises less than a share of the error."""
-    ones = np.ones(len(population))
-    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, scaled=False).population
+    return linearizer.fit(population, steps, tolerance=tolerance).population

@@ -155,8 +155,7 @@ class AllRows:
         which = np.concatenate([some, mixed])
         fixed = np.concatenate([_none_held(start)[some], held[mixed]])
         linearizer = MachineLinearizer(rows, self.loss, self.threads, features)
-        ones = np.ones(len(which))
-        fit = linearizer.fit(start.take(which), ones, 0 * ones, STEPS, tolerance=TOLERANCE, scaled=False, fixed=fixed)
+        fit = linearizer.fit(start.take(which), STEPS, tolerance=TOLERANCE, fixed=fixed)
         # The last version is the formula as it is: of equals, it stays.
         versions = Population.concatenate([fit.population, start])
         errors = np.concatenate([fit.errors, linearizer.errors(start)])

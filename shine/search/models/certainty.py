@@ -174,9 +174,7 @@ def _population(models: Sequence[Model], rows: Dataset) -> Population:
 
 def _chosen(models: Sequence[Model], population: Population, sample: Dataset, loss: Any, threads: int) -> int:
     """The formula that the choice of a search recommends on a sample."""
-    ones, zeros = np.ones(len(models)), np.zeros(len(models))
-    linearizer = MachineLinearizer(sample, loss, threads)
-    fitted = linearizer.fit(population, ones, zeros, STEPS, tolerance=TOLERANCE, scaled=False)
+    fitted = MachineLinearizer(sample, loss, threads).fit(population, STEPS, tolerance=TOLERANCE)
     evaluator = MachineEvaluator(sample, loss, False, "float64", threads)
     losses = np.minimum(evaluator.score(fitted.population).losses, evaluator.score(population).losses)
     there = [Model(model.tree, float(each), 0.0, model.weights) for model, each in zip(models, losses, strict=True)]

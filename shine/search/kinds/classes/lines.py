@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.fitness.protocols import FirstLines, Linearizer
 from shine.evaluate.fitness.scores import Products, Scores
 from shine.evaluate.losses import loss_from
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
@@ -98,9 +98,8 @@ class OddsEvaluator:
             return scores
         chosen = population.take(which)
         held = np.ones((len(chosen), chosen.width), np.bool_)
-        fit = self._linearizer.fit(
-            chosen, slopes[which], intercepts[which], LINE_STEPS, tolerance=1e-4, scaled=True, fixed=held
-        )
+        lines = FirstLines(slopes[which], intercepts[which], fitted=True)
+        fit = self._linearizer.fit(chosen, LINE_STEPS, tolerance=1e-4, lines=lines, fixed=held)
         losses = self._evaluator.losses_with(chosen, fit.slopes, fit.intercepts)
         finite = np.isfinite(losses)
         found = Scores(losses[finite], fit.slopes[finite], fit.intercepts[finite])

@@ -211,9 +211,7 @@ class TemplateFinish:
         return fitted if self._sample is self.rows else self._fit(composition, fitted, self.rows, _LAST_STEPS)
 
     def _fit(self, composition: Composition, individuals: Population, rows: Dataset, steps: int) -> Population:
-        ones = np.ones(len(individuals))
-        linearizer = self._linearizer(composition, rows)
-        return linearizer.fit(individuals, ones, 0 * ones, steps, tolerance=TOLERANCE).population
+        return self._linearizer(composition, rows).fit(individuals, steps, tolerance=TOLERANCE).population
 
     def _simplified(self, composition: Composition, individuals: Population) -> tuple[Composition, Population]:
         """The individuals with each unknown function simplified by itself, in a composition that has what they need."""

@@ -283,12 +283,12 @@ class TemplateProblem(Problem):
 
 def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> Work:
     """The work of the search's end for one individual."""
-    own, rng, ones = task.composition, np.random.default_rng(0), np.ones(FRONT)
+    own, rng = task.composition, np.random.default_rng(0)
     individuals = created_with_slots(FRONT, own.genome, settings, Terminals(), rng, 0)
 
     def work(rows: Dataset | Whole) -> object:
         assert isinstance(rows, Dataset)
-        return TemplateLinearizer(own, rows, task.loss, threads).fit(individuals, ones, 0 * ones, 1, tolerance=0.0)
+        return TemplateLinearizer(own, rows, task.loss, threads).fit(individuals, 1, tolerance=0.0)
 
     return work
 

@@ -41,8 +41,7 @@ def without_redundant(
     least_error : float
         Sum of errors that counts as rounding.
     """
-    ones = np.ones(len(population))
-    before = fitter.fit(population, ones, 0 * ones, 1, tolerance=1.0, scaled=False).errors
+    before = fitter.fit(population, 1, tolerance=1.0).errors
     individuals, columns, ranks = places(population)
     of_functions = columns < population.sizes[individuals] - population.primitives.frame
     which, at, rank = (np.repeat(each[of_functions], len(NEUTRAL)) for each in (individuals, columns, ranks))
@@ -56,8 +55,7 @@ def without_redundant(
     trials.values[everyone, at] = numbers
     fixed = np.zeros((len(which), 1 + int(ranks.max())), np.bool_)
     fixed[everyone, rank] = True
-    ones = np.ones(len(which))
-    fit = fitter.fit(trials, ones, 0 * ones, _STEPS, tolerance=_TOLERANCE, scaled=False, fixed=fixed)
+    fit = fitter.fit(trials, _STEPS, tolerance=_TOLERANCE, fixed=fixed)
     worse = nats(np.maximum(fit.errors, least_error), np.maximum(before[which], least_error))
     # Zeros first: they remove a whole term.
     accepted = np.flatnonzero(np.isfinite(fit.errors) & (worse <= FREE_OF_CHARGE))

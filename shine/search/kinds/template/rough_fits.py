@@ -87,14 +87,14 @@ def rough_fits(
     formulas = [
         Population.from_trees([trees[place] for trees in forms], slot.primitives) for place, slot in enumerate(slots)
     ]
-    individuals, ones = assembled(formulas, wider.genome, numbers), np.ones(len(forms))
+    individuals = assembled(formulas, wider.genome, numbers)
     fixed = (
         None
         if held is None
         else np.tile(np.append(held, np.full(composition.n_leaves, only_functions)), (len(forms), 1))
     )
     linearizer = TemplateLinearizer(wider, rows, loss, threads)
-    fit = linearizer.fit(individuals, ones, 0 * ones, steps, tolerance=tolerance, fixed=fixed)
+    fit = linearizer.fit(individuals, steps, tolerance=tolerance, fixed=fixed)
     found = []
     for index in np.flatnonzero(np.isfinite(fit.errors)).tolist():
         found.append(_individual(wider, fit, index))
@@ -119,9 +119,8 @@ def with_fitted_parameters(
     which, columns, ranks = places(individuals)
     held = np.zeros((len(individuals), 1 + int(ranks.max(initial=-1))), np.bool_)
     held[which, ranks] = columns < individuals.sizes[which] - composition.genome.frame
-    ones = np.ones(len(individuals))
     linearizer = TemplateLinearizer(composition, rows, loss, threads)
-    return linearizer.fit(individuals, ones, 0 * ones, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
+    return linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
 
 
 def fitted_individual(
@@ -130,11 +129,10 @@ def fitted_individual(
     """The best of some individuals with all their numbers fitted; None if none has a finite error."""
     if not len(individuals):
         return None
-    ones = np.ones(len(individuals))
     linearizer = TemplateLinearizer(composition, rows, loss, threads)
-    fit = linearizer.fit(individuals, ones, 0 * ones, _QUICK_STEPS, tolerance=_TOLERANCE)
+    fit = linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE)
     best = int(np.argmin(fit.errors))
     if not np.isfinite(fit.errors[best]):
         return None
-    fit = linearizer.fit(fit.population.take(np.array([best])), np.ones(1), np.zeros(1), _STEPS, tolerance=_TOLERANCE)
+    fit = linearizer.fit(fit.population.take(np.array([best])), _STEPS, tolerance=_TOLERANCE)
     return _individual(composition, fit, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.evaluate.fitness.protocols import Fit, NormalEquations
+from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 from shine.search.evolution.constants import places
@@ -49,18 +49,16 @@ class SharedConstants:
     def fit(
         self,
         population: Population,
-        slopes: Floats,
-        intercepts: Floats,
         steps: int,
         *,
         tolerance: float,
-        scaled: bool,
+        lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
         """Fit all constants, those of the groups too (see `shine.evaluate.fitness.protocols.Linearizer`)."""
         whole = self.shown(population)
         held = None if fixed is None else self._of_all(population, whole, fixed)
-        fit = self.linearizer.fit(whole, slopes, intercepts, steps, tolerance=tolerance, scaled=scaled, fixed=held)
+        fit = self.linearizer.fit(whole, steps, tolerance=tolerance, fixed=held)
         return replace(fit, population=self.hidden(fit.population))
 
     def _with_code(self, population: Population, code: int) -> Population:

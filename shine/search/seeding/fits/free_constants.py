@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot
-from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.fitness.protocols import FirstLines, Linearizer
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
 from shine.search.seeding.bank.formula_writer import Nodes, is_whole, tape, unknown, with_constants
@@ -107,10 +107,8 @@ class ConstantFits:
         for i, nodes in enumerate(starts):
             own = [is_whole(value) for code, value in nodes if code == CONSTANT]
             fixed[i, : len(own)] = own
-        scaled = line.slope and line.intercept
-        fit = self.linearizer.fit(
-            population, slopes, intercepts, STEPS, tolerance=LEAST_GAIN, scaled=scaled, fixed=fixed
-        )
+        lines = FirstLines(slopes, intercepts, line.slope and line.intercept)
+        fit = self.linearizer.fit(population, STEPS, tolerance=LEAST_GAIN, lines=lines, fixed=fixed)
         variance = float(dot((self.target - dot(self.target, self.weights)) ** 2, self.weights))
         found = []
         for i, whole in enumerate(starts):

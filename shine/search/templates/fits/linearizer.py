@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import Fit, NormalEquations
+from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.population import Population
@@ -40,19 +40,17 @@ class TemplateLinearizer:
     def fit(
         self,
         population: Population,
-        slopes: Floats,
-        intercepts: Floats,
         steps: int,
         *,
         tolerance: float,
-        scaled: bool = False,
+        lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
         """Fit all numbers of each individual by a few steps; no individual becomes worse.
 
         The signature is that of `shine.evaluate.fitness.protocols.Linearizer`; a template has no lines.
         """
-        del slopes, intercepts, scaled
+        del lines
         unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups, fixed)
         composed = self._composer.composed(population)
         start = unknowns.read(population.values)

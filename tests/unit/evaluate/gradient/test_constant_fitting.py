@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from unit.search.evolution.oracles import assert_same
 
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.protocols import FirstLines
 from shine.evaluate.gradient.constant_fitting import AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING, LONGEST
 from shine.evaluate.tiers import gradients, machine_rows
 from shine.evaluate.tiers import rows as rows_module
@@ -41,9 +42,8 @@ def individuals(*texts):
 
 
 def fit(population, dataset, loss="mse", steps=50, scaled=False, tolerance=1e-13, **options):
-    n = len(population)
-    linearizer = MachineLinearizer(dataset, loss)
-    return linearizer.fit(population, np.ones(n), np.zeros(n), steps, tolerance=tolerance, scaled=scaled, **options)
+    lines = FirstLines(np.ones(len(population)), np.zeros(len(population)), scaled)
+    return MachineLinearizer(dataset, loss).fit(population, steps, tolerance=tolerance, lines=lines, **options)
 
 
 def marquardt(individual, linearizer, steps, tolerance, free, reweighted):
@@ -95,7 +95,8 @@ def test_steps_are_those_of_marquardt(loss, scaled, weighted):
     population, ones = random_population(100, 7), np.ones(100)
     fixed = np.random.default_rng(2).random((100, 12)) < 0.2
     linearizer = MachineLinearizer(dataset, loss)
-    found = linearizer.fit(population, ones, 0 * ones, 5, tolerance=1e-2, scaled=scaled, fixed=fixed)
+    lines = FirstLines(ones, 0 * ones, scaled)
+    found = linearizer.fit(population, 5, tolerance=1e-2, lines=lines, fixed=fixed)
     start = linearizer.normal_equations(population, ones, 0 * ones, np.inf * ones).errors
     compared = 0
     for i in range(100):
@@ -276,8 +277,8 @@ def test_a_slope_and_an_intercept_are_fitted_with_the_constants():
 
 def test_a_line_that_is_not_to_be_fitted_stays():
     population, dataset = individuals("1.0*x", "1.0*y"), dataset_of(lambda x, y: x)
-    lines = np.array([2.0, 4.0]), np.array([0.5, 0.0])
-    found = MachineLinearizer(dataset, "mse").fit(population, *lines, 20, tolerance=1e-2, scaled=False)
+    lines = FirstLines(np.array([2.0, 4.0]), np.array([0.5, 0.0]))
+    found = MachineLinearizer(dataset, "mse").fit(population, 20, tolerance=1e-2, lines=lines)
     assert (found.slopes.tolist(), found.intercepts.tolist()) == ([2.0, 4.0], [0.5, 0.0])
 
 

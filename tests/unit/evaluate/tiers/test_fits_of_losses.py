@@ -10,6 +10,7 @@ from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import linprog, minimize
 
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.fitness.protocols import FirstLines
 from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.tiers import gradients, machine_rows
 from shine.evaluate.tiers.evaluator import evaluator_of
@@ -36,8 +37,8 @@ def data(target, weights=WEIGHTS, **beside) -> Dataset:
 def fitted(dataset, loss, source, *, slope=1.0, intercept=0.0, steps=200, scaled=False):
     """Sum of errors and constants after a fit from the constants of a formula."""
     start = Population.from_sources([source], ("a", "b"))
-    lines = np.array([slope]), np.array([intercept])
-    fit = MachineLinearizer(dataset, loss).fit(start, *lines, steps, tolerance=1e-12, scaled=scaled)
+    lines = FirstLines(np.array([slope]), np.array([intercept]), scaled)
+    fit = MachineLinearizer(dataset, loss).fit(start, steps, tolerance=1e-12, lines=lines)
     return float(fit.errors[0]), fit.population.values[0][places(fit.population)[1]], fit
 
 
@@ -144,11 +145,11 @@ def test_errors_of_fits_are_sums_of_errors_and_none_becomes_worse(name):
     population = Population.from_sources(
         ["0.5 + a*2.0", "exp(1.0*a) - 3.0*b", "1.0/(a - 0.9)", "sin(5.0*a + b)*2.0", "log(a - 1.0) + 1.0"], ("a", "b")
     )
-    loss, n = own_loss(TEXTS[name]), len(population)
+    loss = own_loss(TEXTS[name])
     measured = evaluator_of(dataset, loss, False, "float64", "machine")
     weight = 400 if name == "weighing" else WEIGHTS.sum()
     before = measured.score(population).losses
-    fit = MachineLinearizer(dataset, loss).fit(population, np.ones(n), np.zeros(n), 30, tolerance=1e-6, scaled=False)
+    fit = MachineLinearizer(dataset, loss).fit(population, 30, tolerance=1e-6)
     after = measured.score(fit.population).losses
     assert (after <= before).all()
     assert (after[:2] < before[:2]).all()
@@ -167,11 +168,11 @@ def test_slope_and_intercept_are_fitted_too():
 def test_fits_of_large_data_take_the_same_steps(monkeypatch):
     dataset, loss = data(noisy(tail=True)), own_loss(TEXTS["student"])
     start = Population.from_sources([LINE, "exp(0.1*a) - 0.3*b"], ("a", "b"))
-    arguments = start, np.ones(2), np.zeros(2), 20
-    at_once = MachineLinearizer(dataset, loss).fit(*arguments, tolerance=1e-9, scaled=True)
+    options = {"tolerance": 1e-9, "lines": FirstLines(np.ones(2), np.zeros(2), fitted=True)}
+    at_once = MachineLinearizer(dataset, loss).fit(start, 20, **options)
     monkeypatch.setattr(gradients, "QUOTA", 0)
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
-    step_by_step = MachineLinearizer(dataset, loss, threads=2).fit(*arguments, tolerance=1e-9, scaled=True)
+    step_by_step = MachineLinearizer(dataset, loss, threads=2).fit(start, 20, **options)
     assert at_once.errors == pytest.approx(step_by_step.errors, rel=1e-7)
 
 

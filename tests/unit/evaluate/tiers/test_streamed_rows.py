@@ -40,6 +40,6 @@ def test_errors_equations_and_fits_have_the_bits_in_memory(count, loss):
     own, other = (each.normal_equations(population, ones, 0 * ones, limits) for each in (here, there))
     np.testing.assert_array_equal(own.errors, other.errors)
     np.testing.assert_array_equal(own.matrices, other.matrices)
-    fits = [each.fit(population, ones, 0 * ones, 3, tolerance=1e-9, scaled=False) for each in (here, there)]
+    fits = [each.fit(population, 3, tolerance=1e-9) for each in (here, there)]
     np.testing.assert_array_equal(fits[0].population.values, fits[1].population.values)
     np.testing.assert_array_equal(fits[0].errors, fits[1].errors)

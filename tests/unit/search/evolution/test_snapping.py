@@ -42,7 +42,7 @@ def polished(texts, dataset, loss="mse"):
     linearizer = MachineLinearizer(dataset, loss)
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
-    fitted = linearizer.fit(population, ones, 0 * ones, 100, tolerance=1e-13, scaled=False)
+    fitted = linearizer.fit(population, 100, tolerance=1e-13)
     simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, nats=nats(dataset.weight))
     errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
     return simple, fitted, errors
@@ -89,9 +89,8 @@ def test_constants_become_simple_where_that_costs_less_than_a_nat(number, seed):
 def test_all_simple_numbers_together_cost_less_than_a_nat(seed):
     dataset = dataset_of(lambda x, y: 9.97 * x + 3.04 * y - 0.98 * x * y + 1.02 * x * x, 0.7, seed)
     linearizer = MachineLinearizer(dataset, "mse")
-    ones = np.ones(1)
     population = Population.from_sources(["9.9*x + 3.1*y - 0.9*x*y + 1.1*x*x"], ("x", "y"))
-    fitted = linearizer.fit(population, ones, 0 * ones, 100, tolerance=1e-13, scaled=False)
+    fitted = linearizer.fit(population, 100, tolerance=1e-13)
     short = snapped(fitted.population, linearizer, ROWS, ROUNDING, nats=nats(ROWS))
     short = rounded_off(short, linearizer, ROWS, ROUNDING, nats=nats(ROWS))
     constants = short.values[0][short.codes[0] == CONSTANT]
@@ -171,7 +170,7 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + y, noise, seed)
     linearizer = MachineLinearizer(dataset, loss)
     lines = np.ones(12), np.zeros(12)
-    fitted = linearizer.fit(population, *lines, 20, tolerance=TOLERANCE, scaled=False)
+    fitted = linearizer.fit(population, 20, tolerance=TOLERANCE)
     simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, nats=nats(dataset.weight))
     assert np.array_equal(simple.codes, population.codes)
     errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors
@@ -203,7 +202,7 @@ def measured_after(text, target, rows, noise, seed):
     dataset = Dataset(np.array([x]), target(x) * (1 + noise * rng.normal(size=rows)), None, ("x",))
     linearizer = MachineLinearizer(dataset, "mse")
     population = Population.from_sources([text], ("x",))
-    fitted = linearizer.fit(population, np.ones(1), np.zeros(1), 100, tolerance=1e-13, scaled=False)
+    fitted = linearizer.fit(population, 100, tolerance=1e-13)
     least = float(np.sum((8 * 2.0**-52 * dataset.target) ** 2))
     simple = snapped(fitted.population, linearizer, dataset.weight, least, nats=nats(dataset.weight))
     simple = rounded_off(simple, linearizer, dataset.weight, least, nats=nats(dataset.weight))

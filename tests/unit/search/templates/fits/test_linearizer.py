@@ -30,9 +30,7 @@ def decays(rows=120, groups=4, noise=0.05, seed=0, weighted=False):
 
 
 def fit(composer, dataset, population, steps=60, tolerance=1e-13, loss="mse", threads=1, **options):
-    ones = np.ones(len(population))
-    linearizer = TemplateLinearizer(composer, dataset, loss, threads)
-    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, **options)
+    return TemplateLinearizer(composer, dataset, loss, threads).fit(population, steps, tolerance=tolerance, **options)
 
 
 def leaves(composer, found, index=0):
@@ -99,10 +97,7 @@ def test_without_groups_the_steps_are_those_of_plain_fits(loss, steps):
     composer = TextComposer([[text] for text in texts], (), ("t",))
     dataset, population = grouped_rows({"t": t}, y), composer.population()
     (composed,) = composer.composed(population)
-    ones = np.ones(len(texts))
-    plain = MachineLinearizer(dataset, loss).fit(
-        composed.population, ones, 0 * ones, steps, tolerance=1e-10, scaled=False
-    )
+    plain = MachineLinearizer(dataset, loss).fit(composed.population, steps, tolerance=1e-10)
     found = fit(composer, dataset, population, steps, tolerance=1e-10, loss=loss)
     np.testing.assert_allclose(found.errors, plain.errors, rtol=1e-9)
 

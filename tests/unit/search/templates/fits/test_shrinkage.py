@@ -36,8 +36,7 @@ def fitted(t, group, y, groups):
         [["A + c*t"]], (Parameter("A", by_group=True), Parameter("c")), ("t", "group"), groups, "group"
     )
     linearizer = TemplateLinearizer(composer, grouped_rows({"t": t, "group": group}, y), "mse")
-    population, ones = composer.population(), np.ones(1)
-    best = linearizer.fit(population, ones, 0 * ones, 50, tolerance=1e-13).population
+    best = linearizer.fit(composer.population(), 50, tolerance=1e-13).population
     return best.values[0, 1 : 1 + groups], linearizer.shrunk(best).values[0, 1 : 1 + groups]
 
 
