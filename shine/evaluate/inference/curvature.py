@@ -101,7 +101,7 @@ class Curvature:
         smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
         dispersion = 2 * (smooth if smoothed else pointwise) / squares if squares > 0 else np.inf
         if smoothed:
-            exact = kinked * (weighted / counted if counted > 0 else 1.0)
+            exact = kinked * (weighted / counted)
         elif error.log_likelihood is not None and bend <= STRAIGHT * abs(pointwise) and np.isfinite(expected).all():
             exact = expected
         else:
@@ -135,7 +135,7 @@ class Curvature:
                 if likelihood.error.follows_from_moments:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
-                    first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
+                    first = first / (1 - np.minimum(leverage, MOST_LEVERAGE))
                 found += gram(block.partials, block.counts * first**2)
                 parts = (moved * first) ** 2
                 sums += parts @ block.counts
@@ -148,7 +148,7 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
     """The second derivatives by differences of slopes."""
     count = len(constants)
     found = np.zeros((count, count))
-    mean = local.total / max(likelihood.rows.effective_rows, 1.0)
+    mean = local.total / likelihood.rows.effective_rows
     with np.errstate(all="ignore"):
         reach = np.sqrt(mean / np.diagonal(local.curvature))
     for index in range(count):

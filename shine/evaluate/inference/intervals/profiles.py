@@ -37,7 +37,7 @@ _EXACT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class Point:
     """A value of the constant, the root of twice the fall of the log-likelihood, and the best other constants."""
 
     value: float
@@ -62,37 +62,37 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     known, factor = found.determined, found.dispersion * float(found.adjusted[index])
     assert known is not None
     variance = float(known.whole[index, index])
-    if not (0 < factor < np.inf and 0 < variance < np.inf):
+    deviation = float(np.sqrt(2 * variance / factor)) if factor > 0 else np.inf
+    # A loss may have no curvature in the mean, for which rows bound nothing.
+    if not 0 < deviation < np.inf:
         return -np.inf, np.inf
-    deviation, direction = float(np.sqrt(2 * variance / factor)), known.whole[index] / variance
-    if deviation == 0:
-        return float(known.start[index]), float(known.start[index])
+    direction = known.whole[index] / variance
 
-    def point(value: float, near: Floats) -> _Point:
+    def point(value: float, near: Floats) -> Point:
         start = near + direction * (value - near[index])
         start[index] = value
         there = fitted(likelihood, start, _EXACT / factor, free, STEPS)
         if not np.isfinite(there.total):
             there = fitted(likelihood, np.where(free, near, value), _EXACT / factor, free, STEPS)
         fall = factor * (there.total - best.total)
-        return _Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
+        return Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
-    centre = _Point(float(known.start[index]), 0.0, known.start)
+    centre = Point(float(known.start[index]), 0.0, known.start)
     low, high = (
-        side * np.inf if side == known.levels_off[index] else _end(point, centre, side * deviation, width)
+        side * np.inf if side == known.levels_off[index] else end_of(point, centre, side * deviation, width)
         for side in (-1.0, 1.0)
     )
     return low, high
 
 
-def _end(point: Callable[[float, Floats], _Point], centre: _Point, unit: float, width: float) -> float:
+def end_of(point: Callable[[float, Floats], Point], centre: Point, unit: float, width: float) -> float:
     """The value on one side at which the root is `width`; infinite if there is none.
 
     Parameters
     ----------
     point : callable
         A value and constants near it -> the point of the profile.
-    centre : _Point
+    centre : Point
     unit : float
         A standard error, with the sign of the side.
     width : float

@@ -71,6 +71,14 @@ def test_the_robust_covariance_is_hc3():
     assert any("robust" in note for note in found.notes)
 
 
+def test_a_row_that_determines_a_constant_alone_leaves_the_others_hc3_of_the_other_rows():
+    x, y = line(rows=20)
+    alone = np.arange(20) == 0
+    found = inference("2.31*x + 5.13*alone + 1.37", {"x": x, "alone": alone * 1.0}, y + 5 * alone, kind="robust")
+    assert found.uncertainty.covariance[0, 0] == pytest.approx(least_squares(x[1:], y[1:])[2][0, 0], rel=1e-5)
+    assert np.isfinite(found.uncertainty.covariance).all()
+
+
 def test_a_robust_variance_that_few_rows_make_has_few_degrees_of_freedom():
     rng = np.random.default_rng(0)
     few = np.arange(100) < 5

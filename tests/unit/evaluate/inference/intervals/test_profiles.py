@@ -71,6 +71,21 @@ def test_at_the_end_of_a_domain_they_end():
     assert -1e-9 <= low < 0.011
 
 
+def test_where_a_tangent_leaves_the_domain_they_are_those_of_a_search_over_all_constants():
+    # At the far end, the other constants on the profile's tangent make the logarithm of the first row undefined.
+    x = np.linspace(1, 5, 15)
+    y = 2.4 * np.log(x - 0.8) + np.random.default_rng(3).normal(0, 0.4, 15)
+    low, high = inference("2.4*log(1.1*x - 0.8)", {"x": x}, y, kind="model").profile(0.99)[0]
+    # a*log(k*x - c) is a*log(x - b) and an intercept: their best values follow for each a.
+    logarithms = np.log(x - 1 + np.geomspace(1e-12, 200, 6000)[:, None])
+    logarithms, centred = logarithms - logarithms.mean(axis=1, keepdims=True), y - y.mean()
+    products, squares = logarithms @ centred, (logarithms**2).sum(axis=1)
+    candidates = np.linspace(1.5, 12, 10501)
+    least = np.array([(centred @ centred - 2 * a * products + a * a * squares).min() for a in candidates])
+    inside = candidates[least <= least.min() * (1 + stats.f.ppf(0.99, 1, 12) / 12)]
+    assert (low, high) == pytest.approx((inside[0], inside[-1]), rel=5e-3)
+
+
 def test_of_even_noise_on_many_rows_they_are_those_by_standard_errors():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 4, 4000)
