@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from shine.formats.native.code import Options
 from shine.formats.native.emission import written
 from shine.tensor.loading import load
 from shine.tensor.native.emission import emitted
@@ -17,12 +18,8 @@ def compile(
     name: str | None = None,
     emit: str | Iterable[str] = ("object", "header"),
     *,
-    target: str | None = None,
-    cpu: str | None = None,
-    features: str = "",
     cpp_class: str = "",
-    opt_level: str | int | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> dict[str, bytes]:
     """Compile a tensor program ahead of time.
 
@@ -33,13 +30,10 @@ def compile(
         Name of the function in C, and of the files; by default made of the file's or the module's.
     emit : str or iterable of str
         Kinds of files, some of object, header, class, ir, asm, shared, python, cmake, pkgconfig, wasm, ptx.
-    target, cpu, features
-        As for `shine.aot.compile`.
     cpp_class : str
         Write a class in C++ too, such as ``foo::bar::MatMulComp``.
-    opt_level : {"O0", "O1", "O2", "O3"} or int, optional
-    **reading
-        Options of `shine.tensor.load`.
+    **options
+        Those of `shine.aot.compile`, `target`, `cpu`, `features` and `opt_level`, and of `shine.tensor.load`.
 
     Returns
     -------
@@ -66,11 +60,11 @@ def compile(
     >>> print(*compile(text, "twice", target="aarch64-linux-gnu", cpp_class="Twice"))
     twice.o twice.h twice.hpp
     """
-    if isinstance(source, TensorFunction) and reading:
-        raise TypeError(f"a function is read already; leave out {', '.join(reading)}")
-    function = source if isinstance(source, TensorFunction) else load(source, **reading)
-    code = function.code(name, target=target, cpu=cpu, features=features, cpp_class=cpp_class, level=opt_level)
-    return emitted(code, emit)
+    order: Any = {key: options.pop(key) for key in Options.__annotations__ if key in options}
+    if isinstance(source, TensorFunction) and options:
+        raise TypeError(f"a function is read already; leave out {', '.join(options)}")
+    function = source if isinstance(source, TensorFunction) else load(source, **options)
+    return emitted(function.code(name, cpp_class=cpp_class, **order), emit)
 
 
 def build(

@@ -6,14 +6,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from shine.base.errors import CompilationError
-from shine.compiler.llvm.passes import pipeline_level
+from shine.formats.native.code import Options, Order
 from shine.formats.native.emission import gathered, written
-from shine.formats.native.interface import check_name
-from shine.formats.native.targets import target_of
-from shine.trees.code import EMITTERS, TreeCode
+from shine.trees.code import EMITTERS, Told, TreeCode
 from shine.trees.compiled import CompiledTrees, compiled_of
 from shine.trees.layout import layout
 from shine.trees.onnx import read_onnx
@@ -60,10 +58,7 @@ def build(
     emit: str | Iterable[str] = ("object", "header"),
     *,
     method: str | None = None,
-    target: str | None = None,
-    cpu: str | None = None,
-    features: str = "",
-    opt_level: str | int = "O2",
+    **options: Unpack[Options],
 ) -> list[Path]:
     """Compile a fitted estimator of scikit-learn, or ONNX, ahead of time into files of a folder.
 
@@ -79,7 +74,7 @@ def build(
         Kinds of files: object, header, ir, asm, shared, cmake, pkgconfig.
     method : {"predict", "predict_proba", "decision_function"}, optional
         What the function computes; by default, `predict` of regressors and `predict_proba` of classifiers.
-    target, cpu, features, opt_level
+    **options
         As for `shine.aot.compile`.
 
     Returns
@@ -102,22 +97,19 @@ def build(
     --------
     >>> shine.trees.build(forest, "out", "price", target="aarch64-linux-gnu")    # doctest: +SKIP
     """
-    check_name(name)
-    level = pipeline_level(opt_level)
+    order = Order.of(name, **options)
     reading = model.reading if isinstance(model, CompiledTrees) else _read(model)
     chosen = _method(reading, method)
-    machine = target_of(target, cpu, features)
-    if machine.format == "ptx":
-        raise CompilationError(f"{machine.triple}: there is no code of trees for GPUs; name a processor, or wasm32")
+    if order.target.format == "ptx":
+        raise CompilationError(
+            f"{order.target.triple}: there is no code of trees for GPUs; name a processor, or wasm32"
+        )
     ensemble = reading.ensemble
     if chosen == "decision_function":
         ensemble = replace(ensemble, link="identity")
     description = f"{chosen} of a {reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves"
-    made = layout(ensemble)
-    code = TreeCode(
-        name, made, machine, level, description, ensemble.n_features, _meanings(reading, chosen), _features(reading)
-    )
-    return written(gathered(code, [emit] if isinstance(emit, str) else emit, EMITTERS), folder)
+    told = Told(ensemble.n_features, _meanings(reading, chosen), _features(reading))
+    return written(gathered(TreeCode(order, description, layout(ensemble), told), emit, EMITTERS), folder)
 
 
 def _read(model: Any) -> Reading:

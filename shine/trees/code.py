@@ -10,11 +10,9 @@ from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.blocks import I64, POINTER, declare
 from shine.compiler.processor import Machine
-from shine.formats.native import freestanding
 from shine.formats.native.code import Code, Files
 from shine.formats.native.emission import OF_CODE
 from shine.formats.native.headers import commented, for_comment
-from shine.formats.native.targets import Target
 from shine.tensor.native.lowering import machine_for
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.kernel import plan_of
@@ -67,35 +65,38 @@ The functions keep no state, allocate nothing, and may be called by many threads
 own. Rows may be computed in any portions: their numbers do not depend on each other."""
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a header says of features and of results.
+
+    Parameters
+    ----------
+    n_features : int
+    meanings : tuple of str
+        What each number is that a row gets.
+    features : tuple of str
+        Names and codes of features.
+    """
+
+    n_features: int
+    meanings: tuple[str, ...]
+    features: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class TreeCode(Code):
     """An ensemble that is compiled for a target.
 
     Parameters
     ----------
-    name : str
-        Name of the function, and of the files.
+    order, description
+        As of `Code`.
     layout : Layout
-    target : Target
-    level : str or int
-        Optimization pipeline of LLVM.
-    description : str
-        The ensemble as a reader knows it.
-    n_features : int
-    meanings : tuple of str
-        What each number is that a row gets.
-    features : tuple of str
-        What is to be said of features.
+    told : Told
     """
 
-    name: str
     layout: Layout
-    target: Target
-    level: str | int
-    description: str
-    n_features: int
-    meanings: tuple[str, ...]
-    features: tuple[str, ...] = ()
+    told: Told
 
     @cached_property
     def _machine_facts(self) -> Machine:
@@ -112,9 +113,9 @@ class TreeCode(Code):
         tables = self.layout.tables
         return arena_bytes(self.plan, len(tables.features), len(tables.base), self.layout.n_results)
 
-    @cached_property
-    def ir(self) -> str:
-        """LLVM IR before optimization."""
+    @property
+    def text(self) -> str:
+        """LLVM IR of the two functions."""
         module = ir.Module(name=self.name)
         core = emit_core(module, self.plan)
         tables = self.layout.tables
@@ -132,7 +133,7 @@ class TreeCode(Code):
             X, *counts, y, arena = function.args
             wide = [each if word == I64 else build.sext(each, I64) for each in counts]
             build.ret(build.call(core, [X, *wide, y, arena, ir.Constant(I1, is_single), *constants]))
-        return freestanding.prepare(str(module), self.target.triple, self.target.cpu, self.target.features)
+        return str(module)
 
 
 def header_files(job: TreeCode) -> Files:
@@ -141,11 +142,11 @@ def header_files(job: TreeCode) -> Files:
         comment=commented(job, _PROMISES),
         guard=f"{job.name.upper()}_H",
         name=job.name,
-        features=job.n_features,
+        features=job.told.n_features,
         results=job.layout.n_results,
         arena=job.arena_bytes,
-        meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(job.meanings)),
-        features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *job.features) if job.features),
+        meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(job.told.meanings)),
+        features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *job.told.features) if job.told.features),
     )
     return {f"{job.name}.h": "\n".join(line.rstrip() for line in text.splitlines()).encode() + b"\n"}
 

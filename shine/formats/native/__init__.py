@@ -6,14 +6,13 @@ The files need neither Shine nor a library of mathematical functions. See docs/a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shine.compiler.codegen.numbers import ELEMENTS
-from shine.compiler.llvm.passes import pipeline_level
-from shine.formats.native.code import Job
+from shine.formats.native.code import Job, Options, Order
 from shine.formats.native.emission import EMITTERS, emitted, written
-from shine.formats.native.interface import check_name
 from shine.formats.native.targets import Target, target_of
 from shine.formats.write.sources import notes, with_preparation
 from shine.lang.parse import parse
@@ -23,7 +22,7 @@ from shine.lang.program.trees import tree_program
 if TYPE_CHECKING:
     from shine.lang.parse import Source
 
-__all__ = ["EMITTERS", "Job", "Target", "build", "compile", "emitted", "job", "target_of"]
+__all__ = ["EMITTERS", "Job", "Order", "Target", "build", "compile", "emitted", "job", "target_of"]
 
 LARGE = 6_000
 """Functions with more nodes are compiled without optimization: the time of LLVM's passes is not linear in the size."""
@@ -37,12 +36,9 @@ def compile(
     name: str = "f",
     emit: str | Iterable[str] = ("object", "header"),
     *,
-    target: str | None = None,
-    cpu: str | None = None,
-    features: str = "",
     dtype: str = "float64",
     params: Sequence[str] | None = None,
-    opt_level: str | int = "O2",
+    **options: Unpack[Options],
 ) -> dict[str, bytes]:
     """Compile a formula or a graph ahead of time.
 
@@ -54,18 +50,15 @@ def compile(
         Name of the function; names of files begin with it.
     emit : str or iterable of str
         Kinds of files, some of `EMITTERS`: object, header, ir, asm, shared, python, cmake, pkgconfig, bench, ...
-    target : str, optional
-        A triple such as ``"aarch64-linux-gnu"``; this host's by default.
-    cpu : str, optional
-        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least of the triple's
-        platform.
-    features : str
-        Comma-separated, ``+name`` or ``-name``, on top of the processor's own.
     dtype : {"float64", "float32", "int64", "int32"}
         Type of a formula's arguments and result. A graph has its own types.
     params : sequence of str, optional
         Order of a formula's arguments; by default that of `shine.parse`.
-    opt_level : {"O0", "O1", "O2", "O3"} or int
+    **options
+        `target` is a triple such as ``"aarch64-linux-gnu"``, this host's by default. `cpu` is LLVM's name of a
+        processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least of the triple's platform. `features`
+        are comma-separated, ``+name`` or ``-name``, on top of the processor's own. `opt_level` is O0, O1, O2, O3 or a
+        number; O2 by default.
 
     Returns
     -------
@@ -91,7 +84,7 @@ def compile(
     >>> print(*files)
     hypotenuse.o hypotenuse.h
     """
-    return emitted(job(source, name, target, cpu, features, dtype, params, opt_level), emit)
+    return emitted(job(source, name, dtype=dtype, params=params, **options), emit)
 
 
 def build(
@@ -131,22 +124,18 @@ def build(
 def job(
     source: Source | Program | Any,
     name: str = "f",
-    target: str | None = None,
-    cpu: str | None = None,
-    features: str = "",
+    *,
     dtype: str = "float64",
     params: Sequence[str] | None = None,
-    opt_level: str | int = "O2",
+    **options: Unpack[Options],
 ) -> Job:
     """A checked job for `emitted`; the arguments and errors are those of `compile`."""
-    check_name(name)
-    level = pipeline_level(opt_level)
+    order = Order.of(name, **options)
     if dtype not in ELEMENTS:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
-    machine = target_of(target, cpu, features)
     program = source if isinstance(source, Program) else getattr(source, "program", None)
     if isinstance(program, Program):
-        return Job(program, name, machine, level if program.size <= LARGE else 0, f"the graph {program.name}")
+        return Job(_quick(order, program.size), f"the graph {program.name}", program)
     formula: Any = source
     tree = parse(getattr(formula, "named", formula), params)
     text = str(tree)
@@ -154,7 +143,11 @@ def job(
     headings = with_preparation(getattr(formula, "headings", None), getattr(formula, "preparation", None))
     noted = notes({name: name for name in tree.parameters}, headings)
     description = "\n".join([description, *(f"{name} is {note}." for name, note in noted.items())])
-    return Job(tree_program(tree, dtype), name, machine, level if tree.size <= LARGE else 0, description)
+    return Job(_quick(order, tree.size), description, tree_program(tree, dtype))
+
+
+def _quick(order: Order, size: int) -> Order:
+    return order if size <= LARGE else replace(order, level=0)
 
 
 def __dir__() -> list[str]:

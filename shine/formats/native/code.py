@@ -1,17 +1,19 @@
-"""Code for a target in every form, and a job: a program that is compiled for a target."""
+"""Native code of anything, in every form: an order says what it is made for, a subclass of `Code` says from what."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self, TypedDict, Unpack
 
 from shine.base.errors import CompilationError
 from shine.base.lazy import cached_property
 from shine.compiler.codegen.native.entries import COPY_BYTES, SMALL_COPY_BYTES, entries_ir
-from shine.compiler.llvm import assembly, object_code, optimized_ir
+from shine.compiler.llvm import assembly, optimized_ir
+from shine.compiler.llvm.passes import pipeline_level
 from shine.formats.native import freestanding
-from shine.formats.native.interface import Interface, interface_of
-from shine.formats.native.targets import Target
+from shine.formats.native.interface import Interface, check_name, interface_of
+from shine.formats.native.targets import Target, target_of
 from shine.lang.program.program import Program
 
 STACK: dict[str, frozenset[str]] = {"coff": frozenset({"__chkstk", "___chkstk_ms"})}
@@ -24,29 +26,93 @@ Files = dict[str, bytes]
 """Contents of files by their names."""
 
 
-class Code(ABC):
-    """What is compiled for a target under a name; a subclass says from what.
+class Options(TypedDict, total=False):
+    """Options of an order; `shine.aot.compile` documents them."""
 
-    Attributes
+    target: str | None
+    cpu: str | None
+    features: str
+    opt_level: str | int
+
+
+@dataclass(frozen=True)
+class Order:
+    """What native code is made for; `Order.of` checks it.
+
+    Parameters
     ----------
     name : str
-        Name of the function, and of the files.
+        Name of the function in C, and of the files.
     target : Target
     level : str or int
         Optimization pipeline of LLVM.
-    description : str
-        The source as a reader knows it.
     """
 
     name: str
     target: Target
-    level: str | int
+    level: str | int = "O2"
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *,
+        target: str | None = None,
+        cpu: str | None = None,
+        features: str = "",
+        opt_level: str | int = "O2",
+    ) -> Self:
+        """A checked order; the arguments are those of `shine.aot.compile`.
+
+        Raises
+        ------
+        ValueError
+            If a function in C cannot have this name, or there is no such level.
+        CompilationError
+            If LLVM has no such target, processor or feature.
+        """
+        check_name(name)
+        level = pipeline_level(opt_level)
+        return cls(name, target_of(target, cpu, features), level)
+
+    @property
+    def machine(self) -> tuple[str, str, str]:
+        """What LLVM has to know of the target."""
+        return self.target.triple, self.target.cpu, self.target.features
+
+    def on(self, target: Target) -> Order:
+        """The same for another target."""
+        return replace(self, target=target)
+
+
+@dataclass(frozen=True, eq=False)
+class Code(ABC):
+    """What is compiled for a target under a name; a subclass says from what.
+
+    Parameters
+    ----------
+    order : Order
+    description : str
+        The source as a reader knows it.
+    """
+
+    order: Order
     description: str
 
     @property
     @abstractmethod
-    def ir(self) -> str:
-        """LLVM IR before optimization; on the target it needs nothing from outside."""
+    def text(self) -> str:
+        """LLVM IR, which may have operations that the target lacks."""
+
+    @property
+    def name(self) -> str:
+        """Name of the function, and of the files."""
+        return self.order.name
+
+    @property
+    def target(self) -> Target:
+        """The machine that the code is for."""
+        return self.order.target
 
     @property
     def object_name(self) -> str:
@@ -54,14 +120,19 @@ class Code(ABC):
         return f"{self.name}{OBJECT_SUFFIX.get(self.target.format, '.o')}"
 
     @cached_property
+    def ir(self) -> str:
+        """LLVM IR before optimization; on the target it needs nothing from outside."""
+        return freestanding.prepare(self.text, *self.order.machine)
+
+    @cached_property
     def optimized_ir(self) -> str:
         """LLVM IR after optimization for the target."""
-        return optimized_ir(self.ir, *self._machine, level=self.level)
+        return optimized_ir(self.ir, *self.order.machine, level=self.order.level)
 
     @cached_property
     def assembly(self) -> str:
         """Assembly for the target."""
-        return assembly(self.ir, *self._machine, level=self.level)
+        return assembly(self.ir, *self.order.machine, level=self.order.level)
 
     @cached_property
     def object_code(self) -> bytes:
@@ -74,19 +145,27 @@ class Code(ABC):
         """
         if self.target.format == "ptx":
             raise CompilationError(f"{self.target.triple} has no object files; emit ptx")
-        made = object_code(self.ir, *self._machine, level=self.level)
-        missing = sorted(freestanding.undefined_symbols(made) - STACK.get(self.target.format, frozenset()))
-        if missing:
-            raise CompilationError(
-                f"code for {self.target.triple} would call {', '.join(missing)}: name a processor that has the "
-                "instructions (cpu), or turn them on (features)"
-            )
-        return made
+        provided = STACK.get(self.target.format, frozenset())
+        return freestanding.complete_object(self.ir, *self.order.machine, self.order.level, provided)
+
+
+@dataclass(frozen=True, eq=False)
+class TextCode(Code):
+    """Code whose IR is known.
+
+    Parameters
+    ----------
+    order, description
+        As of `Code`.
+    lowered : str
+    """
+
+    lowered: str
 
     @property
-    def _machine(self) -> tuple[str, str, str]:
-        """What LLVM has to know of the target."""
-        return self.target.triple, self.target.cpu, self.target.features
+    def text(self) -> str:
+        """That IR."""
+        return self.lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,21 +174,12 @@ class Job(Code):
 
     Parameters
     ----------
+    order, description
+        As of `Code`; the name is that of the function of one row.
     program : Program
-    name : str
-        Name of the function of one row, and of the files.
-    target : Target
-    level : str or int
-        Optimization pipeline of LLVM.
-    description : str
-        The formula as a reader knows it.
     """
 
     program: Program
-    name: str
-    target: Target
-    level: str | int = "O2"
-    description: str = ""
 
     @cached_property
     def _lowered(self) -> tuple[str, bool]:
@@ -119,11 +189,21 @@ class Job(Code):
     @cached_property
     def interface(self) -> Interface:
         """Names and types of the entry points."""
-        interface_of(self.program, self.name, False)  # refuses, before lowering, programs that cannot be compiled
+        self.check()
         return interface_of(self.program, self.name, self._lowered[1])
 
-    @cached_property
-    def ir(self) -> str:
-        """LLVM IR before optimization."""
-        _ = self.interface
-        return freestanding.prepare(self._lowered[0], *self._machine)
+    @property
+    def text(self) -> str:
+        """LLVM IR of the entry points."""
+        self.check()
+        return self._lowered[0]
+
+    def check(self) -> None:
+        """Refuse, before lowering, programs that cannot be compiled.
+
+        Raises
+        ------
+        CompilationError
+            If the program has constant arrays.
+        """
+        interface_of(self.program, self.name, False)

@@ -48,26 +48,21 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """Kinds that are useless alone, and the kinds that are made along with them."""
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Code)
 
 
 def emitted(job: Job, kinds: str | Iterable[str]) -> Files:
     """The files of some kinds, and of the kinds that these need; the errors are those of `gathered`."""
-    return gathered(job, kinds_of(kinds), EMITTERS)
+    return gathered(job, kinds, EMITTERS)
 
 
-def kinds_of(emit: str | Iterable[str]) -> list[str]:
-    """The kinds of files that an argument names; `gathered` refuses what is no kind."""
-    return list(emit) if isinstance(emit, Iterable) and not isinstance(emit, str) else [emit]
-
-
-def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
+def gathered(code: T, kinds: str | Iterable[str], emitters: Mapping[str, Callable[[T], Files]]) -> Files:
     """The files of some kinds, and of the kinds that these need.
 
     Parameters
     ----------
-    job : Job or other code
-    kinds : iterable of str
+    code : Code
+    kinds : str or iterable of str
     emitters : mapping
         Functions that make the files of each kind.
 
@@ -79,7 +74,7 @@ def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], 
         If the target cannot have such a file, or nothing installed can make it.
     """
     chosen: list[str] = []
-    for kind in kinds:
+    for kind in kinds if isinstance(kinds, Iterable) and not isinstance(kinds, str) else [kinds]:
         if not isinstance(kind, str) or kind not in emitters:
             raise ValueError(f"cannot emit {value_text(kind)}; use some of {', '.join(emitters)}")
         chosen += [kind, *NEEDS.get(kind, ())]
@@ -87,7 +82,7 @@ def gathered(job: T, kinds: Iterable[str], emitters: Mapping[str, Callable[[T], 
         raise ValueError(f"there is nothing to emit; name some of {', '.join(emitters)}")
     files: Files = {}
     for kind in dict.fromkeys(chosen):
-        files.update(emitters[kind](job))
+        files.update(emitters[kind](code))
     return files
 
 

@@ -105,12 +105,24 @@ def freestanding_object(
     CompilationError
         If it would: the target lacks an instruction for which Shine has no substitute.
     """
-    code = object_code(prepare(text, triple, cpu, features), triple, cpu, features, level)
-    missing = sorted(undefined_symbols(code))
+    return complete_object(prepare(text, triple, cpu, features), triple, cpu, features, level)
+
+
+def complete_object(
+    text: str,
+    triple: str | None,
+    cpu: str | None,
+    features: str,
+    level: str | int = "O2",
+    provided: frozenset[str] = frozenset(),
+) -> bytes:
+    """Object code of IR that `prepare` made; `provided` are symbols that it may refer to."""
+    code = object_code(text, triple, cpu, features, level)
+    missing = sorted(undefined_symbols(code) - provided)
     if missing:
         raise CompilationError(
-            f"code for {triple or 'this host'} would call {', '.join(missing)}; "
-            "name a processor that has the instructions (cpu, features)"
+            f"code for {triple or 'this host'} would call {', '.join(missing)}; name a processor that has the "
+            "instructions (cpu), or turn them on (features)"
         )
     return code
 

@@ -13,11 +13,10 @@ from shine.lang.program.program import Program
 C_TYPES: dict[str, str] = {
     "float64": "double",
     "float32": "float",
-    "int64": "int64_t",
-    "int32": "int32_t",
+    **{kind: f"{kind}_t" for kind in ("int64", "int32", "int16", "int8", "uint8")},
     "bool": "uint8_t",
 }
-"""Type in C of each storage type."""
+"""Type in C of each storage type; of bool, 0 is false and 1 is true."""
 
 
 @dataclass(frozen=True)

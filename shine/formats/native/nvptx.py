@@ -9,9 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from shine.compiler.codegen.native.row_by_row import emit_kernel
-from shine.compiler.llvm import assembly
-from shine.formats.native.code import Files, Job
-from shine.formats.native.freestanding import prepare
+from shine.formats.native.code import Files, Job, TextCode
 from shine.formats.native.targets import Target, target_of
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -28,13 +26,11 @@ def ptx_files(job: Job) -> Files:
     CompilationError
         If the program has constant arrays.
     """
-    target = gpu_target(job.target)
-    _ = job.interface  # refuses, before lowering, programs that cannot be compiled
+    job.check()
     module = ir.Module(name=job.name)
     emit_kernel(module, job.program, job.name)
-    machine = target.triple, target.cpu, target.features
-    text = assembly(prepare(str(module), *machine), *machine, level=job.level)
-    return {f"{job.name}.ptx": text.encode()}
+    made = TextCode(job.order.on(gpu_target(job.target)), job.description, str(module))
+    return {f"{job.name}.ptx": made.assembly.encode()}
 
 
 def gpu_target(wanted: Target) -> Target:

@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from llvmlite import ir
 
 from shine.base.errors import CompilationError
 from shine.compiler.codegen.native.row_by_row import emit_wasm
-from shine.formats.native.code import Files, Job
-from shine.formats.native.freestanding import freestanding_object
+from shine.formats.native.code import Code, Files, Job, TextCode
 from shine.formats.native.interface import interface_of
 from shine.formats.native.targets import Target, target_of
 from shine.formats.native.wasm_loader import loader, types
@@ -54,16 +54,14 @@ def scalar_files(job: Job) -> Files:
 
 
 def _files(job: Job, *, batch: bool) -> Files:
+    target = wasm_target(job, TAKEN)
+    job.check()
     name = job.name
-    if name in TAKEN:
-        raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
-    target = wasm_target(job.target)
-    interface_of(job.program, name, False)  # refuses, before lowering, programs that cannot be compiled
     vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
     module = ir.Module(name=name)
     fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)
     interface = interface_of(job.program, name, fails)
-    code = freestanding_object(str(module), target.triple, target.cpu, target.features, job.level)
+    code = TextCode(job.order.on(target), job.description, str(module)).object_code
     columns = len(interface.parameters) + len(interface.outputs)
     exports = [name, *([f"{name}_batch"] if batch else [])]
     # The loader's scratch memory begins where the module's own ends.
@@ -76,15 +74,17 @@ def _files(job: Job, *, batch: bool) -> Files:
     }
 
 
-def wasm_target(wanted: Target) -> Target:
-    """The target of a module: the one that is wanted, if that is WebAssembly, else the least of `TRIPLE`.
+def wasm_target(code: Code, taken: Collection[str]) -> Target:
+    """The target of a module of some code: its own, if that is WebAssembly, else the least of `TRIPLE`.
 
     Raises
     ------
     CompilationError
-        If it is WebAssembly with another size of addresses.
+        If it is WebAssembly with another size of addresses, or the name of the code is taken.
     """
-    target = wanted if wanted.format == "wasm" else target_of(TRIPLE)
+    if code.name in taken:
+        raise CompilationError(f"name {code.name!r} means something else in WebAssembly modules; use another one")
+    target = code.target if code.target.format == "wasm" else target_of(TRIPLE)
     if not target.triple.startswith("wasm32"):
         raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
     return target

@@ -20,7 +20,7 @@ SCALARS = {"float64": "number", "float32": "number", "int64": "bigint", "int32":
 
 ARRAYS = {
     "float64": "Float64Array", "float32": "Float32Array", "int64": "BigInt64Array", "int32": "Int32Array",
-    "bool": "Uint8Array",
+    "int16": "Int16Array", "int8": "Int8Array", "uint8": "Uint8Array", "bool": "Uint8Array",
 }  # fmt: skip
 """Typed array of each storage type; of bool, 0 is false and everything else true."""
 

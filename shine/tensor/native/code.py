@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from shine.base.lazy import cached_property
-from shine.formats.native import freestanding
 from shine.formats.native.code import Code
 from shine.formats.native.targets import Target
 from shine.tensor.native.interface import Interface
@@ -46,24 +45,15 @@ class TensorCode(Code):
 
     Parameters
     ----------
-    name : str
-        Name of the function, and of the files.
+    order, description
+        As of `Code`.
     lower : callable
         The program's `Lowering`.
-    target : Target
-    level : str or int
-        Optimization pipeline of LLVM.
-    description : str
-        The program as a reader knows it.
     cpp_class : str
         Name of its class in C++, with namespaces; empty if it has none.
     """
 
-    name: str
     lower: Lowering
-    target: Target
-    level: str | int = "O2"
-    description: str = ""
     cpp_class: str = ""
 
     @cached_property
@@ -90,12 +80,11 @@ class TensorCode(Code):
         """A line for each group of loops: tiles, vectors, fused values; then its memory."""
         return "\n".join([*self._lowered.report, f"arena: {self.interface.arena_bytes} bytes"])
 
-    @cached_property
-    def ir(self) -> str:
-        """LLVM IR before optimization."""
-        target = self.target
-        return freestanding.prepare(self._lowered.text, target.triple, target.cpu, target.features)
+    @property
+    def text(self) -> str:
+        """LLVM IR of the function."""
+        return self._lowered.text
 
     def on(self, target: Target) -> TensorCode:
         """The code for another target."""
-        return self if target == self.target else replace(self, target=target)
+        return self if target == self.target else replace(self, order=self.order.on(target))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shine.formats.native.code import Files
-from shine.formats.native.emission import OF_CODE, gathered, kinds_of
+from shine.formats.native.emission import OF_CODE, gathered
 from shine.formats.native.linking import SUFFIXES
 from shine.formats.native.python_module import summary
 from shine.tensor.loops.arena import ALIGNMENT
@@ -159,4 +159,5 @@ def emitted(code: TensorCode, kinds: str | Iterable[str]) -> Files:
     CompilationError
         If the target cannot have such a file, or nothing installed can make it.
     """
-    return gathered(code, [*kinds_of(kinds), *(["class"] if code.cpp_class else [])], EMITTERS)
+    files = gathered(code, kinds, EMITTERS)
+    return {**files, **class_files(code)} if code.cpp_class else files

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Unpack
 
 from shine.base.errors import CompilationError, FormError
 from shine.base.lazy import cached_property
 from shine.compiler.llvm.passes import pipeline_level
 from shine.compiler.threads import processors
-from shine.formats.native.interface import check_name
-from shine.formats.native.targets import NATIVE, Target, target_of
+from shine.formats.native.code import Options, Order
+from shine.formats.native.targets import NATIVE
 from shine.lang.c_names import identifier
 from shine.lang.forms.names import check_text, listed, shown, value_text
 from shine.tensor.adjoint.declarations import gradient, with_gradients
@@ -218,11 +218,8 @@ class TensorFunction:
         self,
         name: str | None = None,
         *,
-        target: str | None = None,
-        cpu: str | None = None,
-        features: str = "",
         cpp_class: str = "",
-        level: str | int | None = None,
+        **options: Unpack[Options],
     ) -> TensorCode:
         """Code for a target; `shine.tensor.native.emission.emitted` makes files of it.
 
@@ -231,12 +228,10 @@ class TensorFunction:
         name : str, optional
             Name of the function in C, and of the files. By default `name`, or with ``_run`` if the class or its
             namespace has that name.
-        target, cpu, features
-            As for `shine.aot.compile`.
         cpp_class : str
             Name of a class in C++, with its namespaces; no class if empty.
-        level : {"O0", "O1", "O2", "O3"} or int, optional
-            LLVM pipeline; by default that of the function.
+        **options
+            As for `shine.aot.compile`; `opt_level` is that of the function by default.
 
         Raises
         ------
@@ -249,15 +244,15 @@ class TensorFunction:
         chosen = self.name if name is None else name
         if name is None and cpp_class.removeprefix("::").partition("::")[0] == chosen:
             chosen = f"{chosen}_run"
-        check_name(chosen)
+        wanted: Options = {"opt_level": self.opt_level, **options}
+        order = Order.of(chosen, **wanted)
         if cpp_class:
             parts_of(cpp_class, chosen)
-        machine: Target = target_of(target, cpu, features)
-        if cpp_class and machine.format == "ptx":
-            raise CompilationError(f"{machine.triple}: a GPU has no classes; leave the class out, and emit ptx")
-        lower = lowering(self._complete, self.function, chosen)
-        chosen_level = self.opt_level if level is None else pipeline_level(level)
-        return TensorCode(chosen, lower, machine, chosen_level, self.description, cpp_class)
+            if order.target.format == "ptx":
+                raise CompilationError(
+                    f"{order.target.triple}: a GPU has no classes; leave the class out, and emit ptx"
+                )
+        return TensorCode(order, self.description, lowering(self._complete, self.function, chosen), cpp_class)
 
 
 def _chosen(module: Module, name: str | None) -> str:

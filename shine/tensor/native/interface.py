@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shine.formats.native.interface import C_TYPES
 from shine.lang.c_names import identifier
 from shine.tensor.form.module import Function, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.arena import ALIGNMENT, aligned
-
-C_TYPES: dict[str, str] = {
-    "f32": "float",
-    "f64": "double",
-    "i8": "int8_t",
-    "u8": "uint8_t",
-    "i16": "int16_t",
-    "i32": "int32_t",
-    "i64": "int64_t",
-    "bool": "uint8_t",
-}
-"""Type in C of an element of each type; of bool, 0 is false and 1 is true."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +32,7 @@ class Tensor:
     @property
     def c_type(self) -> str:
         """Type in C of an element."""
-        return C_TYPES[self.type.dtype]
+        return C_TYPES[self.type.numpy.name]
 
     @property
     def room(self) -> int:

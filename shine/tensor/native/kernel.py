@@ -202,7 +202,7 @@ class Kernel:
         interface = self.interface = code.interface
         self._team = Team(code, threads) if code.steps else None
         quick = is_readable() and self._team is None
-        engine = Engine(code.ir + objects_ir(interface) if quick else code.ir, code.level)
+        engine = Engine(code.ir + objects_ir(interface) if quick else code.ir, code.order.level)
         if self._team is None:
             self._function: Any = engine.function(interface.name, None, *[ctypes.c_void_p] * 3)
         else:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from shine.base.errors import CompilationError
 from shine.formats.native.code import Files
 from shine.formats.native.wasm import link, wasm_target
-from shine.formats.native.wasm_loader import INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
+from shine.formats.native.wasm_loader import ARRAYS, INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Interface, Tensor
@@ -17,18 +16,6 @@ TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
 
 STACK_BYTES = 64 * 1024
 """Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
-
-ARRAYS: dict[str, str] = {
-    "f32": "Float32Array",
-    "f64": "Float64Array",
-    "i8": "Int8Array",
-    "u8": "Uint8Array",
-    "i16": "Int16Array",
-    "i32": "Int32Array",
-    "i64": "BigInt64Array",
-    "bool": "Uint8Array",
-}
-"""Typed array of each element type; of bool, 0 is false and 1 is true."""
 
 _MODULE = """\
 {comment}
@@ -145,10 +132,7 @@ def wasm_files(job: TensorCode) -> Files:
         If there is no linker, or the name is taken.
     """
     name = job.name
-    if name in TAKEN:
-        raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
-    target = wasm_target(job.target)
-    made = job.on(target)
+    made = job.on(wasm_target(job, TAKEN))
     interface = made.interface
     return {
         f"{name}.wasm": link(made.object_code, [name, "__heap_base"], STACK_BYTES),
@@ -172,23 +156,28 @@ def _loader(interface: Interface, description: str) -> str:
 
 def _types(interface: Interface, description: str) -> str:
     results = interface.results
-    arrays = {each.label: ARRAYS[each.type.dtype] for each in results}
-    named = [f"{variable(each.name)}: {ARRAYS[each.type.dtype]}" for each in interface.arguments]
+    arrays = {each.label: _array(each) for each in results}
+    named = [f"{variable(each.name)}: {_array(each)}" for each in interface.arguments]
     return _TYPES.format(
         comment=comment(description),
         name=interface.name,
         source=SOURCE_TYPE,
         listed="\n".join(map(_documented, interface.arguments)),
         arguments=", ".join(named),
-        result=ARRAYS[results[0].type.dtype] if len(results) == 1 else object_type(arrays),
+        result=_array(results[0]) if len(results) == 1 else object_type(arrays),
         argument_arrays=", ".join(named),
-        result_arrays=", ".join(f"{variable(each.name)}: {ARRAYS[each.type.dtype]}" for each in results),
+        result_arrays=", ".join(f"{variable(each.name)}: {_array(each)}" for each in results),
         constructors=" | ".join(f"{array}Constructor" for array in dict.fromkeys(ARRAYS.values())),
     )
 
 
+def _array(tensor: Tensor) -> str:
+    """Name of the typed array of its elements."""
+    return ARRAYS[tensor.type.numpy.name]
+
+
 def _described(tensor: Tensor) -> str:
-    return f"[{json.dumps(tensor.label)}, {ARRAYS[tensor.type.dtype]}, {json.dumps(tensor.type.shape)}]"
+    return f"[{json.dumps(tensor.label)}, {_array(tensor)}, {json.dumps(tensor.type.shape)}]"
 
 
 def _documented(tensor: Tensor) -> str:

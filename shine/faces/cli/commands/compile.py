@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -17,6 +17,7 @@ from shine.faces.cli.sources import model_of, parsed, shown
 
 if TYPE_CHECKING:
     from shine.formats.native import Job
+    from shine.formats.native.code import Options
     from shine.lang.forms.tree import Tree
     from shine.lang.program.program import Program
     from shine.search.models.model import Model
@@ -101,22 +102,20 @@ def compile_command(
     wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
     compiled = _source(source, dtype, parameters, index, wanted)
     made: Job | TensorCode
+    options: Options = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
     if hasattr(compiled, "reading"):
-        options = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
         _write_trees(cast("CompiledTrees", compiled), Path(source), name, out, emit, as_json, options)
         return
     try:
         if isinstance(compiled, Tree | Program) or hasattr(compiled, "tree"):
             kinds = _kinds(emit, EMITTERS)
-            made = job(compiled, NAME if name is None else name, target, cpu, features, dtype or "float64", None, level)
+            made = job(compiled, NAME if name is None else name, dtype=dtype or "float64", **options)
             files = emitted(made, kinds)
         else:
             from shine.tensor.native import emission
 
             kinds = _kinds(emit, emission.EMITTERS)
-            made = compiled.code(
-                name, target=target, cpu=cpu, features=features, cpp_class=cpp_class or "", level=level
-            )
+            made = compiled.code(name, cpp_class=cpp_class or "", **options)
             files = emission.emitted(made, kinds)
     except (LoweringError, CompilationError, FormError, ValueError) as error:
         raise click.UsageError(str(error)) from None
@@ -141,7 +140,7 @@ def _write_trees(
     out: Path,
     emit: Sequence[str],
     as_json: bool,
-    options: dict[str, Any],
+    options: Options,
 ) -> None:
     """Write the native code of an ensemble of trees, named as its file if it has no name."""
     from shine.lang.c_names import identifier

@@ -13,7 +13,7 @@ import pytest
 from unit.formats.native.cases import columns_of, equal, mixed
 
 import shine
-from shine.aot import EMITTERS, Job, build, compile, job, target_of
+from shine.aot import EMITTERS, Job, Order, build, compile, job, target_of
 from shine.base.errors import CompilationError, ExportError
 from shine.formats.native import LARGE
 from shine.formats.native.emission import NEEDS
@@ -87,7 +87,7 @@ def test_a_program_in_c_or_cpp_computes_what_jit_does(
 
 @needs("cc", "c++")
 def test_headers_with_every_type_are_c_and_cpp(tmp_path: Path) -> None:
-    made = Job(mixed(), "f", target_of())
+    made = Job(Order("f", target_of()), "", mixed())
     (tmp_path / "f.h").write_bytes(EMITTERS["header"](made)["f.h"])
     for compiler, language, standard in (("cc", "c", "c89"), ("cc", "c", "c99"), ("c++", "c++", "c++98")):
         options = [f"-std={standard}", "-Wno-long-long", *WARNINGS, "-fsyntax-only", "-x", language]
@@ -129,7 +129,7 @@ def test_every_kind_that_needs_others_names_known_ones() -> None:
 
 def test_large_formulas_are_compiled_without_optimization() -> None:
     text = " + ".join(f"a*{number}.5" for number in range(LARGE // 4 + 1))
-    assert (job(text).level, job("a*b").level) == (0, 2)
+    assert (job(text).order.level, job("a*b").order.level) == (0, 2)
 
 
 def test_ir_and_assembly_are_those_of_the_target() -> None:

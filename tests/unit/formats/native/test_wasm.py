@@ -286,7 +286,7 @@ batch({ a: column });
 
 def test_a_formula_in_a_comment_stays_in_it():
     files = aot.compile("a + 1", "f", "wasm", params=["a"])
-    job = aot.Job(aot.job("a + 1").program, "f", aot.target_of(), description="x\nalert(1) */ \u2028 evil")
+    job = aot.Job(aot.Order.of("f"), "x\nalert(1) */ \u2028 evil", aot.job("a + 1").program)
     for name, content in wasm.wasm_files(job).items():
         if not name.endswith(".wasm"):
             assert content.isascii()

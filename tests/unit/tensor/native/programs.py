@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.aot import Target, target_of
+from shine.aot import Order, Target, target_of
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.code import Lowered, TensorCode
 from shine.tensor.native.interface import Interface, Tensor
@@ -59,13 +59,13 @@ def matmul(name: str = "matmul", target: Target | None = None) -> TensorCode:
     result = Tensor("x_y_prod", "x_y_prod", TensorType("f32", (2, 2)))
     interface = Interface(name, arguments, (result,), 4)
     text = _PRODUCT.replace("NAME", name)
-    return TensorCode(name, lambda _: Lowered(text, interface), target or target_of(), "O2", "matmul.pb")
+    return TensorCode(Order(name, target or target_of()), "matmul.pb", lambda _: Lowered(text, interface))
 
 
 def idle(arguments: tuple[Tensor, ...], results: tuple[Tensor, ...], name: str = "idle") -> TensorCode:
     """A function that does nothing, with a given interface."""
     lowered = f'define void @"{name}"(ptr %arguments, ptr %results, ptr %arena) {{\n  ret void\n}}\n'
-    return TensorCode(name, lambda _: Lowered(lowered, Interface(name, arguments, results, 0)), target_of())
+    return TensorCode(Order.of(name), "", lambda _: Lowered(lowered, Interface(name, arguments, results, 0)))
 
 
 def copy(kind: TensorType) -> TensorCode:
@@ -92,7 +92,7 @@ done:
 }}
 """
     interface = Interface("copy", (Tensor("x", "x", kind),), (Tensor("y", "y", kind),), 0)
-    return TensorCode("copy", lambda _: Lowered(lowered, interface), target_of())
+    return TensorCode(Order.of("copy"), "", lambda _: Lowered(lowered, interface))
 
 
 def waiting(turns: int) -> TensorCode:
@@ -118,4 +118,4 @@ done:
 """
     kind = TensorType("i64", (1,))
     interface = Interface("waiting", (Tensor("x", "x", kind),), (Tensor("y", "y", kind),), 0)
-    return TensorCode("waiting", lambda _: Lowered(lowered, interface), target_of())
+    return TensorCode(Order.of("waiting"), "", lambda _: Lowered(lowered, interface))

@@ -131,7 +131,7 @@ def test_ptxas_takes_random_programs(seed: int, tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["O0", "O1", "O3"])
 def test_ptxas_takes_every_level(level: str, tmp_path) -> None:
-    assembled(ptx(TensorFunction(random_module(1)), level=level), "sm_75", tmp_path)
+    assembled(ptx(TensorFunction(random_module(1)), opt_level=level), "sm_75", tmp_path)
 
 
 @needs_ptxas
