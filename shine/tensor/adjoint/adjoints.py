@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shine.base.errors import FormError
-from shine.tensor.adjoint.rules import RULES, Step
-from shine.tensor.adjoint.shaping import zeros
+from shine.tensor.adjoint.rules import RULES
+from shine.tensor.adjoint.shaping import Step, zeros
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value, with_result_names

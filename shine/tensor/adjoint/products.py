@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from shine.tensor.adjoint.shaping import (
     Adjoints,
-    Wanted,
+    Step,
     reshaped,
     reversed_along,
     sliced,
@@ -23,8 +21,9 @@ from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
 
 
-def dot(b: FunctionBuilder, left: Value, right: Value, cotangent: Value, wanted: Wanted) -> Adjoints:
+def dot(s: Step) -> Adjoints:
     """For C = A B, the cotangent G gives A's adjoint G B' and B's adjoint A' G."""
+    b, left, right, cotangent, wanted = s.b, s.operand, s.second, s.cotangent, s.wanted
     a = left if left.type.rank > 1 else reshaped(b, left, (1, *left.type.shape))
     c = right if right.type.rank > 1 else reshaped(b, right, (*right.type.shape, 1))
     batch = cotangent.type.shape[: cotangent.type.rank - (left.type.rank > 1) - (right.type.rank > 1)]
@@ -50,27 +49,18 @@ def _turned(b: FunctionBuilder, value: Value) -> Value:
     return transposed(b, value, [*range(rank - 2), rank - 1, rank - 2])
 
 
-def convolve(
-    b: FunctionBuilder,
-    image: Value,
-    kernel: Value,
-    cotangent: Value,
-    wanted: Wanted,
-    attributes: Mapping[str, Any],
-) -> Adjoints:
+def convolve(s: Step) -> Adjoints:
     """The image's adjoint convolves the cotangent, the kernel's convolves the image with the cotangent."""
-    if not cotangent.type.elements or not image.type.elements:
-        return [zeros(b, image.type) if wanted[0] else None, zeros(b, kernel.type) if wanted[1] else None]
-    return [
-        _of_image(b, image, kernel, cotangent, attributes) if wanted[0] else None,
-        _of_kernel(b, image, kernel, cotangent, attributes) if wanted[1] else None,
-    ]
+    if not s.cotangent.type.elements or not s.operand.type.elements:
+        return [
+            zeros(s.b, value.type) if is_wanted else None for value, is_wanted in zip(s.operands, s.wanted, strict=True)
+        ]
+    return [_of_image(s) if s.wanted[0] else None, _of_kernel(s) if s.wanted[1] else None]
 
 
-def _of_image(
-    b: FunctionBuilder, image: Value, kernel: Value, cotangent: Value, attributes: Mapping[str, Any]
-) -> Value:
+def _of_image(s: Step) -> Value:
     """The cotangent, spread by the strides, with the kernel turned round and its channels and filters exchanged."""
+    b, image, kernel, cotangent, attributes = s.b, s.operand, s.second, s.cotangent, s.attributes
     space, groups = range(1, image.type.rank - 1), attributes["groups"]
     *window, channels, filters = kernel.type.shape
     turned = reversed_along(b, kernel, range(len(window)))
@@ -97,10 +87,9 @@ def _of_image(
     return found
 
 
-def _of_kernel(
-    b: FunctionBuilder, image: Value, kernel: Value, cotangent: Value, attributes: Mapping[str, Any]
-) -> Value:
+def _of_kernel(s: Step) -> Value:
     """The image's channels as a batch, with the cotangent as kernel; strides and dilation exchange their parts."""
+    b, image, kernel, cotangent, attributes = s.b, s.operand, s.second, s.cotangent, s.attributes
     groups, rank = attributes["groups"], image.type.rank
     *window, channels, _ = kernel.type.shape
     space = list(range(1, rank - 1))
@@ -123,31 +112,30 @@ def _of_kernel(
     return transposed(b, found, [*space, 0, rank - 1])
 
 
-def _with_axes(b: FunctionBuilder, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:
+def _with_axes(s: Step, value: Value) -> Value:
     """A result with size 1 in the places of the reduced axes."""
-    return reshaped(b, value, tuple(1 if i in axes else size for i, size in enumerate(operand.type.shape)))
+    return reshaped(
+        s.b, value, tuple(1 if i in s.attributes["axes"] else n for i, n in enumerate(s.operand.type.shape))
+    )
 
 
-def of_sum(b: FunctionBuilder, operand: Value, cotangent: Value, attributes: Mapping[str, Any]) -> Value:
+def of_sum(s: Step) -> Value:
     """The same for each element."""
-    return stretched_to(b, _with_axes(b, cotangent, operand, attributes["axes"]), operand.type.shape)
+    return stretched_to(s.b, _with_axes(s, s.cotangent), s.operand.type.shape)
 
 
-def of_extremum(
-    b: FunctionBuilder, operand: Value, result: Value, cotangent: Value, attributes: Mapping[str, Any]
-) -> Value:
+def of_extremum(s: Step) -> Value:
     """Equal extrema share the cotangent."""
-    axes = attributes["axes"]
-    extreme = b.eq(operand, _with_axes(b, result, operand, axes))
-    count = b.reduce_sum(b.cast(extreme, dtype=operand.type.dtype), axes=axes, keep=True)
-    share = b.div(_with_axes(b, cotangent, operand, axes), count)
-    found: Value = b.select(extreme, share, b.constant(0, operand.type.dtype))
+    b, dtype = s.b, s.operand.type.dtype
+    extreme = b.eq(s.operand, _with_axes(s, s.instruction.result))
+    count = b.reduce_sum(b.cast(extreme, dtype=dtype), axes=s.attributes["axes"], keep=True)
+    found: Value = b.select(extreme, b.div(_with_axes(s, s.cotangent), count), b.constant(0, dtype))
     return found
 
 
-def of_product(b: FunctionBuilder, operand: Value, cotangent: Value, attributes: Mapping[str, Any]) -> Value:
+def of_product(s: Step) -> Value:
     """The product of all others: of those before and those after, so that zeros do no harm to any order."""
-    axes = attributes["axes"]
+    b, operand, axes = s.b, s.operand, s.attributes["axes"]
     others = [i for i in range(operand.type.rank) if i not in axes]
     order = [*others, *axes]
     size = math.prod(operand.type.shape[i] for i in axes)
@@ -156,7 +144,7 @@ def of_product(b: FunctionBuilder, operand: Value, cotangent: Value, attributes:
     rest = b.mul(_products_before(b, flat, 1), _products_before(b, flat, -1))
     rest = reshaped(b, rest, tuple(operand.type.shape[i] for i in order))
     rest = transposed(b, rest, np.argsort(order).tolist())
-    found: Value = b.mul(rest, _with_axes(b, cotangent, operand, axes))
+    found: Value = b.mul(rest, _with_axes(s, s.cotangent))
     return found
 
 

@@ -1,20 +1,74 @@
-"""Pieces of instructions that several adjoint rules need."""
+"""The context of an adjoint rule, and pieces of instructions that several rules need."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.module import Value
+from shine.tensor.form.module import Instruction, Value
 from shine.tensor.form.types import TensorType
 
 Adjoints: TypeAlias = "list[Value | None]"
 """One for each operand; None where it is 0 or not wanted."""
 
-Wanted: TypeAlias = tuple[bool, ...]
-"""For each operand, whether its adjoint is needed."""
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The context of a rule.
+
+    Parameters
+    ----------
+    b : FunctionBuilder
+        The adjoint in the making.
+    instruction : Instruction
+        The one to differentiate, as it stands in that function.
+    cotangents : tuple of (Value or None)
+        Derivatives by its results; None if 0.
+    wanted : tuple of bool
+        The operands whose adjoints are needed.
+    """
+
+    b: FunctionBuilder
+    instruction: Instruction
+    cotangents: tuple[Value | None, ...]
+    wanted: tuple[bool, ...]
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The instruction's."""
+        return self.instruction.operands
+
+    @property
+    def operand(self) -> Value:
+        """The first operand."""
+        return self.instruction.operands[0]
+
+    @property
+    def second(self) -> Value:
+        """The second operand."""
+        return self.instruction.operands[1]
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The instruction's."""
+        return self.instruction.attributes
+
+    @property
+    def axis(self) -> int:
+        """The axis along which the instruction works."""
+        axis = self.attributes["axis"]
+        assert isinstance(axis, int)
+        return axis
+
+    @property
+    def cotangent(self) -> Value:
+        """The derivative by the first result, which is not 0."""
+        assert self.cotangents[0] is not None
+        return self.cotangents[0]
 
 
 def zeros(b: FunctionBuilder, type: TensorType) -> Value:

@@ -145,7 +145,7 @@ def _write_trees(
     """Write the native code of an ensemble of trees, named as its file if it has no name."""
     from shine.lang.c_names import identifier
     from shine.trees import build
-    from shine.trees.code import EMITTERS as OF_TREES
+    from shine.trees.building import EMITTERS as OF_TREES
 
     kinds, name = _kinds(emit, OF_TREES), identifier(path.stem) if name is None else name
     try:

@@ -16,8 +16,7 @@ from shine.base.errors import CompilationError, LoweringError
 from shine.compiler.codegen.native.programs import emit_program_rows, emit_program_scalar
 from shine.compiler.codegen.vecmath.substitutes import DIVISIONS, define_substitute, parsed_type
 from shine.compiler.llvm import Engine, assembly, object_code
-from shine.formats.native import symbols
-from shine.formats.native.freestanding import freestanding_object, prepare, undefined_symbols
+from shine.formats.native.freestanding import freestanding_object, prepare, undefined, undefined_symbols
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tape import application
 from shine.lang.parse import parse
@@ -332,10 +331,10 @@ def test_a_damaged_object_file_is_an_error_or_read():
         for place in rng.integers(4, len(code), 3):
             damaged[place] = rng.integers(256)
         with contextlib.suppress(CompilationError):
-            symbols.undefined(bytes(damaged[: rng.integers(4, len(code))]))
+            undefined(bytes(damaged[: rng.integers(4, len(code))]))
 
 
 def test_symbols_of_a_big_endian_file_are_read():
     code = object_code(CALLS, "s390x-linux-gnu")
     assert struct.unpack_from(">H", code, 18) == (22,)  # EM_S390, in its own byte order
-    assert symbols.undefined(code) == {"elsewhere"}
+    assert undefined(code) == {"elsewhere"}

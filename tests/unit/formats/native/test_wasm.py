@@ -18,7 +18,7 @@ import shine
 from shine import aot
 from shine.base.errors import CompilationError
 from shine.formats.native import wasm
-from shine.formats.native.symbols import undefined
+from shine.formats.native.freestanding import undefined
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.interpret import interpret
 

@@ -62,7 +62,7 @@ def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():
 
 def test_the_basic_primitives_have_rules_of_their_own():
     from shine.formats.write.excel import _Excel
-    from shine.formats.write.latex.writer import _Latex
+    from shine.formats.write.latex import _Latex
     from shine.formats.write.polars import _Polars
     from shine.formats.write.python import Expression
     from shine.formats.write.sql import _Sql

@@ -10,7 +10,7 @@ import pytest
 from unit.tensor.native.programs import idle, matmul
 
 from shine.base.errors import CompilationError
-from shine.formats.native.symbols import undefined
+from shine.formats.native.freestanding import undefined
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.interface import Tensor
 from shine.tensor.native.wasm import TAKEN, wasm_files
