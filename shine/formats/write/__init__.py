@@ -6,7 +6,9 @@ on `statements` if it has statements or nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shine.formats.write.sources import Headings, takes_models, with_preparation
@@ -17,114 +19,51 @@ from shine.lang.forms.tree import Tree
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation
 
-Writer = Callable[..., str | bytes]
-"""Writes a formula under a name, with the original headings of its columns; further arguments are options."""
 
+@dataclass(frozen=True)
+class Writer:
+    """What writes a form. Its module is imported at its first use: all of them together take a noticeable time.
 
-# Each writer imports its module when it is called: all of them together take a noticeable time.
+    Parameters
+    ----------
+    module, function : str
+    options : mapping
+        Names of the form's options, with what they are by default.
+    named : bool
+        Whether the form has a name of the formula.
+    """
 
+    module: str
+    function: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    named: bool = True
 
-def _python(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.python import python_source
-
-    return python_source(tree, name, headings=headings)
-
-
-def _latex(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.latex import latex
-
-    return f"{latex(tree, name, headings=headings)}\n"
-
-
-def _sympy(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.sympy import sympy_source
-
-    return sympy_source(tree, name, headings=headings)
-
-
-def _json(tree: Tree, name: str, headings: Headings, *, indent: int | None = 2) -> str:
-    from shine.formats.write.json import to_json
-
-    return to_json(tree, name, indent=indent, headings=headings)
-
-
-def _c(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.c import c_source
-
-    return c_source(tree, name, headings=headings)
-
-
-def _torch(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.torch import torch_source
-
-    return torch_source(tree, name, headings=headings)
-
-
-def _jax(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.jax import jax_source
-
-    return jax_source(tree, name, headings=headings)
-
-
-def _onnx(tree: Tree, name: str, headings: Headings) -> bytes:
-    from shine.formats.write.onnx import onnx_bytes
-
-    return onnx_bytes(tree, name, headings=headings)
-
-
-def _graphdef(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.graphdef import graphdef_text
-
-    return graphdef_text(tree, name, headings=headings)
-
-
-def _excel(tree: Tree, name: str, headings: Headings, *, cells: Any = None) -> str:
-    from shine.formats.write.excel import excel_formula
-
-    return f"{excel_formula(tree, cells, headings=headings)}\n"
-
-
-def _sql(
-    tree: Tree,
-    name: str,
-    headings: Headings,
-    *,
-    dialect: str = "standard",
-    columns: Any = None,
-) -> str:
-    from shine.formats.write.sql import sql_expression
-
-    return f"{sql_expression(tree, columns, dialect=dialect, headings=headings)}\n"
-
-
-def _pandas(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.pandas import pandas_source
-
-    return pandas_source(tree, name, headings=headings)
-
-
-def _polars(tree: Tree, name: str, headings: Headings) -> str:
-    from shine.formats.write.polars import polars_source
-
-    return polars_source(tree, name, headings=headings)
+    def write(self, tree: Tree, name: str, headings: Headings, options: Mapping[str, Any]) -> str | bytes:
+        """The formula in the form."""
+        function = getattr(import_module(f"shine.formats.write.{self.module}"), self.function)
+        names = [name] if self.named else []
+        return function(tree, *names, headings=headings, **{**self.options, **options})  # type: ignore[no-any-return]
 
 
 EXPORTS: dict[str, Writer] = {
-    "python": _python,
-    "pandas": _pandas,
-    "polars": _polars,
-    "latex": _latex,
-    "sympy": _sympy,
-    "json": _json,
-    "c": _c,
-    "torch": _torch,
-    "jax": _jax,
-    "onnx": _onnx,
-    "graphdef": _graphdef,
-    "excel": _excel,
-    "sql": _sql,
+    "python": Writer("python", "python_source"),
+    "pandas": Writer("pandas", "pandas_source"),
+    "polars": Writer("polars", "polars_source"),
+    "latex": Writer("latex", "latex"),
+    "sympy": Writer("sympy", "sympy_source"),
+    "json": Writer("json", "to_json", {"indent": 2}),
+    "c": Writer("c", "c_source"),
+    "torch": Writer("torch", "torch_source"),
+    "jax": Writer("jax", "jax_source"),
+    "onnx": Writer("onnx", "onnx_bytes"),
+    "graphdef": Writer("graphdef", "graphdef_text"),
+    "excel": Writer("excel", "excel_formula", {"cells": None}, named=False),
+    "sql": Writer("sql", "sql_expression", {"dialect": "standard", "columns": None}, named=False),
 }
 """The writer of each form."""
+
+LINES = frozenset({"latex", "excel", "sql"})
+"""Forms whose text has no end of a line of its own."""
 
 FOR_PEOPLE = frozenset({"latex", "sympy"})
 """Forms whose constants people read: models write them with the digits that the data support."""
@@ -183,10 +122,10 @@ def export(
     if to not in EXPORTS:
         raise ValueError(f"unknown export {value_text(to)}; use one of {', '.join(EXPORTS)}")
     writer = EXPORTS[to]
-    of_form = writer.__kwdefaults__ or {}
-    unknown = next((option for option in options if option not in of_form), None)
+    unknown = next((option for option in options if option not in writer.options), None)
     if unknown is not None:
-        allowed = f"it has {', '.join(of_form)}" if of_form else "it has none"
+        allowed = f"it has {', '.join(writer.options)}" if writer.options else "it has none"
         raise ValueError(f"the export to {to} has no option {value_text(unknown)}; {allowed}")
     known = (headings or {}) if preparation is None else with_preparation(headings, preparation)
-    return writer(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, known, **options)
+    written = writer.write(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, known, options)
+    return f"{written!s}\n" if to in LINES else written

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from shine.base.errors import ExportError
 from shine.formats.write.sources import Headings, takes_models
-from shine.formats.write.statements.array_library import array_function, array_source
+from shine.formats.write.statements.array_library import Library
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
 if TYPE_CHECKING:
     from jax import Array
 
-_IMPORTS = """\
+_LIBRARY = Library(
+    "JAX",
+    "jax",
+    "jnp",
+    "Array",
+    """\
 from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array"""
+from jax import Array""",
+)
 
 
 @takes_models
@@ -55,7 +59,7 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
     >>> float(jax_function(parse("sqrt(a*a + b*b)"))(jnp.array([3.0, 4.0])))
     5.0
     """
-    return array_function(tree, "JAX", _operations())
+    return _LIBRARY.function(tree)
 
 
 @takes_models
@@ -81,13 +85,4 @@ def jax_source(tree: Tree, name: str = "f", *, headings: Headings | None = None,
     ExportError
         If JAX is not installed, or the formula calls a function without a definition.
     """
-    rounded = rounded_tree(tree, precision, named=False)
-    return array_source(rounded, name, "JAX", _operations(), "jnp", "Array", _IMPORTS, headings or {})
-
-
-def _operations() -> ModuleType:
-    try:
-        from shine.formats.write.jax import operations
-    except ImportError:
-        raise ExportError("the export to JAX needs jax; install it with: pip install 'shine[jax]'") from None
-    return operations
+    return _LIBRARY.source(rounded_tree(tree, precision, named=False), name, headings or {})

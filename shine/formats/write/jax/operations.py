@@ -6,14 +6,16 @@ zeros or the ends of the range; `array_operations` has those that all libraries 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from shine.formats.write.statements.array_operations import SHARED
+from shine.formats.write.statements.array_operations import floored, operations_of, with_sign_of
+
+xp = jnp
+"""The library, as `array_operations` calls it."""
 
 
 def numbers(like: Array) -> Callable[[float], Array]:
@@ -29,11 +31,6 @@ def numbers(like: Array) -> Callable[[float], Array]:
     return number
 
 
-def filled(value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -> Array:
-    """A value that depends on no feature, repeated for each row."""
-    return jnp.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
-
-
 def sign(a: Array) -> Array:
     """1, -1 or 0; 0.0 for -0.0, and NaN for NaN."""
     return jnp.where(a == 0, 0.0, jnp.sign(a))
@@ -41,22 +38,12 @@ def sign(a: Array) -> Array:
 
 def modulo(a: Array, b: Array) -> Array:
     """The remainder that has the sign of the divisor; NaN for the divisor 0."""
-    remainder = jnp.fmod(a, b)
-    moved = jnp.where((b < 0) != (remainder < 0), remainder + b, remainder)
-    return jnp.where(remainder == 0, jnp.copysign(jnp.zeros_like(moved), b), moved)
+    return with_sign_of(xp, b, jnp.fmod(a, b))
 
 
 def floor_divide(a: Array, b: Array) -> Array:
     """The quotient rounded down, from an exact remainder; a / b for the divisor 0."""
-    remainder = jnp.fmod(a, b)
-    quotient = (a - remainder) / b
-    moves = (remainder != 0) & ((b < 0) != (remainder < 0))
-    quotient = jnp.where(moves, quotient - 1, quotient)
-    below = jnp.floor(quotient)
-    below = jnp.where(quotient - below > 0.5, below + 1, below)
-    plain = a / b
-    below = jnp.where(quotient == 0, jnp.copysign(jnp.zeros_like(plain), plain), below)
-    return jnp.where(b == 0, plain, below)
+    return floored(xp, a, b, jnp.fmod(a, b))
 
 
 def sinh(a: Array) -> Array:
@@ -86,63 +73,14 @@ def tanh(a: Array) -> Array:
     return jnp.where(small, near / (near + 2), jnp.where(a < 0, -far, far))
 
 
-def less(a: Array, b: Array) -> Array:
-    """1 where a < b, else 0."""
-    return (a < b).astype(a.dtype)
-
-
-def less_equal(a: Array, b: Array) -> Array:
-    """1 where a <= b, else 0."""
-    return (a <= b).astype(a.dtype)
-
-
-def greater(a: Array, b: Array) -> Array:
-    """1 where a > b, else 0."""
-    return (a > b).astype(a.dtype)
-
-
-def greater_equal(a: Array, b: Array) -> Array:
-    """1 where a >= b, else 0."""
-    return (a >= b).astype(a.dtype)
-
-
-def equal(a: Array, b: Array) -> Array:
-    """1 where a == b, else 0."""
-    return (a == b).astype(a.dtype)
-
-
-def not_equal(a: Array, b: Array) -> Array:
-    """1 where a != b, else 0."""
-    return (a != b).astype(a.dtype)
-
-
-def logical_not(a: Array) -> Array:
-    """1 where a is 0, else 0."""
-    return (a == 0).astype(a.dtype)
-
-
 OPERATIONS: dict[str, Callable[..., Array]] = {
-    "add": jnp.add,
-    "sub": jnp.subtract,
-    "mul": jnp.multiply,
-    "div": jnp.divide,
+    **operations_of(xp),
     "pow": jnp.power,
-    "neg": jnp.negative,
-    **{name: getattr(jnp, name) for name in ("abs", "sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan")},
-    **{name: getattr(jnp, name) for name in ("asin", "acos", "atan")},
     "floordiv": floor_divide,
     "mod": modulo,
     "sign": sign,
     "sinh": sinh,
     "cosh": cosh,
     "tanh": tanh,
-    "lt": less,
-    "le": less_equal,
-    "gt": greater,
-    "ge": greater_equal,
-    "eq": equal,
-    "ne": not_equal,
-    "logical_not": logical_not,
-    **{name: partial(function, jnp) for name, function in SHARED.items()},
 }
 """The basic primitives, and composite ones whose definition would have the derivative NaN where it has a value."""

@@ -12,10 +12,13 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from shine.base.errors import ExportError
 from shine.formats.write.expressions.infix import ATOM
 from shine.formats.write.sources import Headings, notes
 from shine.formats.write.statements import array_operations
@@ -44,77 +47,99 @@ _CONDITIONS: dict[str, Form] = {
 }
 
 
-def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..., Any]:
-    """A formula as a function of one matrix or of columns, computed step by step with the operations of a module."""
-    code = _code(tree, form, operations)
-    count = len(tree.parameters)
-    constant = _is_constant(code.main)
-
-    def formula(*arguments: Any) -> Any:
-        columns = array_operations.columns_of(arguments, count)
-        value = code.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
-        return operations.filled(value, columns, arguments) if constant else value
-
-    formula.__name__ = formula.__qualname__ = tree.name
-    formula.__doc__ = _documentation(tree)
-    return formula
-
-
-def array_source(
-    tree: Tree,
-    name: str,
-    form: str,
-    operations: ModuleType,
-    library: str,
-    array: str,
-    imports: str,
-    headings: Headings,
-) -> str:
-    """A formula as the text of a Python module that needs only the library.
+@dataclass(frozen=True)
+class Library:
+    """A Python array library.
 
     Parameters
     ----------
-    tree : Tree
     name : str
-        Name of the function; changed if it is not a Python identifier.
-    form : str
-        Name of the export, for errors.
-    operations : module
-    library, array : str
-        Names in the text of the library and of its type of arrays.
+        In messages.
+    package : str
+        Its package, which is that of its operations here and Shine's extra for it, too.
+    alias, array : str
+        Names in exported text of the library and of its type of arrays.
     imports : str
         The text's import statements.
-    headings : mapping of str to str
-        Original headings of the columns, by feature.
     """
-    code = _code(tree, form, operations)
-    own = {**_functions(array_operations), **_functions(operations)}
-    taken = [library, "number", "arguments", *imports.split(), *own, *keyword.kwlist]
-    name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
-    name = name if name.isidentifier() else f"f{name}"
-    taken.append(name)
-    composites = {}
-    for function in code.functions:
-        composites[function] = unique(function, taken)
-        taken.append(composites[function])
 
-    def composite(primitive: Primitive) -> Form:
-        function = composites[code.name(primitive)]
-        return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
+    name: str
+    package: str
+    alias: str
+    array: str
+    imports: str
 
-    dialect = _dialect(form, operations, library, own)
-    texts = [
-        _function(body, dialect, composites[function], composite, taken) for function, body in code.functions.items()
-    ]
-    noted = notes({feature: feature for feature in tree.parameters}, headings)
-    comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
-    texts.append(comments + _main(code.main, dialect, name, composite, taken))
-    needed = _needed("\n".join(texts), own)
-    helpers = [_written(function, library, array) for helper, function in own.items() if helper in needed]
-    comment = (
-        f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\nfrom __future__ import annotations\n\n{imports}\n'
-    )
-    return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
+    def operations(self) -> ModuleType:
+        """The module of the library's operations, which imports the library."""
+        try:
+            return import_module(f"shine.formats.write.{self.package}.operations")
+        except ImportError:
+            raise ExportError(
+                f"the export to {self.name} needs {self.package}; install it with: pip install 'shine[{self.package}]'"
+            ) from None
+
+    def function(self, tree: Tree) -> Callable[..., Any]:
+        """A formula as a function of one matrix or of columns, computed step by step with the library's operations."""
+        operations = self.operations()
+        code = _code(tree, self.name, operations)
+        count = len(tree.parameters)
+        constant = _is_constant(code.main)
+
+        def formula(*arguments: Any) -> Any:
+            columns = array_operations.columns_of(arguments, count)
+            value = code.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
+            return array_operations.filled(operations.xp, value, columns, arguments) if constant else value
+
+        formula.__name__ = formula.__qualname__ = tree.name
+        formula.__doc__ = _documentation(tree)
+        return formula
+
+    def source(self, tree: Tree, name: str, headings: Headings) -> str:
+        """A formula as the text of a Python module that needs only the library.
+
+        Parameters
+        ----------
+        tree : Tree
+        name : str
+            Name of the function; changed if it is not a Python identifier.
+        headings : mapping of str to str
+            Original headings of the columns, by feature.
+        """
+        operations = self.operations()
+        code = _code(tree, self.name, operations)
+        own = {**_functions(array_operations), **_functions(operations)}
+        taken = [self.alias, "number", "arguments", *self.imports.split(), *own, *keyword.kwlist]
+        name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
+        name = name if name.isidentifier() else f"f{name}"
+        taken.append(name)
+        composites = {}
+        for function in code.functions:
+            composites[function] = unique(function, taken)
+            taken.append(composites[function])
+
+        def composite(primitive: Primitive) -> Form:
+            function = composites[code.name(primitive)]
+            return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
+
+        dialect = _dialect(self.name, operations, self.alias, own)
+        texts = [
+            _function(body, dialect, composites[function], composite, taken)
+            for function, body in code.functions.items()
+        ]
+        noted = notes({feature: feature for feature in tree.parameters}, headings)
+        comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
+        texts.append(comments + _main(code.main, dialect, name, composite, taken))
+        needed = _needed("\n".join(texts), own)
+        helpers = [self._written(function) for helper, function in own.items() if helper in needed]
+        comment = f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\n'
+        comment += f"from __future__ import annotations\n\n{self.imports}\n"
+        return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
+
+    def _written(self, function: Any) -> str:
+        """The text of an operation, with the library in the place of `xp`."""
+        text = re.sub(r"\bxp(: Library)?, ", "", inspect.getsource(function))
+        text = re.sub(r"\bxp\b", self.alias, text)
+        return re.sub(r"\bArray\b", self.array, text)
 
 
 def _code(tree: Tree, form: str, operations: ModuleType) -> StraightLine:
@@ -125,16 +150,6 @@ def _functions(module: ModuleType) -> dict[str, Any]:
     """The functions that a module defines, in the order of its text."""
     functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
     return {f.__name__: f for f in sorted(functions, key=lambda f: int(f.__code__.co_firstlineno))}
-
-
-def _written(function: Any, library: str, array: str) -> str:
-    """The text of an operation; one of `array_operations` is written for the library."""
-    text = inspect.getsource(function)
-    if function.__module__ == array_operations.__name__:
-        text = re.sub(r"\bxp(: Library)?, ", "", text)
-        text = re.sub(r"\bxp\b", library, text)
-        text = re.sub(r"\bArray\b", array, text)
-    return text
 
 
 def _is_constant(body: Body) -> bool:

@@ -7,6 +7,7 @@ chosen away from zero divisors and the like, so that its derivative is never NaN
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 Array = Any
@@ -30,6 +31,64 @@ def columns_of(arguments: Sequence[Array], count: int) -> list[Array]:
     if len(columns) != count:
         raise ValueError(f"the formula has {count} features, not {len(columns)}")
     return columns
+
+
+def filled(xp: Library, value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -> Array:
+    """A value that depends on no feature, repeated for each row."""
+    return xp.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
+
+
+def with_sign_of(xp: Library, b: Array, remainder: Array) -> Array:
+    """The remainder that has the sign of the divisor b, from an exact one."""
+    moved = xp.where((b < 0) != (remainder < 0), remainder + b, remainder)
+    return xp.where(remainder == 0, xp.copysign(xp.zeros_like(moved), b), moved)
+
+
+def floored(xp: Library, a: Array, b: Array, remainder: Array) -> Array:
+    """The quotient of a and b rounded down, from their exact remainder; a / b for the divisor 0."""
+    quotient = (a - remainder) / b
+    moves = (remainder != 0) & ((b < 0) != (remainder < 0))
+    quotient = xp.where(moves, quotient - 1, quotient)
+    below = xp.floor(quotient)
+    below = xp.where(quotient - below > 0.5, below + 1, below)
+    plain = a / b
+    below = xp.where(quotient == 0, xp.copysign(xp.zeros_like(plain), plain), below)
+    return xp.where(b == 0, plain, below)
+
+
+def less(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a < b, else 0."""
+    return xp.where(a < b, xp.ones_like(a), 0.0)
+
+
+def less_equal(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a <= b, else 0."""
+    return xp.where(a <= b, xp.ones_like(a), 0.0)
+
+
+def greater(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a > b, else 0."""
+    return xp.where(a > b, xp.ones_like(a), 0.0)
+
+
+def greater_equal(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a >= b, else 0."""
+    return xp.where(a >= b, xp.ones_like(a), 0.0)
+
+
+def equal(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a == b, else 0."""
+    return xp.where(a == b, xp.ones_like(a), 0.0)
+
+
+def not_equal(xp: Library, a: Array, b: Array) -> Array:
+    """1 where a != b, else 0."""
+    return xp.where(a != b, xp.ones_like(a), 0.0)
+
+
+def logical_not(xp: Library, a: Array) -> Array:
+    """1 where a is 0, else 0."""
+    return xp.where(a == 0, xp.ones_like(a), 0.0)
 
 
 def minimum(xp: Library, a: Array, b: Array) -> Array:
@@ -99,7 +158,14 @@ def protected_log(xp: Library, x: Array) -> Array:
     return xp.where(far, xp.log(xp.where(far, xp.abs(x), 1.0)), 0.0)
 
 
-SHARED: dict[str, Callable[..., Array]] = {
+_SHARED: dict[str, Callable[..., Array]] = {
+    "lt": less,
+    "le": less_equal,
+    "gt": greater,
+    "ge": greater_equal,
+    "eq": equal,
+    "ne": not_equal,
+    "logical_not": logical_not,
     "min": minimum,
     "max": maximum,
     "logical_and": logical_and,
@@ -113,3 +179,18 @@ SHARED: dict[str, Callable[..., Array]] = {
     "protected_log": protected_log,
 }
 """Basic primitives, and composite ones whose derivative would be NaN at points where they have a value."""
+
+_NAMED_ALIKE = ("abs", "sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan")
+
+
+def operations_of(xp: Library) -> dict[str, Callable[..., Array]]:
+    """The operations that a library writes as others do, by primitive."""
+    return {
+        "add": xp.add,
+        "sub": xp.subtract,
+        "mul": xp.multiply,
+        "div": xp.divide,
+        "neg": xp.negative,
+        **{name: getattr(xp, name) for name in _NAMED_ALIKE},
+        **{name: partial(function, xp) for name, function in _SHARED.items()},
+    }

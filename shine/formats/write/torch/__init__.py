@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from shine.base.errors import ExportError
 from shine.formats.write.sources import Headings, takes_models
-from shine.formats.write.statements.array_library import array_function, array_source
+from shine.formats.write.statements.array_library import Library
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_IMPORTS = """\
+_LIBRARY = Library(
+    "torch",
+    "torch",
+    "torch",
+    "Tensor",
+    """\
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor"""
+from torch import Tensor""",
+)
 
 
 @takes_models
@@ -53,7 +57,7 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
     >>> torch_function(parse("sqrt(a*a + b*b)"))(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
     tensor([ 5., 10.])
     """
-    return array_function(tree, "torch", _operations())
+    return _LIBRARY.function(tree)
 
 
 @takes_models
@@ -79,13 +83,4 @@ def torch_source(tree: Tree, name: str = "f", *, headings: Headings | None = Non
     ExportError
         If torch is not installed, or the formula calls a function without a definition.
     """
-    rounded = rounded_tree(tree, precision, named=False)
-    return array_source(rounded, name, "torch", _operations(), "torch", "Tensor", _IMPORTS, headings or {})
-
-
-def _operations() -> ModuleType:
-    try:
-        from shine.formats.write.torch import operations
-    except ImportError:
-        raise ExportError("the export to torch needs torch; install it with: pip install 'shine[torch]'") from None
-    return operations
+    return _LIBRARY.source(rounded_tree(tree, precision, named=False), name, headings or {})
