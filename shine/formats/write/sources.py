@@ -54,13 +54,7 @@ _LONGEST = 200
 
 
 class PreparedHeadings(dict[str, str]):
-    """Original headings of columns, by feature, which also know how the columns became numbers.
-
-    Parameters
-    ----------
-    headings : mapping of str to str
-    preparation : Preparation
-    """
+    """Original headings of columns, by feature, which also know how the columns became numbers."""
 
     def __init__(self, headings: Headings, preparation: Preparation) -> None:
         super().__init__(headings)

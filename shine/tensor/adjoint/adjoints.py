@@ -22,12 +22,7 @@ from shine.tensor.form.verifier import signature
 
 @dataclass
 class Derivatives:
-    """A module that grows by the derivatives that its functions need.
-
-    Parameters
-    ----------
-    module : Module
-    """
+    """A module that grows by the derivatives that its functions need."""
 
     module: Module
     _made: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict, init=False)

@@ -54,10 +54,6 @@ class Token:
 class Tokens:
     """The tokens of a text, taken one after the other.
 
-    Parameters
-    ----------
-    text : str
-
     Raises
     ------
     FormError

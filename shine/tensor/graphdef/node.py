@@ -146,10 +146,6 @@ class Function:
 class Library:
     """The functions of a graph; each is verified at its first call.
 
-    Parameters
-    ----------
-    message : FunctionDefLibrary
-
     Raises
     ------
     GraphImportError

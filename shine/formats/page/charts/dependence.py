@@ -58,11 +58,6 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     spaced through the data set. The lines of single rows are the individual conditional expectations of Goldstein et
     al. (2015): if they are not parallel, the feature interacts with others.
 
-    Parameters
-    ----------
-    model : ModelLike
-    dataset : Dataset
-
     Returns
     -------
     list of Dependence

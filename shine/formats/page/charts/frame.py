@@ -41,14 +41,7 @@ class Figure:
 
 
 class Chart:
-    """A frame with two axes, and its content.
-
-    Parameters
-    ----------
-    x, y : Scale
-    x_label, y_label : str
-    width, height : float
-    """
+    """A frame with two axes, and its content."""
 
     def __init__(
         self, x: Scale, y: Scale, x_label: str, y_label: str, width: float = WIDTH, height: float = HEIGHT

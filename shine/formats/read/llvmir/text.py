@@ -133,10 +133,6 @@ def _instruction(line: str) -> Instruction:
 class Cursor:
     """Reads the operands of an instruction from left to right.
 
-    Parameters
-    ----------
-    text : str
-
     Raises
     ------
     GraphImportError

@@ -23,13 +23,7 @@ Sums = list[ir.Value]
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Multiply-add of an element type; fused for floats if the machine can.
-
-    Parameters
-    ----------
-    dtype : str
-    fused : bool
-    """
+    """Multiply-add of an element type; fused for floats if the machine can."""
 
     dtype: str
     fused: bool
