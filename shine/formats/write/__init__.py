@@ -40,9 +40,11 @@ class Writer:
 
     def write(self, tree: Tree, name: str, headings: Headings, options: Mapping[str, Any]) -> str | bytes:
         """The formula in the form."""
-        function = getattr(import_module(f"shine.formats.write.{self.module}"), self.function)
-        names = [name] if self.named else []
-        return function(tree, *names, headings=headings, **{**self.options, **options})  # type: ignore[no-any-return]
+        write = getattr(import_module(f"shine.formats.write.{self.module}"), self.function)
+        written: str | bytes = write(
+            tree, *([name] if self.named else []), headings=headings, **{**self.options, **options}
+        )
+        return written
 
 
 EXPORTS: dict[str, Writer] = {

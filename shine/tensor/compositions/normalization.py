@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from shine.base.errors import FormError
 from shine.tensor.form.builder import FunctionBuilder
@@ -61,78 +62,62 @@ def rms_norm(
     return _affine(b, b.mul(x, _inverse_root(b, x, found, count, epsilon)), scale, None)
 
 
-def batch_norm(
-    b: FunctionBuilder,
-    x: Value,
-    average: Value,
-    variance: Value,
-    scale: Value | None = None,
-    shift: Value | None = None,
-    epsilon: float = 1e-5,
-    axis: int = -1,
-) -> Value:
-    """Normalization by known averages and variances of channels (Ioffe, Szegedy 2015): one product and one sum.
+@dataclass(frozen=True)
+class Channels:
+    """What a normalization of channels does to each of them.
 
     Parameters
     ----------
-    b : FunctionBuilder
-    x : Value
-    average, variance, scale, shift : Value
-        One number a channel.
+    scale, shift : Value, optional
+        One number a channel, by which it is multiplied, and which is added to it then.
     epsilon : float
+        Is added to the variance.
     axis : int
         That of the channels.
     """
-    factor = b.div(b.like(x, 1) if scale is None else scale, b.sqrt(b.add(variance, b.like(x, epsilon))))
+
+    scale: Value | None = None
+    shift: Value | None = None
+    epsilon: float = 1e-5
+    axis: int = -1
+
+    def along(self, b: FunctionBuilder, x: Value, numbers: Value) -> Value:
+        """One number a channel, for operations with the elements of `x`."""
+        behind = x.type.rank - 1 - axis_of(x.type.rank, self.axis)
+        if not behind or not numbers.type.rank:
+            return numbers
+        return b.emit("reshape", [numbers], shape=(*numbers.type.shape, *[1] * behind))[0]
+
+
+def batch_norm(b: FunctionBuilder, x: Value, average: Value, variance: Value, channels: Channels) -> Value:
+    """Normalization by known averages and variances of channels (Ioffe, Szegedy 2015): one product and one sum."""
+    scale, shift = channels.scale, channels.shift
+    root = b.sqrt(b.add(variance, b.like(x, channels.epsilon)))
+    factor = b.div(b.like(x, 1) if scale is None else scale, root)
     moved = b.mul(average, factor)
     offset = b.neg(moved) if shift is None else b.sub(shift, moved)
-    return b.add(b.mul(x, _along(b, x, factor, axis)), _along(b, x, offset, axis))
+    return b.add(b.mul(x, channels.along(b, x, factor)), channels.along(b, x, offset))
 
 
-def group_norm(
-    b: FunctionBuilder,
-    x: Value,
-    groups: int,
-    scale: Value | None = None,
-    shift: Value | None = None,
-    epsilon: float = 1e-5,
-    axis: int = -1,
-) -> Value:
+def group_norm(b: FunctionBuilder, x: Value, groups: int, channels: Channels) -> Value:
     """Mean 0 and variance 1 over groups of channels of each example, axis 0 (Wu, He 2018).
 
-    Parameters
-    ----------
-    b : FunctionBuilder
-    x : Value
-    groups : int
-        Divides the number of channels. As many groups as channels are instance normalization.
-    scale, shift : Value, optional
-        One number a channel.
-    epsilon : float
-    axis : int
-        That of the channels.
+    The number of groups divides that of channels; as many groups as channels are instance normalization.
     """
-    at = axis_of(x.type.rank, axis)
+    at = axis_of(x.type.rank, channels.axis)
     shape = x.type.shape
     if at == 0 or groups < 1 or shape[at] % groups:
         raise FormError(f"{groups} groups of axis {at} of {x.type}: they must divide an axis other than 0")
     split = (*shape[:at], groups, shape[at] // groups, *shape[at + 1 :])
     axes = [i for i in range(1, len(split)) if i != at]
-    normal = layer_norm(b, b.reshape(x, shape=split), axes, epsilon=epsilon)
-    aligned = [None if v is None else _along(b, x, v, at) for v in (scale, shift)]
+    normal = layer_norm(b, b.reshape(x, shape=split), axes, epsilon=channels.epsilon)
+    aligned = [None if v is None else channels.along(b, x, v) for v in (channels.scale, channels.shift)]
     return _affine(b, b.reshape(normal, shape=shape), *aligned)
 
 
-def instance_norm(
-    b: FunctionBuilder,
-    x: Value,
-    scale: Value | None = None,
-    shift: Value | None = None,
-    epsilon: float = 1e-5,
-    axis: int = -1,
-) -> Value:
+def instance_norm(b: FunctionBuilder, x: Value, channels: Channels) -> Value:
     """Mean 0 and variance 1 of each channel of each example (Ulyanov, Vedaldi, Lempitsky 2016)."""
-    return group_norm(b, x, x.type.shape[axis_of(x.type.rank, axis)], scale, shift, epsilon, axis)
+    return group_norm(b, x, x.type.shape[axis_of(x.type.rank, channels.axis)], channels)
 
 
 def _centred(b: FunctionBuilder, x: Value, axes: tuple[int, ...]) -> Value:
@@ -153,11 +138,3 @@ def _affine(b: FunctionBuilder, x: Value, scale: Value | None, shift: Value | No
     if scale is not None:
         x = b.mul(x, scale)
     return x if shift is None else b.emit("add", [x, shift])[0]
-
-
-def _along(b: FunctionBuilder, x: Value, channels: Value, axis: int) -> Value:
-    """One number a channel, for operations with the elements of the channels."""
-    behind = x.type.rank - 1 - axis_of(x.type.rank, axis)
-    if not behind or not channels.type.rank:
-        return channels
-    return b.emit("reshape", [channels], shape=(*channels.type.shape, *[1] * behind))[0]

@@ -59,25 +59,13 @@ class Windows:
                 raise FormError(f"{word} = {list(numbers)} of windows: {n} numbers are needed, at least {least}")
         if not all(0 <= axis < len(shape) for axis in self.axes) or len(set(self.axes)) != n:
             raise FormError(f"axes = {list(self.axes)} of windows: {list(shape)} has the axes 0 to {len(shape) - 1}")
-        return [self._line(axis, shape[axis], *numbers) for axis, *numbers in zip(self.axes, *given, strict=True)]
-
-    def _line(self, axis: int, length: int, size: int, stride: int, low: int, high: int, dilation: int) -> Line:
-        padded, wide = low + length + high, (size - 1) * dilation + 1
-        if max(padded, wide, stride) > MOST_PADDED:
-            raise FormError(f"axis {axis} has windows of {wide} elements, or {padded} with padding; too many")
-        room = padded - wide
-        count = (-(-room // stride) if self.ceil else room // stride) + 1
-        if self.ceil and (count - 1) * stride >= low + length:
-            count -= 1
-        if count < 1:
-            raise FormError(f"axis {axis} has {padded} elements with padding, and a window needs {wide}")
-        beyond = max((count - 1) * stride + wide - padded, 0)
-        return Line(axis, length, size, stride, low, high, dilation, count, beyond)
+        each = zip(self.axes, *given, strict=True)
+        return [Line(axis, shape[axis], *numbers, ceil=self.ceil) for axis, *numbers in each]
 
 
 @dataclass(frozen=True)
 class Line:
-    """Windows along one axis: how many there are, and how far the last reaches beyond the padding."""
+    """Windows along one axis; a `FormError` if it is shorter than its window."""
 
     axis: int
     length: int
@@ -86,8 +74,37 @@ class Line:
     low: int
     high: int
     dilation: int
-    count: int
-    beyond: int
+    ceil: bool
+
+    def __post_init__(self) -> None:
+        if max(self._padded, self._wide, self.stride) > MOST_PADDED:
+            sizes = f"{self._wide} elements, or {self._padded} with padding"
+            raise FormError(f"axis {self.axis} has windows of {sizes}; too many")
+        if self.count < 1:
+            found = f"{self._padded} elements with padding, and a window needs {self._wide}"
+            raise FormError(f"axis {self.axis} has {found}")
+
+    @property
+    def _padded(self) -> int:
+        return self.low + self.length + self.high
+
+    @property
+    def _wide(self) -> int:
+        return (self.size - 1) * self.dilation + 1
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        room = self._padded - self._wide
+        if not self.ceil:
+            return room // self.stride + 1
+        count = -(-room // self.stride) + 1
+        return count - ((count - 1) * self.stride >= self.low + self.length)
+
+    @property
+    def beyond(self) -> int:
+        """How far the last reaches beyond the padding."""
+        return max((self.count - 1) * self.stride + self._wide - self._padded, 0)
 
     def elements(self, padding_too: bool) -> np.ndarray:
         """Number of elements of each window."""

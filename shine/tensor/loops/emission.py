@@ -261,28 +261,23 @@ class _Code:
             pointers[target] = results[result]
             todo.append((Group([copied(value, target)]), 0))
         said = self.report.setdefault(function.name, [])
+        caller = Site(builder, self.machine, placed, pointers)
         for group, offset in todo if only is None else todo[only : only + 1]:
             room = moved(builder, arena, offset, "u8")
             if group.nests[0].kind in CALLS:
-                self._emit_call(builder, placed, group.nests[0], pointers, room)
+                self._emit_call(caller, group.nests[0], room)
                 said.append(_called(group.nests[0]))
             else:
                 part = Part(sharing, (own[1], own[2]), own[0]) if sharing else None
-                said.append(self._emit_group(builder, placed, group, pointers, room, part, is_padding))
+                said.append(self._emit_group(caller, group, room, part, is_padding))
         builder.ret_void()
         return made
 
     def _emit_group(
-        self,
-        builder: ir.IRBuilder,
-        placed: Placement,
-        group: Group,
-        pointers: Mapping[Value, ir.Value],
-        room: ir.Value,
-        part: Part | None = None,
-        is_padding: bool = False,
+        self, caller: Site, group: Group, room: ir.Value, part: Part | None = None, is_padding: bool = False
     ) -> str:
         """A function for a group of nests, or the one of an equal group, and the call; return its description."""
+        placed, pointers = caller.placed, caller.pointers
         needed: dict[Value, None] = {}
         for nest in group.nests:
             needed |= dict.fromkeys(placed.base(leaf) for leaf, _ in reads(placed, nest))
@@ -318,17 +313,15 @@ class _Code:
             made = self._bodies[body]
         else:
             self._bodies[body] = made
-        builder.call(made, [*(pointers[value] for value in values), room, *own])
+        caller.builder.call(made, [*(pointers[value] for value in values), room, *own])
         return said
 
-    def _emit_call(
-        self, builder: ir.IRBuilder, placed: Placement, nest: Nest, pointers: Mapping[Value, ir.Value], room: ir.Value
-    ) -> None:
+    def _emit_call(self, caller: Site, nest: Nest, room: ir.Value) -> None:
         """The calls of `call`, `cond` and `while`."""
-        maker = nest.maker
+        builder, maker = caller.builder, nest.maker
         assert maker is not None
-        given = [pointers[placed.base(operand)] for operand in maker.operands]
-        results = [pointers[result] for result in maker.results]
+        given = [caller.pointers[caller.placed.base(operand)] for operand in maker.operands]
+        results = [caller.pointers[result] for result in maker.results]
         if nest.kind == "call":
             builder.call(self.function(str(maker.attributes["function"])), [*given, *results, room])
         elif nest.kind == "cond":

@@ -213,12 +213,11 @@ def _layer_norm(call: Call) -> list[Operand]:
 
 def _batch_norm(call: Call) -> list[Operand]:
     average, variance = call.operand("running_mean").value, call.operand("running_var").value
-    scale, shift, epsilon = call.value("weight"), call.value("bias"), float(call.get("eps", 1e-5))
-    return [
-        Operand(
-            normalization.batch_norm(call.builder, call.first.value, average, variance, scale, shift, epsilon, axis=1)
-        )
-    ]
+    return [Operand(normalization.batch_norm(call.builder, call.first.value, average, variance, _channels(call)))]
+
+
+def _channels(call: Call) -> normalization.Channels:
+    return normalization.Channels(call.value("weight"), call.value("bias"), float(call.get("eps", 1e-5)), axis=1)
 
 
 def _own_norm(call: Call) -> list[Operand]:
@@ -235,8 +234,7 @@ def _own_norm(call: Call) -> list[Operand]:
 
 def _group_norm(call: Call) -> list[Operand]:
     groups = int(call.get("group", call.get("num_groups", 1)))
-    scale, shift, epsilon = call.value("weight"), call.value("bias"), float(call.get("eps", 1e-5))
-    return [Operand(normalization.group_norm(call.builder, call.first.value, groups, scale, shift, epsilon, axis=1))]
+    return [Operand(normalization.group_norm(call.builder, call.first.value, groups, _channels(call)))]
 
 
 def _windows(call: Call, space: int) -> Windows:

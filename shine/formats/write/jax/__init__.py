@@ -13,18 +13,14 @@ from shine.lang.forms.tree import Tree
 if TYPE_CHECKING:
     from jax import Array
 
-_LIBRARY = Library(
-    "JAX",
-    "jax",
-    "jnp",
-    "Array",
-    """\
+_IMPORTS = """\
 from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array""",
-)
+from jax import Array"""
+
+_LIBRARY = Library("JAX", "jax", "jnp", "Array", _IMPORTS)
 
 
 @takes_models

@@ -13,17 +13,13 @@ from shine.lang.forms.tree import Tree
 if TYPE_CHECKING:
     from torch import Tensor
 
-_LIBRARY = Library(
-    "torch",
-    "torch",
-    "torch",
-    "Tensor",
-    """\
+_IMPORTS = """\
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor""",
-)
+from torch import Tensor"""
+
+_LIBRARY = Library("torch", "torch", "torch", "Tensor", _IMPORTS)
 
 
 @takes_models

@@ -137,15 +137,7 @@ def batch_norm(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[O
         raise GraphImportError(f"its inputs must be float32 or float64, but the first is {operand.dtype}")
     if operand.rank != 4 or any(each.shape != (operand.shape[axis],) for each in inputs[1:]):
         raise GraphImportError(f"its parameters do not fit an input of shape {list(operand.shape)}")
-    made = normalization.batch_norm(
-        b.builder,
-        operand.value,
-        mean.value,
-        variance.value,
-        scale.value,
-        offset.value,
-        epsilon=_EPSILON if epsilon is None else epsilon,
-        axis=axis,
-    )
+    channels = normalization.Channels(scale.value, offset.value, _EPSILON if epsilon is None else epsilon, axis)
+    made = normalization.batch_norm(b.builder, operand.value, mean.value, variance.value, channels)
     outputs = 6 if node.op == "FusedBatchNormV3" else 5
     return [Operand(made), *[mean, variance, mean, variance, mean][: outputs - 1]]

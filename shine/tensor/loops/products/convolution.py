@@ -22,7 +22,7 @@ from shine.tensor.loops.fusion import Nest
 from shine.tensor.loops.index import LANE, Index, linear, row_major, variable
 from shine.tensor.loops.lanes import constant, load, store
 from shine.tensor.loops.nest import Shape, Site, loops, put, vectors
-from shine.tensor.loops.products.kernel import STRAIGHT, Arithmetic, Sums, Walk, accumulate, moved
+from shine.tensor.loops.products.kernel import STRAIGHT, Arithmetic, Columns, Sums, Walk, accumulate, moved
 from shine.tensor.loops.products.product import Span, steps
 from shine.tensor.loops.products.tiles import Tiles, tiles_of
 
@@ -203,15 +203,14 @@ def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index
     is_flat = len(maker.result.type.shape) == 3
     extents = ((done.batch,) if is_flat else (done.batch, done.made[0]))[len(outer) :]
 
-    def columns(at: list[Index], which: Index, column: Index, across: int, right: Walk) -> None:
-        counts = [min(width, across - lane) for lane in range(0, across, width)]
-        _emit_row(site, nest, done, rooms.image, at, (which, column), right, counts)
+    arithmetic = Arithmetic(done.dtype, site.machine.fma)
 
     def panel(column: Index, across: int) -> None:
-        right = _packed(site, done, kernel, column, across, rooms.panel)
+        columns = Columns.of(arithmetic, across, width)
+        chosen = Filters(Index(), column, _packed(site, done, kernel, column, columns, rooms.panel), columns)
 
         def row(at: list[Index], values: list[ir.Value]) -> list[ir.Value]:
-            columns(at, Index(), column, across, right)
+            _emit_row(site, nest, done, rooms.image, at, chosen)
             return values
 
         loops(builder, extents, row)
@@ -220,7 +219,9 @@ def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index
         def group(which: list[Index], values: list[ir.Value]) -> list[ir.Value]:
             def each(column: Index, across: int) -> None:
                 start = moved(builder, kernel, which[0].times(filters).plus(column).value(builder), done.dtype)
-                columns(at, which[0], column, across, Walk(start, done.filters, tuple(range(0, across, width))))
+                columns = Columns.of(arithmetic, across, width)
+                walk = Walk(start, done.filters, columns.offsets)
+                _emit_row(site, nest, done, rooms.image, at, Filters(which[0], column, walk, columns))
 
             steps(builder, filters, step, each)
             return values
@@ -234,43 +235,45 @@ def emit_convolution(site: Site, nest: Nest, rooms: Rooms, outer: Sequence[Index
         loops(builder, extents, line, indices=outer)
 
 
-def _packed(site: Site, done: Convolution, kernel: ir.Value, column: Index, across: int, panel: ir.Value) -> Walk:
+def _packed(site: Site, done: Convolution, kernel: ir.Value, column: Index, columns: Columns, panel: ir.Value) -> Walk:
     """A copy of some filters, term after term."""
     builder, dtype, width = site.builder, done.dtype, done.tiles.width
-    step, offsets = done.tiles.vectors * width, tuple(range(0, across, width))
+    step = done.tiles.vectors * width
     with counted(builder, ir.Constant(I64, 0), ir.Constant(I64, done.terms)) as loop:
         term = variable(loop.index)
         source = moved(builder, kernel, term.times(done.filters).plus(column).value(builder), dtype)
         target = moved(builder, panel, term.times(step).value(builder), dtype)
-        for offset in offsets:
-            value = load(builder, moved(builder, source, offset, dtype), dtype, width, min(width, across - offset))
+        for offset, count in zip(columns.offsets, columns.counts, strict=True):
+            value = load(builder, moved(builder, source, offset, dtype), dtype, width, count)
             store(builder, value, moved(builder, target, offset, dtype), dtype)
-    return Walk(panel, step, offsets)
+    return Walk(panel, step, columns.offsets)
 
 
-def _emit_row(
-    site: Site,
-    nest: Nest,
-    done: Convolution,
-    image: ir.Value,
-    at: Sequence[Index],
-    columns: tuple[Index, Index],
-    right: Walk,
-    counts: Sequence[int],
-) -> None:
-    """Some filters of one row of pixels; `columns` are the group and the first filter in it."""
+@dataclass(frozen=True)
+class Filters:
+    """Some filters: their group, the first in it, where their numbers are, and the vectors that they are in."""
+
+    group: Index
+    first: Index
+    walk: Walk
+    columns: Columns
+
+
+def _emit_row(site: Site, nest: Nest, done: Convolution, image: ir.Value, at: Sequence[Index], chosen: Filters) -> None:
+    """Some filters of one row of pixels."""
     builder, width, dtype, maker = site.builder, done.tiles.width, done.dtype, nest.maker
     assert maker is not None
     apart, groups = done.strides[1] * done.channels, 1 if done.is_depthwise else done.groups
     number, high = at if len(at) == 2 else (at[0], Index())
     line = done.padded[1] * done.channels
-    first = columns[0].times(done.filters // groups).plus(columns[1])
+    first = chosen.group.times(done.filters // groups).plus(chosen.first)
+    counts = chosen.columns.counts
     seen = number.times(done.padded[0] * line).plus(high, done.strides[0] * line)
-    seen = seen.plus(columns[1]) if done.is_depthwise else seen.plus(columns[0], done.channels // groups)
+    seen = seen.plus(chosen.first) if done.is_depthwise else seen.plus(chosen.group, done.channels // groups)
 
     def pixels(pixel: Index, many: int) -> None:
         start = moved(builder, image, seen.plus(pixel, apart).value(builder), dtype)
-        sums = _window(site, done, Walk(start, 1, tuple(n * apart for n in range(many))), right, counts)
+        sums = _window(site, done, Walk(start, 1, tuple(n * apart for n in range(many))), chosen)
         for place, found in enumerate(sums):
             row, vector = divmod(place, len(counts))
             filters = first.plus(vector * width)
@@ -284,25 +287,24 @@ def _emit_row(
     steps(builder, done.made[1], done.tiles.rows, pixels)
 
 
-def _window(site: Site, done: Convolution, left: Walk, right: Walk, counts: Sequence[int]) -> Sums:
+def _window(site: Site, done: Convolution, left: Walk, chosen: Filters) -> Sums:
     """The sums over a kernel's rows, columns and channels, in this order."""
-    builder, dtype, width = site.builder, done.dtype, done.tiles.width
-    arithmetic = Arithmetic(dtype, site.machine.fma)
+    builder, dtype, right, columns = site.builder, done.dtype, chosen.walk, chosen.columns
     high, wide = done.window
     channels = done.channels // done.groups
     line = done.padded[1] * done.channels
     is_run = done.dilation[1] == 1 and done.groups == 1
     places, terms = ([0], wide * channels) if is_run else (list(range(wide)), channels)
-    sums: Sums = [constant(dtype, 0, width)] * (len(left.across) * len(counts))
+    sums = columns.zeros(len(left.across))
 
     def row(a: ir.Value, b: ir.Value, sums: Sums) -> Sums:
         for place in places:
             here = Walk(moved(builder, a, place * done.dilation[1] * done.channels, dtype), left.step, left.across)
             there = Walk(moved(builder, b, place * channels * right.step, dtype), right.step, right.across)
             if done.is_depthwise:
-                sums = _each_its_own(site, arithmetic, here, there, sums, counts, width)
+                sums = _each_its_own(site, columns, here, there, sums)
             else:
-                sums = accumulate(builder, arithmetic, terms, here, there, sums, counts, width)
+                sums = accumulate(builder, columns, terms, here, there, sums)
         return sums
 
     below, next_row = done.dilation[0] * line, wide * channels * right.step
@@ -322,11 +324,10 @@ def _window(site: Site, done: Convolution, left: Walk, right: Walk, counts: Sequ
     return list(loop.values[2:])
 
 
-def _each_its_own(
-    site: Site, arithmetic: Arithmetic, left: Walk, right: Walk, sums: Sums, counts: Sequence[int], width: int
-) -> Sums:
+def _each_its_own(site: Site, columns: Columns, left: Walk, right: Walk, sums: Sums) -> Sums:
     """One term of a depthwise convolution: a vector of channels by a vector of filters."""
-    builder, dtype = site.builder, arithmetic.dtype
+    builder, arithmetic, width, counts = site.builder, columns.arithmetic, columns.width, columns.counts
+    dtype = arithmetic.dtype
     found = []
     factors = [
         load(builder, moved(builder, right.pointer, offset, dtype), dtype, width, count)

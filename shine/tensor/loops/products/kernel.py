@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -69,15 +68,49 @@ def moved(builder: ir.IRBuilder, pointer: ir.Value, by: ir.Value | int, dtype: s
     return builder.gep(pointer, [by], source_etype=STORED[dtype])
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Vectors of columns, and how they are computed.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    width : int
+        Lanes of a vector.
+    counts : tuple of int
+        Lanes in use, of each vector.
+    """
+
+    arithmetic: Arithmetic
+    width: int
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, arithmetic: Arithmetic, columns: int, width: int) -> Columns:
+        """The vectors of some columns."""
+        return cls(arithmetic, width, tuple(min(width, columns - start) for start in range(0, columns, width)))
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The first column of each vector."""
+        return tuple(place * self.width for place in range(len(self.counts)))
+
+    def zeros(self, rows: int) -> Sums:
+        """Sums of nothing."""
+        return [constant(self.arithmetic.dtype, 0, self.width)] * (rows * len(self.counts))
+
+    def full(self) -> Columns:
+        """The same with all lanes in use."""
+        return replace(self, counts=(self.width,) * len(self.counts))
+
+
 def accumulate(
     builder: ir.IRBuilder,
-    arithmetic: Arithmetic,
+    columns: Columns,
     terms: int | ir.Value,
     left: Walk,
     right: Walk,
     initial: Sums,
-    counts: Sequence[int],
-    width: int,
     chains: int = 1,
 ) -> Sums:
     """Add the products of a tile: sum over p of left[row, p] * right[p, columns].
@@ -85,31 +118,30 @@ def accumulate(
     Parameters
     ----------
     builder : ir.IRBuilder
-    arithmetic : Arithmetic
+    columns : Columns
     terms : int or ir.Value
         Length of the sums.
     left, right : Walk
         Single elements on the left; vectors on the right.
     initial : list of ir.Value
         Sums so far.
-    counts : sequence of int
-        Lanes in use, of each vector of columns.
-    width : int
     chains : int
         Sums that each element is split into. The order of additions depends on nothing else.
     """
+    arithmetic, width = columns.arithmetic, columns.width
     dtype, tile = arithmetic.dtype, len(initial)
     # Each chain has a stretch of the terms to itself: several streams through memory are read faster than one.
     stretch = terms // chains if isinstance(terms, int) else terms
 
     def term(number: int, chain: int, a: ir.Value, b: ir.Value, sums: Sums) -> None:
         pointers = [moved(builder, b, number * right.step + offset, dtype) for offset in right.across]
-        columns = [load(builder, pointer, dtype, width, count) for pointer, count in zip(pointers, counts, strict=True)]
+        places = zip(pointers, columns.counts, strict=True)
+        vectors = [load(builder, pointer, dtype, width, count) for pointer, count in places]
         for row, offset in enumerate(left.across):
             element = load(builder, moved(builder, a, number * left.step + offset, dtype), dtype)
             factor = widened(builder, element, width)
-            for place, column in enumerate(columns):
-                at = chain * tile + row * len(columns) + place
+            for place, column in enumerate(vectors):
+                at = chain * tile + row * len(vectors) + place
                 sums[at] = arithmetic.multiply_add(builder, factor, column, sums[at])
 
     def each(numbers: range, a: ir.Value, b: ir.Value, sums: Sums) -> None:

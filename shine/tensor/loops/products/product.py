@@ -13,7 +13,7 @@ from shine.compiler.processor import Machine
 from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.index import Index, variable
 from shine.tensor.loops.lanes import constant, gathered, load, store, widened
-from shine.tensor.loops.products.kernel import Arithmetic, Sums, Walk, accumulate, moved
+from shine.tensor.loops.products.kernel import Arithmetic, Columns, Sums, Walk, accumulate, moved
 from shine.tensor.loops.products.tiles import Tiles, tiles_of
 
 
@@ -81,17 +81,14 @@ class Block:
         The first.
     high : int
         Rows.
-    counts : tuple of int
-        Lanes in use of each vector of a row.
-    width : int
-        Lanes of a vector.
+    columns : Columns
+        The vectors of a row.
     """
 
     row: Index
     column: Index
     high: int
-    counts: tuple[int, ...]
-    width: int
+    columns: Columns
 
 
 def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_column: int) -> Tiles:
@@ -145,17 +142,11 @@ def _some_steps(builder: ir.IRBuilder, extent: int, step: int, body: Callable[[I
             body(Index(extent // step * step), extent % step)
 
 
-def _counts(columns: int, width: int) -> tuple[int, ...]:
-    """Lanes in use, of each vector."""
-    return tuple(min(width, columns - start) for start in range(0, columns, width))
-
-
 def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
     dtype, width = product.arithmetic.dtype, tiles.width
-    zero = constant(dtype, 0, width)
 
     def columns(column: Index, wide: int) -> None:
-        counts = _counts(wide, width)
+        made = Columns.of(product.arithmetic, wide, width)
 
         def rows(row: Index, high: int) -> None:
             left = Walk(
@@ -166,20 +157,10 @@ def _direct(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
             right = Walk(
                 moved(builder, product.right.pointer, column.value(builder), dtype),
                 product.right.row,
-                tuple(range(0, wide, width)),
+                made.offsets,
             )
-            sums = accumulate(
-                builder,
-                product.arithmetic,
-                product.k,
-                left,
-                right,
-                [zero] * (high * len(counts)),
-                counts,
-                width,
-                tiles.chains,
-            )
-            _finish(product, Block(row, column, high, counts, width), sums)
+            sums = accumulate(builder, made, product.k, left, right, made.zeros(high), tiles.chains)
+            _finish(product, Block(row, column, high, made), sums)
 
         steps(builder, product.m, tiles.rows, rows, product.rows)
 
@@ -190,11 +171,10 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
     """Some rows of the right operand at once, in the order of memory: sums of one row wait in the first cache."""
     dtype, width, right = product.arithmetic.dtype, tiles.width, product.right
     step, row = tiles.vectors * width, Index()
-    zero = constant(dtype, 0, width)
 
     def clear(column: Index, wide: int) -> None:
-        counts = _counts(wide, width)
-        _put(builder, product, Block(row, column, 1, counts, width), [zero] * len(counts))
+        made = Columns.of(product.arithmetic, wide, width)
+        _put(builder, product, Block(row, column, 1, made), made.zeros(1))
 
     def terms(start: Index, deep: int, is_last: bool) -> None:
         place = start.times(product.left.column)
@@ -204,12 +184,11 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
         origin = moved(builder, right.pointer, start.times(right.row).value(builder), dtype)
 
         def columns(column: Index, wide: int) -> None:
-            counts = _counts(wide, width)
-            made = Block(row, column, 1, counts, width)
+            made = Block(row, column, 1, Columns.of(product.arithmetic, wide, width))
             sums = _resumed(builder, product, made, False)
             base = moved(builder, origin, column.value(builder), dtype)
             for number, factor in enumerate(factors):
-                for at, count in enumerate(counts):
+                for at, count in enumerate(made.columns.counts):
                     pointer = moved(builder, base, number * right.row + at * width, dtype)
                     found = load(builder, pointer, dtype, width, count)
                     sums[at] = product.arithmetic.multiply_add(builder, factor, found, sums[at])
@@ -229,9 +208,9 @@ def _streamed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
 def _finish(product: Product, block: Block, sums: Sums) -> None:
     """Hand sums to the epilogue."""
     for number in range(block.high):
-        for place, count in enumerate(block.counts):
-            row, column = block.row.plus(number), block.column.plus(place * block.width)
-            product.epilogue(row, column, sums[number * len(block.counts) + place], count)
+        for place, count in enumerate(block.columns.counts):
+            row, column = block.row.plus(number), block.column.plus(place * block.columns.width)
+            product.epilogue(row, column, sums[number * len(block.columns.counts) + place], count)
 
 
 def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
@@ -240,7 +219,6 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
     panel = tiles.vectors * width
     scratch = product.scratch
     assert scratch is not None
-    zero = constant(dtype, 0, width)
 
     def block(first: Index, wide: int) -> None:
         def terms(start: Index, deep: int) -> None:
@@ -250,9 +228,9 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
 
             def panels(matrix: Matrix, span: Span | None) -> None:
                 def columns(column: Index, across: int) -> None:
-                    counts = _counts(across, width)
+                    vectors = Columns.of(product.arithmetic, across, width)
                     origin = moved(builder, scratch, column.times(deep).value(builder), dtype)
-                    right = Walk(origin, panel, tuple(range(0, across, width)))
+                    right = Walk(origin, panel, vectors.offsets)
 
                     def rows(row: Index, high: int) -> None:
                         left = Walk(
@@ -260,14 +238,11 @@ def _packed(builder: ir.IRBuilder, product: Product, tiles: Tiles) -> None:
                             matrix.column,
                             tuple(number * matrix.row for number in range(high)),
                         )
-                        made = Block(row, first.plus(column), high, counts, width)
-                        sums = [zero] * (high * len(counts))
+                        made = Block(row, first.plus(column), high, vectors)
+                        sums = vectors.zeros(high)
                         if is_first is not True:
                             sums = _resumed(builder, product, made, is_first)
-                        full = [width] * len(counts)
-                        sums = accumulate(
-                            builder, product.arithmetic, deep, left, right, sums, full, width, tiles.chains
-                        )
+                        sums = accumulate(builder, vectors.full(), deep, left, right, sums, tiles.chains)
                         if is_last is True:
                             _finish(product, made, sums)
                             return
@@ -346,15 +321,15 @@ def _pointers(builder: ir.IRBuilder, product: Product, block: Block) -> list[tup
     dtype, start = product.arithmetic.dtype, block.row.times(product.n).plus(block.column)
     base = moved(builder, product.partial, start.value(builder), dtype)
     return [
-        (moved(builder, base, number * product.n + place * block.width, dtype), count)
+        (moved(builder, base, number * product.n + place * block.columns.width, dtype), count)
         for number in range(block.high)
-        for place, count in enumerate(block.counts)
+        for place, count in enumerate(block.columns.counts)
     ]
 
 
 def _resumed(builder: ir.IRBuilder, product: Product, block: Block, is_first: ir.Value | bool) -> Sums:
     """Zeros in the first block of terms, then the sums so far."""
-    dtype, width = product.arithmetic.dtype, block.width
+    dtype, width = product.arithmetic.dtype, block.columns.width
     pointers = _pointers(builder, product, block)
     if is_first is False:
         return [load(builder, pointer, dtype, width, count) for pointer, count in pointers]
@@ -386,7 +361,7 @@ def _pack(
     scratch = product.scratch
 
     def columns(column: Index, across: int) -> None:
-        counts = _counts(across, width)
+        counts = Columns.of(product.arithmetic, across, width).counts
         with ExitStack() as stack:
             loop = stack.enter_context(counted(builder, ir.Constant(I64, 0), ir.Constant(I64, deep)))
             term = variable(loop.index)

@@ -150,24 +150,22 @@ def _batch_norm(node: Node) -> Operand:
     if node.get("training_mode", 0):
         raise GraphImportError("it is in training mode; export the model for inference")
     scale, shift, average, variance = (node.value(place) for place in (1, 2, 3, 4))
-    epsilon = node.get("epsilon", 1e-5)
-    return Operand(
-        normalization.batch_norm(node.builder, _floats(node), average, variance, scale, shift, epsilon, axis=1)
-    )
+    channels = normalization.Channels(scale, shift, node.get("epsilon", 1e-5), axis=1)
+    return Operand(normalization.batch_norm(node.builder, _floats(node), average, variance, channels))
 
 
 def _instance_norm(node: Node) -> Operand:
-    x = _floats(node)
-    epsilon = node.get("epsilon", 1e-5)
-    return Operand(normalization.instance_norm(node.builder, x, node.value(1), node.value(2), epsilon, axis=1))
+    channels = normalization.Channels(node.value(1), node.value(2), node.get("epsilon", 1e-5), axis=1)
+    return Operand(normalization.instance_norm(node.builder, _floats(node), channels))
 
 
 def _group_norm(node: Node) -> Operand:
-    x, groups, epsilon = _floats(node), node.get("num_groups"), node.get("epsilon", 1e-5)
+    x, groups = _floats(node), node.get("num_groups")
     scale, shift = node.input(1), node.input(2)
     if scale.shape != (x.type.shape[1],):
         raise GraphImportError(f"its scale has the shape {list(scale.shape)}; one number a channel is supported")
-    return Operand(normalization.group_norm(node.builder, x, groups, scale.value, shift.value, epsilon, axis=1))
+    channels = normalization.Channels(scale.value, shift.value, node.get("epsilon", 1e-5), axis=1)
+    return Operand(normalization.group_norm(node.builder, x, groups, channels))
 
 
 def _lp_norm(node: Node) -> Operand:

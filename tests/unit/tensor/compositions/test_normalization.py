@@ -57,10 +57,11 @@ def test_batch_norm_of_channels_at_any_axis(axis):
     along = [3 if i == axis % 4 else 1 for i in range(4)]
     m, v, s, t = (a.reshape(along) for a in (average, variance, scale, shift))
     value = evaluated(
-        lambda b, *a: n.batch_norm(b, *a, epsilon=0.1, axis=axis), x, average, variance, scale, shift
-    )  # fmt: skip
+        lambda b, x, m, v, *a: n.batch_norm(b, x, m, v, n.Channels(*a, epsilon=0.1, axis=axis)),
+        *(x, average, variance, scale, shift),
+    )
     np.testing.assert_allclose(value, (x - m) / np.sqrt(v + 0.1) * s + t, rtol=1e-12, atol=1e-12)
-    bare = evaluated(lambda b, *a: n.batch_norm(b, *a, axis=axis), x, average, variance)
+    bare = evaluated(lambda b, *a: n.batch_norm(b, *a, n.Channels(axis=axis)), x, average, variance)
     np.testing.assert_allclose(bare, (x - m) / np.sqrt(v + 1e-5), rtol=1e-12, atol=1e-12)
 
 
@@ -70,9 +71,9 @@ def test_group_and_instance_norm(axis):
     first = np.moveaxis(x, axis, 1)
     split = normal(first.reshape(2, 3, 2, -1), (2, 3), 1e-5).reshape(first.shape)
     expected = np.moveaxis(split * scale[:, None, None] + shift[:, None, None], 1, axis)
-    value = evaluated(lambda b, x, s, t: n.group_norm(b, x, 3, s, t, axis=axis), x, scale, shift)
+    value = evaluated(lambda b, x, s, t: n.group_norm(b, x, 3, n.Channels(s, t, axis=axis)), x, scale, shift)
     np.testing.assert_allclose(value, expected, rtol=1e-11, atol=1e-12)
-    value = evaluated(lambda b, x: n.instance_norm(b, x, axis=axis), x)
+    value = evaluated(lambda b, x: n.instance_norm(b, x, n.Channels(axis=axis)), x)
     np.testing.assert_allclose(value, np.moveaxis(normal(first, (2, 3), 1e-5), 1, axis), rtol=1e-11, atol=1e-12)
     with pytest.raises(FormError, match="4 groups of axis 1 of <2 x 6"):
-        evaluated(lambda b, x: n.group_norm(b, x, 4, axis=1), x)
+        evaluated(lambda b, x: n.group_norm(b, x, 4, n.Channels(axis=1)), x)
