@@ -79,9 +79,7 @@ def _of_image(s: Step) -> Value:
         cuts.append(max(-before, 0))
     between = (0, *(stride - 1 for stride in attributes["strides"]), 0)
     spread = b.pad(cotangent, b.constant(0, cotangent.type.dtype), interior=between) if any(between) else cotangent
-    found: Value = b.convolve(
-        spread, turned, low=tuple(low), high=tuple(high), dilation=attributes["dilation"], groups=groups
-    )
+    found = b.convolve(spread, turned, low=tuple(low), high=tuple(high), dilation=attributes["dilation"], groups=groups)
     for axis, cut in zip(space, cuts, strict=True):
         found = sliced(b, found, axis, cut, cut + image.type.shape[axis])
     return found
@@ -98,7 +96,7 @@ def _of_kernel(s: Step) -> Value:
     parts = transposed(b, parts, [rank, *space, rank - 1, 0])
     parts = b.reshape(parts, shape=(channels, *sizes, groups * batch))
     seen = transposed(b, cotangent, [*space, 0, rank - 1])
-    found: Value = b.convolve(
+    found = b.convolve(
         parts,
         seen,
         strides=attributes["dilation"],
@@ -129,7 +127,7 @@ def of_extremum(s: Step) -> Value:
     b, dtype = s.b, s.operand.type.dtype
     extreme = b.eq(s.operand, _with_axes(s, s.instruction.result))
     count = b.reduce_sum(b.cast(extreme, dtype=dtype), axes=s.attributes["axes"], keep=True)
-    found: Value = b.select(extreme, b.div(_with_axes(s, s.cotangent), count), b.constant(0, dtype))
+    found = b.select(extreme, b.div(_with_axes(s, s.cotangent), count), b.constant(0, dtype))
     return found
 
 
@@ -144,8 +142,7 @@ def of_product(s: Step) -> Value:
     rest = b.mul(_products_before(b, flat, 1), _products_before(b, flat, -1))
     rest = reshaped(b, rest, tuple(operand.type.shape[i] for i in order))
     rest = transposed(b, rest, np.argsort(order).tolist())
-    found: Value = b.mul(rest, _with_axes(s, s.cotangent))
-    return found
+    return b.mul(rest, _with_axes(s, s.cotangent))
 
 
 def _products_before(b: FunctionBuilder, lines: Value, direction: int) -> Value:
@@ -164,5 +161,4 @@ def _shifted(b: FunctionBuilder, lines: Value, by: int) -> Value:
     start = (0, 0) if by > 0 else (0, moved)
     kept = b.slice(lines, start=start, stop=(count, start[1] + size - moved))
     one = b.constant(1, lines.type.dtype)
-    found: Value = b.pad(kept, one, low=(0, moved if by > 0 else 0), high=(0, 0 if by > 0 else moved))
-    return found
+    return b.pad(kept, one, low=(0, moved if by > 0 else 0), high=(0, 0 if by > 0 else moved))

@@ -76,8 +76,7 @@ def _slice(s: Step) -> Value:
     sizes = zip(s.operand.type.shape, start, step, cotangent.type.shape, strict=True)
     high = tuple(size - first - (count - 1) * by - 1 for size, first, by, count in sizes)
     between = tuple(by - 1 for by in step)
-    found: Value = b.pad(cotangent, b.constant(0, cotangent.type.dtype), low=start, high=high, interior=between)
-    return found
+    return b.pad(cotangent, b.constant(0, cotangent.type.dtype), low=start, high=high, interior=between)
 
 
 def _pad(s: Step) -> Adjoints:
@@ -110,8 +109,7 @@ def _gather(s: Step) -> Value:
     b = s.b
     last = b.constant(max(s.operand.type.shape[s.axis] - 1, 0), "i64")
     inside = b.max(b.min(b.cast(s.second, dtype="i64"), last), b.constant(0, "i64"))
-    found: Value = b.scatter_add(zeros(b, s.operand.type), inside, s.cotangent, axis=s.axis)
-    return found
+    return b.scatter_add(zeros(b, s.operand.type), inside, s.cotangent, axis=s.axis)
 
 
 def _scatter_add(s: Step) -> Adjoints:

@@ -73,8 +73,7 @@ class Step:
 
 def zeros(b: FunctionBuilder, type: TensorType) -> Value:
     """Zeros of a type."""
-    value: Value = b.broadcast(b.constant(0, type.dtype), shape=type.shape) if type.shape else b.constant(0, type.dtype)
-    return value
+    return b.broadcast(b.constant(0, type.dtype), shape=type.shape) if type.shape else b.constant(0, type.dtype)
 
 
 def summed_to(b: FunctionBuilder, value: Value, shape: tuple[int, ...]) -> Value:
@@ -88,21 +87,18 @@ def summed_to(b: FunctionBuilder, value: Value, shape: tuple[int, ...]) -> Value
 
 def stretched_to(b: FunctionBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """A value broadcast to a shape."""
-    found: Value = value if value.type.shape == shape else b.broadcast(value, shape=shape)
-    return found
+    return value if value.type.shape == shape else b.broadcast(value, shape=shape)
 
 
 def reshaped(b: FunctionBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """A value in another shape."""
-    found: Value = value if value.type.shape == shape else b.reshape(value, shape=shape)
-    return found
+    return value if value.type.shape == shape else b.reshape(value, shape=shape)
 
 
 def transposed(b: FunctionBuilder, value: Value, permutation: list[int]) -> Value:
     """A value with its axes in another order."""
     same = permutation == list(range(value.type.rank))
-    found: Value = value if same else b.transpose(value, permutation=tuple(permutation))
-    return found
+    return value if same else b.transpose(value, permutation=tuple(permutation))
 
 
 def sliced(b: FunctionBuilder, value: Value, axis: int, start: int, stop: int) -> Value:
@@ -112,8 +108,7 @@ def sliced(b: FunctionBuilder, value: Value, axis: int, start: int, stop: int) -
         return value
     starts, stops = [0] * len(shape), list(shape)
     starts[axis], stops[axis] = start, stop
-    found: Value = b.slice(value, start=tuple(starts), stop=tuple(stops))
-    return found
+    return b.slice(value, start=tuple(starts), stop=tuple(stops))
 
 
 def reversed_along(b: FunctionBuilder, value: Value, axes: range) -> Value:

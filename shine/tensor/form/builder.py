@@ -127,13 +127,16 @@ class FunctionBuilder:
         """A scalar with the elements of a value, for elementwise operations with it."""
         return self.constant(number, other.type.dtype)
 
-    def __getattr__(self, operation: str) -> Callable[..., Any]:
-        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords."""
+    def __getattr__(self, operation: str) -> Callable[..., Value]:
+        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords.
+
+        Type checkers are told of one result; `emit` has the type of several.
+        """
         known = operation.rstrip("_")
         if known not in OPERATIONS:
             raise AttributeError(f"there is no operation {operation!r}")
 
-        def emit(*operands: Value, **attributes: Attribute) -> Value | tuple[Value, ...]:
+        def emit(*operands: Value, **attributes: Attribute) -> Any:
             results = self.emit(known, operands, **attributes)
             return results[0] if len(results) == 1 else results
 

@@ -205,13 +205,16 @@ class Building:
                 return tuple(map(self.constant, folded))
         return tuple(map(Operand, self.builder.emit(operation, [operand.value for operand in operands], **attributes)))
 
-    def __getattr__(self, operation: str) -> Callable[..., Any]:
-        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords."""
+    def __getattr__(self, operation: str) -> Callable[..., Operand]:
+        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords.
+
+        Type checkers are told of one result; `emit` has the type of several.
+        """
         known = operation.rstrip("_")
         if known not in OPERATIONS:
             raise AttributeError(f"there is no operation {operation!r}")
 
-        def emit(*operands: Operand, **attributes: Attribute) -> Operand | tuple[Operand, ...]:
+        def emit(*operands: Operand, **attributes: Attribute) -> Any:
             results = self.emit(known, operands, **attributes)
             return results[0] if len(results) == 1 else results
 
@@ -250,9 +253,8 @@ def repeated(b: Building, x: Operand, times: Sequence[int]) -> Operand:
     """An operand repeated along each axis, 0 times or more."""
     apart = [part for size in x.shape for part in (1, size)]
     spread = [part for count, size in zip(times, x.shape, strict=True) for part in (count, size)]
-    wide: Operand = b.broadcast(b.reshape(x, shape=tuple(apart)), shape=tuple(spread))
-    found: Operand = b.reshape(wide, shape=tuple(n * size for n, size in zip(times, x.shape, strict=True)))
-    return found
+    wide = b.broadcast(b.reshape(x, shape=tuple(apart)), shape=tuple(spread))
+    return b.reshape(wide, shape=tuple(n * size for n, size in zip(times, x.shape, strict=True)))
 
 
 def numbers(operand: Operand, what: str) -> tuple[int, ...]:
@@ -302,8 +304,7 @@ _EXACT = frozenset(
 def from_the_end(b: Building, indices: Operand, size: int) -> Operand:
     """Indices of 64 bits; negative ones are counted from the end."""
     found = b.cast_to(indices, "int64")
-    result: Operand = b.select(b.lt(found, b.like(found, 0)), b.add(found, b.like(found, size)), found)
-    return result
+    return b.select(b.lt(found, b.like(found, 0)), b.add(found, b.like(found, size)), found)
 
 
 def elements_along(b: Building, x: Operand, indices: Operand, axis: int) -> Operand:
@@ -323,5 +324,4 @@ def elements_along(b: Building, x: Operand, indices: Operand, axis: int) -> Oper
     last = b.constant(max(x.shape[axis] - 1, 0), "int64")
     inside = b.max(b.min(indices, last), b.constant(0, "int64"))
     places = b.add(b.mul(inside, b.constant(strides[axis], "int64")), b.constant(others))
-    found: Operand = b.gather(b.reshape(x, shape=(math.prod(x.shape),)), places, axis=0)
-    return found
+    return b.gather(b.reshape(x, shape=(math.prod(x.shape),)), places, axis=0)

@@ -89,10 +89,8 @@ def _check(x: Operand, kernel: Operand) -> None:
 
 
 def _channels_last(b: Building, x: Operand) -> Operand:
-    found: Operand = b.transpose(x, permutation=(0, *range(2, x.rank), 1))
-    return found
+    return b.transpose(x, permutation=(0, *range(2, x.rank), 1))
 
 
 def _channels_first(b: Building, x: Operand) -> Operand:
-    found: Operand = b.transpose(x, permutation=(0, x.rank - 1, *range(1, x.rank - 1)))
-    return found
+    return b.transpose(x, permutation=(0, x.rank - 1, *range(1, x.rank - 1)))

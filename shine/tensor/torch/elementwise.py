@@ -64,24 +64,20 @@ def _reversed_sub(call: Call) -> Operand:
     subtracted, alpha = call.operand("self", call.dtype), call.get("alpha", 1)
     if alpha != 1:
         subtracted = call.b.mul(subtracted, call.b.constant(alpha, call.dtype))
-    found: Operand = call.b.sub(call.operand("other", call.dtype), subtracted)
-    return found
+    return call.b.sub(call.operand("other", call.dtype), subtracted)
 
 
 def _div(call: Call) -> Operand:
     b, mode = call.b, call.get("rounding_mode")
     x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
-    if mode == "floor":
-        found: Operand = b.floordiv(x, y)
-    else:
-        found = b.div(x, y)
+    found = b.floordiv(x, y) if mode == "floor" else b.div(x, y)
     if mode == "trunc" and x.value.type.dtype in FLOATS:
         found = _truncated(call, found)
     return found
 
 
 def _truncated(call: Call, x: Operand) -> Operand:
-    found: Operand = call.b.select(call.b.lt(x, call.b.like(x, 0)), call.b.ceil(x), call.b.floor(x))
+    found = call.b.select(call.b.lt(x, call.b.like(x, 0)), call.b.ceil(x), call.b.floor(x))
     return found
 
 
@@ -116,7 +112,7 @@ def _without_nan(operation: str) -> Rule:
 
     def rule(call: Call) -> Operand:
         b, x, y = call.b, call.operand("self", call.dtype), call.operand("other", call.dtype)
-        found: Operand = b.select(b.ne(x, x), y, b.select(b.ne(y, y), x, b.emit(operation, [x, y])[0]))
+        found = b.select(b.ne(x, x), y, b.select(b.ne(y, y), x, b.emit(operation, [x, y])[0]))
         return found
 
     return rule
@@ -159,13 +155,11 @@ def _logic(operation: str) -> Rule:
 
 def _bitwise_not(call: Call) -> Operand:
     """Bitwise not: of integers -1 - x."""
-    found: Operand = _not(call) if call.dtype == "bool" else call.b.sub(call.b.like(call.first, -1), call.first)
-    return found
+    return _not(call) if call.dtype == "bool" else call.b.sub(call.b.like(call.first, -1), call.first)
 
 
 def _not(call: Call) -> Operand:
-    found: Operand = call.b.not_(_truth(call, "self"))
-    return found
+    return call.b.not_(_truth(call, "self"))
 
 
 def _bitwise(rule: Rule) -> Rule:
@@ -180,17 +174,15 @@ def _bitwise(rule: Rule) -> Rule:
 
 
 def _where(call: Call) -> Operand:
-    found: Operand = call.b.select(
+    return call.b.select(
         call.operand("condition", "bool"), call.operand("self", call.dtype), call.operand("other", call.dtype)
     )
-    return found
 
 
 def _masked_fill(call: Call) -> Operand:
-    found: Operand = call.b.select(
+    return call.b.select(
         call.operand("mask", "bool"), call.operand("value", call.dtype), call.operand("self", call.dtype)
     )
-    return found
 
 
 def _clamp(call: Call) -> Operand:
@@ -236,8 +228,7 @@ def _elu(call: Call) -> Operand:
     b, x = call.b, call.first
     alpha, scale, inner = (b.like(x, float(call.get(name, 1.0))) for name in ("alpha", "scale", "input_scale"))
     below = Operand(activation(call.builder, "elu", b.mul(x, inner).value, alpha.value))
-    found: Operand = b.mul(scale, b.select(b.gt(x, b.like(x, 0)), x, below))
-    return found
+    return b.mul(scale, b.select(b.gt(x, b.like(x, 0)), x, below))
 
 
 def _softplus(call: Call) -> Operand:
@@ -246,42 +237,36 @@ def _softplus(call: Call) -> Operand:
     beta, threshold = float(call.get("beta", 1.0)), float(call.get("threshold", 20.0))
     scaled = b.mul(x, b.like(x, beta))
     soft = b.div(Operand(activation(call.builder, "softplus", scaled.value)), b.like(x, beta))
-    found: Operand = b.select(b.gt(scaled, b.like(x, threshold)), x, soft)
-    return found
+    return b.select(b.gt(scaled, b.like(x, threshold)), x, soft)
 
 
 def _prelu(call: Call) -> Operand:
     b, x, weight = call.b, call.first, call.operand("weight")
     if x.rank > 1 and weight.rank == 1:
         weight = b.reshape(weight, shape=(*weight.shape, *[1] * (x.rank - 2)))
-    found: Operand = b.select(b.gt(x, b.like(x, 0)), x, b.mul(x, weight))
-    return found
+    return b.select(b.gt(x, b.like(x, 0)), x, b.mul(x, weight))
 
 
 def _sign(call: Call) -> Operand:
     """torch's sign of NaN is 0."""
     b, x = call.b, call.first
     above, below = (b.cast_to(b.emit(name, [x, b.like(x, 0)])[0], call.dtype) for name in ("gt", "lt"))
-    found: Operand = b.sub(above, below)
-    return found
+    return b.sub(above, below)
 
 
 def _is_nan(call: Call) -> Operand:
-    found: Operand = call.b.ne(call.first, call.first)
-    return found
+    return call.b.ne(call.first, call.first)
 
 
 def _is_inf(call: Call) -> Operand:
     b, x = call.b, call.first
-    found: Operand = b.eq(b.abs(x), b.like(x, np.inf))
-    return found
+    return b.eq(b.abs(x), b.like(x, np.inf))
 
 
 def _relu(call: Call) -> Operand:
     """NaN stays NaN, and the derivative at 0 is 0."""
     zero = call.b.like(call.first, 0)
-    found: Operand = call.b.select(call.b.le(call.first, zero), zero, call.first)
-    return found
+    return call.b.select(call.b.le(call.first, zero), zero, call.first)
 
 
 def _converted(call: Call) -> Operand:

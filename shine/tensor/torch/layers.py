@@ -20,8 +20,7 @@ Rule = Callable[[Call], "Operand | Sequence[Operand]"]
 
 def _product(second: str) -> Rule:
     def rule(call: Call) -> Operand:
-        found: Operand = call.b.dot(call.first, call.operand(second))
-        return found
+        return call.b.dot(call.first, call.operand(second))
 
     return rule
 
@@ -41,8 +40,7 @@ def _added(first: str, second: str) -> Rule:
                 product = b.mul(product, b.constant(factor, call.dtype))
             elif factor != 1:
                 total = b.mul(total, b.constant(factor, call.dtype))
-        found: Operand = b.add(product, total)
-        return found
+        return b.add(product, total)
 
     return rule
 
@@ -75,8 +73,7 @@ def _convolution(call: Call) -> Operand:
     if call.get("bias") is None:
         return found
     bias = call.b.reshape(call.operand("bias"), shape=(-1 if not space else found.shape[1], *[1] * space))
-    total: Operand = call.b.add(found, bias)
-    return total
+    return call.b.add(found, bias)
 
 
 def _reduction(operation: str) -> Rule:
@@ -131,8 +128,7 @@ def _arg(operation: str) -> Rule:
             axis = 0
         else:
             axis = call.axis()
-        found: Operand = b.reshape(b.emit(operation, [x], axis=axis)[0], shape=call.shape)
-        return found
+        return b.reshape(b.emit(operation, [x], axis=axis)[0], shape=call.shape)
 
     return rule
 
@@ -176,7 +172,7 @@ def _vector_norm(call: Call) -> Operand:
         powers = b.mul(x, x)
     else:
         powers = x if order == 1 else b.pow(x, b.like(x, order))
-    found: Operand = b.reduce_sum(powers, axes=axes, keep=keep)
+    found = b.reduce_sum(powers, axes=axes, keep=keep)
     if order in (0, 1):
         return found
     # The derivative of a root at 0 is infinite; the norm's is 0.
@@ -184,8 +180,7 @@ def _vector_norm(call: Call) -> Operand:
     is_zero = b.eq(found, zero)
     inside = b.select(is_zero, b.like(found, 1), found)
     root = b.sqrt(inside) if order == 2 else b.pow(inside, b.like(found, 1 / order))
-    result: Operand = b.select(is_zero, b.pow(zero, b.like(found, 1 / order)), root)
-    return result
+    return b.select(is_zero, b.pow(zero, b.like(found, 1 / order)), root)
 
 
 def _sorted(call: Call) -> list[Operand]:

@@ -23,8 +23,7 @@ MOST_MADE = 1 << 24
 
 def _reshaped(call: Call) -> Operand:
     """The result's shape is known."""
-    found: Operand = call.b.reshape(call.first, shape=call.shape)
-    return found
+    return call.b.reshape(call.first, shape=call.shape)
 
 
 def _same(call: Call) -> Operand:
@@ -32,16 +31,12 @@ def _same(call: Call) -> Operand:
 
 
 def _expand(call: Call) -> Operand:
-    found: Operand = call.b.broadcast(call.first, shape=call.shape)
-    return found
+    return call.b.broadcast(call.first, shape=call.shape)
 
 
 def _permute(call: Call) -> Operand:
     rank = call.first.rank
-    found: Operand = call.b.transpose(
-        call.first, permutation=tuple(checked_axis(d, rank) for d in call.get("dims", ()))
-    )
-    return found
+    return call.b.transpose(call.first, permutation=tuple(checked_axis(d, rank) for d in call.get("dims", ())))
 
 
 def _transpose(call: Call) -> Operand:
@@ -49,16 +44,14 @@ def _transpose(call: Call) -> Operand:
     if order:
         a, b = (checked_axis(call.get(name, default), len(order)) for name, default in (("dim0", 0), ("dim1", -1)))
         order[a], order[b] = order[b], order[a]
-    found: Operand = call.b.transpose(call.first, permutation=tuple(order))
-    return found
+    return call.b.transpose(call.first, permutation=tuple(order))
 
 
 def _cut(call: Call, axis: int, start: int, stop: int, step: int = 1) -> Operand:
     x = call.first
     starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
     starts[axis], stops[axis], steps[axis] = start, stop, step
-    found: Operand = call.b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
-    return found
+    return call.b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
 
 
 def _slice(call: Call) -> Operand:
@@ -70,8 +63,7 @@ def _slice(call: Call) -> Operand:
 def _select(call: Call) -> Operand:
     axis = call.axis()
     index = checked_axis(call.get("index"), call.first.shape[axis])
-    found: Operand = call.b.reshape(_cut(call, axis, index, index + 1), shape=call.shape)
-    return found
+    return call.b.reshape(_cut(call, axis, index, index + 1), shape=call.shape)
 
 
 def _split(call: Call) -> list[Operand]:
@@ -89,16 +81,14 @@ def _cat(call: Call) -> Operand:
     given = [call.b.cast_to(x, call.dtype) for x in call.get("tensors", ())]
     # torch leaves out empty vectors beside tensors of other ranks.
     parts = [x for x in given if x.shape != (0,) or len(call.shape) == 1]
-    found: Operand = call.b.concatenate(*parts, axis=checked_axis(call.get("dim", 0), parts[0].rank))
-    return found
+    return call.b.concatenate(*parts, axis=checked_axis(call.get("dim", 0), parts[0].rank))
 
 
 def _stack(call: Call) -> Operand:
     axis = checked_axis(call.get("dim", 0), len(call.shape))
     shape = (*call.shape[:axis], 1, *call.shape[axis + 1 :])
     parts = [call.b.reshape(x, shape=shape) for x in call.get("tensors", ())]
-    found: Operand = call.b.concatenate(*parts, axis=axis)
-    return found
+    return call.b.concatenate(*parts, axis=axis)
 
 
 def _pad(call: Call) -> Operand:
@@ -111,8 +101,7 @@ def _pad(call: Call) -> Operand:
     stop = tuple(size - max(-n, 0) for size, n in zip(x.shape, high, strict=True))
     inside = b.slice(x, start=start, stop=stop) if any(start) or stop != x.shape else x
     filling = b.constant(call.get("value", 0), x.dtype)
-    found: Operand = b.pad(inside, filling, low=tuple(max(n, 0) for n in low), high=tuple(max(n, 0) for n in high))
-    return found
+    return b.pad(inside, filling, low=tuple(max(n, 0) for n in low), high=tuple(max(n, 0) for n in high))
 
 
 def _flip(call: Call) -> Operand:
@@ -160,8 +149,7 @@ def _triangle(keep: Callable[[np.ndarray, int], np.ndarray]) -> Rule:
     def rule(call: Call) -> Operand:
         b, x = call.b, call.first
         mask = b.constant(keep(np.ones(x.shape[-2:], bool), call.get("diagonal", 0)))
-        found: Operand = b.select(mask, x, b.like(x, 0))
-        return found
+        return b.select(mask, x, b.like(x, 0))
 
     return rule
 
@@ -199,13 +187,11 @@ MOVEMENT: dict[str, Rule] = {
 
 
 def _embedding(call: Call) -> Operand:
-    found: Operand = call.b.gather(call.operand("weight"), call.operand("indices"), axis=0)
-    return found
+    return call.b.gather(call.operand("weight"), call.operand("indices"), axis=0)
 
 
 def _index_select(call: Call) -> Operand:
-    found: Operand = call.b.gather(call.first, call.operand("index"), axis=call.axis())
-    return found
+    return call.b.gather(call.first, call.operand("index"), axis=call.axis())
 
 
 def _index(call: Call) -> Operand:
@@ -219,8 +205,7 @@ def _index(call: Call) -> Operand:
     sizes = [x.shape[i] for i in used]
     indices = [from_the_end(b, given[i], x.shape[i]) for i in used]
     if len(used) == 1:
-        found: Operand = b.gather(x, indices[0], axis=used[0])
-        return found
+        return b.gather(x, indices[0], axis=used[0])
     # The used axes become one, whose places are computed.
     places = indices[0]
     for index, size in zip(indices[1:], sizes[1:], strict=True):
@@ -244,8 +229,7 @@ def _diagonal(call: Call) -> Operand:
     )
     first = max(-offset, 0) * x.shape[two] + max(offset, 0)
     places = first + np.arange(call.shape[-1]) * (x.shape[two] + 1)
-    found: Operand = b.gather(flat, b.constant(places), axis=len(others))
-    return found
+    return b.gather(flat, b.constant(places), axis=len(others))
 
 
 def _slice_scatter(call: Call) -> Operand:
@@ -268,14 +252,12 @@ def _replaced(call: Call, axis: int, places: Sequence[int], source: Operand) -> 
     b, x = call.b, call.first
     chosen = np.arange(x.shape[axis])
     chosen[places] = x.shape[axis] + np.arange(len(places))
-    found: Operand = b.gather(b.concatenate(x, source, axis=axis), b.constant(chosen), axis=axis)
-    return found
+    return b.gather(b.concatenate(x, source, axis=axis), b.constant(chosen), axis=axis)
 
 
 def _copy(call: Call) -> Operand:
     source = call.operand("src", call.dtype)
-    found: Operand = source if source.shape == call.shape else call.b.broadcast(source, shape=call.shape)
-    return found
+    return source if source.shape == call.shape else call.b.broadcast(source, shape=call.shape)
 
 
 def _gather(call: Call) -> Operand:

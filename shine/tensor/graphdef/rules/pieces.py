@@ -154,8 +154,7 @@ def _indexed(b: Building, operand: Operand, index: Sequence[slice | int | None])
     result = b.slice(operand, start=tuple(start), stop=tuple(stop), step=tuple(step))
     for turned in backwards:
         result = reversed_along(b, result, turned)
-    found: Operand = b.reshape(result, shape=tuple(shape))
-    return found
+    return b.reshape(result, shape=tuple(shape))
 
 
 def reversed_along(b: Building, operand: Operand, axis: int) -> Operand:
@@ -167,8 +166,7 @@ def reversed_along(b: Building, operand: Operand, axis: int) -> Operand:
 
 def picked(b: Building, operand: Operand, places: AnyArray, axis: int) -> Operand:
     """The slices of an axis at places that are known."""
-    found: Operand = b.gather(operand, b.constant(places.astype(np.int64)), axis=axis)
-    return found
+    return b.gather(operand, b.constant(places.astype(np.int64)), axis=axis)
 
 
 def _places(size: int) -> AnyArray:
@@ -312,8 +310,7 @@ def _into_batch(
     apart = b.reshape(padded, shape=(padded.shape[0], *pairs, *rest))
     order = (*range(2, 2 * axes + 1, 2), 0, *range(1, 2 * axes, 2), *range(2 * axes + 1, apart.rank))
     moved = b.transpose(apart, permutation=order)
-    found: Operand = b.reshape(moved, shape=(padded.shape[0] * prod(block), *counts, *rest))
-    return found
+    return b.reshape(moved, shape=(padded.shape[0] * prod(block), *counts, *rest))
 
 
 def _out_of_batch(
@@ -329,5 +326,4 @@ def _out_of_batch(
     sizes = [count * size for count, size in zip(counts, block, strict=True)]
     joined = b.reshape(moved, shape=(operand.shape[0] // blocks, *sizes, *rest))
     stop = tuple(length - after for length, after in zip(joined.shape, high, strict=True))
-    found: Operand = b.slice(joined, start=low, stop=stop)
-    return found
+    return b.slice(joined, start=low, stop=stop)

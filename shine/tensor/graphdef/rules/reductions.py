@@ -70,7 +70,7 @@ def top_k(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
         k = node.attribute("k", "i")
     if not inputs[0].rank or not 0 <= k <= inputs[0].shape[-1]:
         raise GraphImportError(f"there are no {k} largest elements along the last axis of {list(inputs[0].shape)}")
-    values, places = b.top_k(inputs[0], k=k)
+    values, places = b.emit("top_k", [inputs[0]], k=k)
     dtype = "int32" if node.optional("index_type", "type") is None else node.dtype("index_type")
     return values, b.cast_to(places, dtype)
 
@@ -99,8 +99,7 @@ def _turned(b: Building, operand: Operand, is_turned: bool) -> Operand:
     if not is_turned:
         return operand
     axes = tuple(range(operand.rank - 2))
-    turned: Operand = b.transpose(operand, permutation=(*axes, operand.rank - 1, operand.rank - 2))
-    return turned
+    return b.transpose(operand, permutation=(*axes, operand.rank - 1, operand.rank - 2))
 
 
 def einsum(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:

@@ -29,8 +29,7 @@ def _folded(operation: str) -> Rule:
 
 def _mean(node: Node) -> Operand:
     total = reduce(node.b.add, node.values)
-    found: Operand = node.b.div(total, node.b.like(total, len(node.values)))
-    return found
+    return node.b.div(total, node.b.like(total, len(node.values)))
 
 
 def _activation(name: str, **attributes: float) -> Rule:
@@ -54,20 +53,17 @@ def _gelu(node: Node) -> Operand:
 def _selu(node: Node) -> Operand:
     b, x = node.b, node.input(0)
     alpha, gamma = node.get("alpha", 1.6732632423543772), node.get("gamma", 1.0507009873554805)
-    found: Operand = b.mul(Operand(activation(node.builder, "elu", x.value, alpha)), b.like(x, gamma))
-    return found
+    return b.mul(Operand(activation(node.builder, "elu", x.value, alpha)), b.like(x, gamma))
 
 
 def _prelu(node: Node) -> Operand:
     b, x = node.b, node.input(0)
-    found: Operand = b.select(b.lt(x, b.like(x, 0)), b.mul(x, node.input(1)), x)
-    return found
+    return b.select(b.lt(x, b.like(x, 0)), b.mul(x, node.input(1)), x)
 
 
 def _thresholded_relu(node: Node) -> Operand:
     b, x = node.b, node.input(0)
-    found: Operand = b.select(b.gt(x, b.like(x, node.get("alpha", 1.0))), x, b.like(x, 0))
-    return found
+    return b.select(b.gt(x, b.like(x, node.get("alpha", 1.0))), x, b.like(x, 0))
 
 
 def _clip(node: Node) -> Operand:
@@ -95,8 +91,7 @@ def _mod(node: Node) -> Operand:
     """With the divisor's sign, or with the dividend's as in C."""
     b, (x, y) = node.b, (node.input(0), node.input(1))
     if not node.get("fmod", 0):
-        found: Operand = b.mod(x, y)
-        return found
+        return b.mod(x, y)
     return b.apply("truncate_mod" if x.value.type.dtype in FLOATS else "integer_truncate_mod", [x, y], (), x.dtype)
 
 
@@ -105,18 +100,15 @@ def _pow(node: Node) -> Operand:
     x, y = node.input(0), node.input(1)
     if x.value.type.dtype in INTEGERS and y.value.type.dtype in FLOATS:
         return node.b.cast_to(node.b.pow(node.b.cast_to(x, y.dtype), y), x.dtype)
-    found: Operand = node.b.pow(x, node.b.cast_to(y, x.dtype))
-    return found
+    return node.b.pow(x, node.b.cast_to(y, x.dtype))
 
 
 def _xor(node: Node) -> Operand:
-    found: Operand = node.b.ne(*node.values)
-    return found
+    return node.b.ne(*node.values)
 
 
 def _is_nan(node: Node) -> Operand:
-    found: Operand = node.b.ne(node.input(0), node.input(0))
-    return found
+    return node.b.ne(node.input(0), node.input(0))
 
 
 def _is_inf(node: Node) -> Operand:
@@ -125,14 +117,12 @@ def _is_inf(node: Node) -> Operand:
     signs = bool(node.get("detect_positive", 1)), bool(node.get("detect_negative", 1))
     chosen = [mask for mask, wanted in zip((above, below), signs, strict=True) if wanted]
     if not chosen:
-        found: Operand = b.and_(above, below)
-        return found
+        return b.and_(above, below)
     return reduce(b.or_, chosen)
 
 
 def _sign(node: Node) -> Operand:
-    found: Operand = node.b.sign(node.input(0))
-    return found
+    return node.b.sign(node.input(0))
 
 
 def _language(name: str) -> Rule:
@@ -159,8 +149,7 @@ def _dropout(node: Node) -> Sequence[Operand]:
 
 
 def _quotient(node: Node) -> Operand:
-    found: Operand = node.b.div(*node.values)
-    return found
+    return node.b.div(*node.values)
 
 
 def _shrink(node: Node) -> Operand:
@@ -168,8 +157,7 @@ def _shrink(node: Node) -> Operand:
     limit, bias = (b.like(x, node.get(name, default)) for name, default in (("lambd", 0.5), ("bias", 0.0)))
     zero = b.like(x, 0)
     inner = b.select(b.gt(x, limit), b.sub(x, bias), zero)
-    found: Operand = b.select(b.lt(x, b.neg(limit)), b.add(x, bias), inner)
-    return found
+    return b.select(b.lt(x, b.neg(limit)), b.add(x, bias), inner)
 
 
 ELEMENTWISE: dict[str, Rule] = {

@@ -93,16 +93,14 @@ def _reshaped(node: Node, x: Operand, shape: Sequence[int]) -> Operand:
         found[found.index(-1)] = math.prod(x.shape) // rest
     if min(found, default=0) < 0 or math.prod(found) != math.prod(x.shape):
         raise GraphImportError(f"its input of shape {list(x.shape)} cannot get the shape {list(shape)}")
-    result: Operand = node.b.reshape(x, shape=tuple(found))
-    return result
+    return node.b.reshape(x, shape=tuple(found))
 
 
 def _flatten(node: Node) -> Operand:
     x = node.input(0)
     axis = node.get("axis", 1)
     axis = x.rank if axis == x.rank else checked_axis(axis, x.rank)
-    found: Operand = node.b.reshape(x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
-    return found
+    return node.b.reshape(x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 def _squeeze(node: Node) -> Operand:
@@ -112,8 +110,7 @@ def _squeeze(node: Node) -> Operand:
     axes = ones if given is None else checked_axes(given, x.rank)
     if not set(axes) <= set(ones):
         raise GraphImportError(f"its axes {list(axes)} of the shape {list(x.shape)} do not all have size 1")
-    found: Operand = node.b.reshape(x, shape=tuple(size for i, size in enumerate(x.shape) if i not in axes))
-    return found
+    return node.b.reshape(x, shape=tuple(size for i, size in enumerate(x.shape) if i not in axes))
 
 
 def _unsqueeze(node: Node) -> Operand:
@@ -123,21 +120,18 @@ def _unsqueeze(node: Node) -> Operand:
     shape = list(x.shape)
     for axis in axes:
         shape.insert(axis, 1)
-    found: Operand = node.b.reshape(x, shape=tuple(shape))
-    return found
+    return node.b.reshape(x, shape=tuple(shape))
 
 
 def _transpose(node: Node) -> Operand:
     x = node.input(0)
     order = node.get("perm", tuple(reversed(range(x.rank))))
-    found: Operand = node.b.transpose(x, permutation=tuple(order))
-    return found
+    return node.b.transpose(x, permutation=tuple(order))
 
 
 def _expand(node: Node) -> Operand:
     x, wanted = node.input(0), numbers(node.input(1), "shape")
-    found: Operand = node.b.broadcast(x, shape=tuple(int(n) for n in np.broadcast_shapes(x.shape, wanted)))
-    return found
+    return node.b.broadcast(x, shape=tuple(int(n) for n in np.broadcast_shapes(x.shape, wanted)))
 
 
 def _tile(node: Node) -> Operand:
@@ -149,8 +143,7 @@ def _tile(node: Node) -> Operand:
 
 def _concat(node: Node) -> Operand:
     axis = checked_axis(node.get("axis"), node.input(0).rank)
-    found: Operand = node.b.concatenate(*node.values, axis=axis)
-    return found
+    return node.b.concatenate(*node.values, axis=axis)
 
 
 def _split(node: Node) -> list[Operand]:
@@ -171,8 +164,7 @@ def _cut(node: Node, x: Operand, axis: int, place: slice) -> Operand:
     """Some elements of an axis, in either direction."""
     start, stop, step = place.indices(x.shape[axis])
     if step < 0:
-        found: Operand = node.b.gather(x, node.b.constant(np.arange(start, stop, step)), axis=axis)
-        return found
+        return node.b.gather(x, node.b.constant(np.arange(start, stop, step)), axis=axis)
     starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
     starts[axis], stops[axis], steps[axis] = start, max(stop, start), step
     found = node.b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
@@ -220,8 +212,7 @@ def _pad(node: Node) -> Operand:
         low[axis], high[axis] = max(low[axis], 0) + min(stop, 0), max(high[axis], 0) - max(start - size, 0)
     filling = node.optional(2) or node.b.like(x, node.get("value", 0.0))
     filling = node.b.reshape(filling, shape=()) if filling.rank else filling
-    found: Operand = node.b.pad(x, filling, low=tuple(low), high=tuple(high))
-    return found
+    return node.b.pad(x, filling, low=tuple(low), high=tuple(high))
 
 
 def _padded_by_itself(node: Node, x: Operand, mode: str, low: list[int], high: list[int]) -> Operand:
@@ -242,8 +233,7 @@ def _padded_by_itself(node: Node, x: Operand, mode: str, low: list[int], high: l
 def _gather(node: Node) -> Operand:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
-    found: Operand = node.b.gather(x, from_the_end(node.b, node.input(1), x.shape[axis]), axis=axis)
-    return found
+    return node.b.gather(x, from_the_end(node.b, node.input(1), x.shape[axis]), axis=axis)
 
 
 def _gather_elements(node: Node) -> Operand:
@@ -266,8 +256,7 @@ def _triangle(node: Node) -> Operand:
         raise GraphImportError("its input needs two axes")
     ones = np.ones(x.shape[-2:], bool)
     mask = np.triu(ones, k) if node.get("upper", 1) else np.tril(ones, k)
-    found: Operand = node.b.select(node.b.constant(mask), x, node.b.like(x, 0))
-    return found
+    return node.b.select(node.b.constant(mask), x, node.b.like(x, 0))
 
 
 def _one_hot(node: Node) -> Operand:
@@ -281,8 +270,7 @@ def _one_hot(node: Node) -> Operand:
     places = b.reshape(places, shape=(*indices.shape[:axis], 1, *indices.shape[axis:]))
     along = np.arange(depth).reshape([-1 if i == axis else 1 for i in range(indices.rank + 1)])
     off, on = (b.reshape(b.slice(values, start=(i,), stop=(i + 1,)), shape=()) for i in (0, 1))
-    found: Operand = b.select(b.eq(places, b.constant(along)), on, off)
-    return found
+    return b.select(b.eq(places, b.constant(along)), on, off)
 
 
 def _depth_to_space(node: Node) -> Operand:
@@ -295,8 +283,7 @@ def _depth_to_space(node: Node) -> Operand:
     else:
         parts, order = (n, c // size**2, size, size, h, w), (0, 1, 4, 2, 5, 3)
     moved = b.transpose(b.reshape(x, shape=parts), permutation=order)
-    found: Operand = b.reshape(moved, shape=(n, c // size**2, h * size, w * size))
-    return found
+    return b.reshape(moved, shape=(n, c // size**2, h * size, w * size))
 
 
 def _space_to_depth(node: Node) -> Operand:
@@ -310,8 +297,7 @@ def _space_to_depth(node: Node) -> Operand:
     if mode not in orders:
         raise GraphImportError(f"its mode is {mode!r}; allowed are DCR and CRD")
     moved = b.transpose(parts, permutation=orders[mode])
-    found: Operand = b.reshape(moved, shape=(n, c * size**2, h // size, w // size))
-    return found
+    return b.reshape(moved, shape=(n, c * size**2, h // size, w // size))
 
 
 def _image(x: Operand) -> tuple[int, ...]:

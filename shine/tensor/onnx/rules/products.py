@@ -12,22 +12,21 @@ from shine.tensor.onnx.node import Node
 
 
 def _matmul(node: Node) -> Operand:
-    found: Operand = node.b.dot(*node.values)
-    return found
+    return node.b.dot(*node.values)
 
 
 def _gemm(node: Node) -> Operand:
     b, (x, y), c = node.b, (node.input(0), node.input(1)), node.optional(2)
     x = b.transpose(x, permutation=(1, 0)) if node.get("transA", 0) else x
     y = b.transpose(y, permutation=(1, 0)) if node.get("transB", 0) else y
-    found: Operand = b.dot(x, y)
+    found = b.dot(x, y)
     if node.get("alpha", 1.0) != 1:
         found = b.mul(found, b.like(found, node.get("alpha", 1.0)))
     if c is None or node.get("beta", 1.0) == 0:
         return found
     if node.get("beta", 1.0) != 1:
         c = b.mul(c, b.like(c, node.get("beta", 1.0)))
-    total: Operand = b.add(found, c)
+    total = b.add(found, c)
     return total
 
 
@@ -67,7 +66,7 @@ def _with_bias(node: Node, image: Operand) -> Operand:
     bias = node.optional(2)
     if bias is None:
         return image
-    found: Operand = node.b.add(image, node.b.reshape(bias, shape=(*bias.shape, *[1] * (image.rank - 2))))
+    found = node.b.add(image, node.b.reshape(bias, shape=(*bias.shape, *[1] * (image.rank - 2))))
     return found
 
 

@@ -39,21 +39,18 @@ class Layer:
 
     def gate(self, number: int, step: int, state: Operand) -> Operand:
         """The sum that a gate's function gets."""
-        found: Operand = self.b.add(self.at(number, step), self.of_state(number, state))
-        return found
+        return self.b.add(self.at(number, step), self.of_state(number, state))
 
     def at(self, number: int, step: int) -> Operand:
         """The input's part."""
         part = self.parts[number]
         _, batch, units = part.shape
         line = self.b.slice(part, start=(step, 0, 0), stop=(step + 1, batch, units))
-        found: Operand = self.b.reshape(line, shape=(batch, units))
-        return found
+        return self.b.reshape(line, shape=(batch, units))
 
     def of_state(self, number: int, state: Operand) -> Operand:
         """The state's part."""
-        found: Operand = self.b.add(self.b.dot(state, self.weights[number]), self.biases[number])
-        return found
+        return self.b.add(self.b.dot(state, self.weights[number]), self.biases[number])
 
     def sigmoid(self, x: Operand) -> Operand:
         """The function of most gates."""
@@ -142,12 +139,10 @@ def _direction(node: Node, number: int, gates: int, units: int) -> Layer:
         whole = node.input(place)
         width = whole.shape[2:]
         start, stop = (number, first, *(0 for _ in width)), (number + 1, first + rows, *width)
-        found: Operand = b.reshape(b.slice(whole, start=start, stop=stop), shape=(rows, *width))
-        return found
+        return b.reshape(b.slice(whole, start=start, stop=stop), shape=(rows, *width))
 
     def turned(place: int, gate: int) -> Operand:
-        found: Operand = b.transpose(part(place, gate * units, units), permutation=(1, 0))
-        return found
+        return b.transpose(part(place, gate * units, units), permutation=(1, 0))
 
     has_bias = node.optional(3) is not None
     zero = b.like(x, 0)
@@ -163,7 +158,7 @@ def _direction(node: Node, number: int, gates: int, units: int) -> Layer:
 def _initial(node: Node, place: int, number: int, batch: int, units: int) -> Operand:
     b, given = node.b, node.optional(place)
     if given is None:
-        found: Operand = b.broadcast(b.like(node.input(0), 0), shape=(batch, units))
+        found = b.broadcast(b.like(node.input(0), 0), shape=(batch, units))
     else:
         part = b.slice(given, start=(number, 0, 0), stop=(number + 1, batch, units))
         found = b.reshape(part, shape=(batch, units))

@@ -32,7 +32,7 @@ def _reduction(operation: str, before: str = "", after: str = "") -> Rule:
         b, x = node.b, node.input(0)
         if before:
             x = b.mul(x, x) if before == "square" else b.emit(before, [x])[0]
-        found: Operand = b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
+        found = b.emit(operation, [x], axes=_axes(node), keep=bool(node.get("keepdims", 1)))[0]
         if not after:
             return found
         # Of integers as well: the root or logarithm is cut off.
@@ -55,7 +55,7 @@ def _extremum(operation: str) -> Rule:
             return b.emit(operation, [x], axes=axes, keep=keep)[0]
         # Of nothing: what no element is beyond.
         low, high = _limits(x.dtype)
-        found: Operand = b.add(b.reduce_sum(x, axes=axes, keep=keep), b.like(x, low if "max" in operation else high))
+        found = b.add(b.reduce_sum(x, axes=axes, keep=keep), b.like(x, low if "max" in operation else high))
         return found
 
     return rule
@@ -71,8 +71,7 @@ def _limits(dtype: str) -> tuple[float, float]:
 def _mean(node: Node) -> Operand:
     b, x, axes = node.b, node.input(0), _axes(node)
     total = b.reduce_sum(x, axes=axes, keep=bool(node.get("keepdims", 1)))
-    found: Operand = b.div(total, b.like(x, math.prod(x.shape[i] for i in axes)))
-    return found
+    return b.div(total, b.like(x, math.prod(x.shape[i] for i in axes)))
 
 
 def _log_sum_exp(node: Node) -> Operand:
@@ -100,8 +99,7 @@ def _arg(operation: str) -> Rule:
             found = b.emit(operation, [x], axis=axis)[0]
         if node.get("keepdims", 1):
             found = b.reshape(found, shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-        result: Operand = found
-        return result
+        return found
 
     return rule
 
@@ -177,8 +175,7 @@ def _lp_norm(node: Node) -> Operand:
     total = b.reduce_sum(powers, axes=(axis,), keep=True)
     # Vectors with the norm 0 stay 0.
     total = b.select(b.eq(total, b.like(total, 0)), b.like(total, 1), total)
-    found: Operand = b.div(x, total if p == 1 else b.sqrt(total))
-    return found
+    return b.div(x, total if p == 1 else b.sqrt(total))
 
 
 def _lrn(node: Node) -> Operand:
@@ -198,8 +195,7 @@ def _lrn(node: Node) -> Operand:
         total = part if total is None else b.add(total, part)
     scaled = b.mul(total, b.like(x, node.get("alpha", 1e-4) / size))
     base = b.add(scaled, b.like(x, node.get("bias", 1.0)))
-    found: Operand = b.div(x, b.pow(base, b.like(x, node.get("beta", 0.75))))
-    return found
+    return b.div(x, b.pow(base, b.like(x, node.get("beta", 0.75))))
 
 
 REDUCTIONS: dict[str, Rule] = {
