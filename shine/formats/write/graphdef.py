@@ -196,14 +196,6 @@ def _comparison(name: str) -> Rule:
     return lambda a, b: a.test(name, b)
 
 
-def _logical_and(a: Value, b: Value) -> Value:
-    return a.logical("LogicalAnd", b) if a.dtype == b.dtype == "bool" else a.where(b, a)
-
-
-def _logical_or(a: Value, b: Value) -> Value:
-    return a.logical("LogicalOr", b) if a.dtype == b.dtype == "bool" else a.where(a, b)
-
-
 def _float_mod(a: Value, b: Value) -> Value:
     """FloorMod; a remainder of zero gets the sign of the divisor."""
     remainder, zero = a.apply("FloorMod", b), a.like(0.0)
@@ -242,8 +234,8 @@ _BASIC: dict[str, Rule] = {
             "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "eq": "Equal", "ne": "NotEqual",
         }.items()
     },
-    "logical_and": _logical_and,
-    "logical_or": _logical_or,
+    "logical_and": lambda a, b: a.logical("LogicalAnd", b) if a.dtype == b.dtype == "bool" else a.where(b, a),
+    "logical_or": lambda a, b: a.logical("LogicalOr", b) if a.dtype == b.dtype == "bool" else a.where(a, b),
     "logical_not": lambda a: a.logical("LogicalNot"),
     "where": lambda test, a, b: test.where(a, b),
 }  # fmt: skip

@@ -58,15 +58,6 @@ def prepared_notes(sources: Iterable[Source], dialect: str) -> list[str]:
     ]
 
 
-def _plain(source: Source, column: str, dialect: str) -> str:
-    return column
-
-
-def _truth(source: Source, column: str, dialect: str) -> str:
-    # Databases with a type for truth values do not calculate with them.
-    return column if dialect == "sqlite" else f"CAST({column} AS INTEGER)"
-
-
 def _text(source: Source, column: str, dialect: str) -> str:
     texts: dict[float, list[str]] = {}
     for text, code in source.codes.items():
@@ -111,8 +102,8 @@ def _duration(source: Source, column: str, dialect: str) -> str:
 
 
 _WRITERS = {
-    "number": _plain,
-    "truth": _truth,
+    "number": lambda source, column, dialect: column,
+    "truth": lambda source, column, dialect: column if dialect == "sqlite" else f"CAST({column} AS INTEGER)",
     "text": _text,
     "date": _date,
     "duration": _duration,

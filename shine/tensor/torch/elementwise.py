@@ -81,10 +81,6 @@ def _truncated(call: Call, x: Operand) -> Operand:
     return found
 
 
-def _trunc(call: Call) -> Operand:
-    return call.first if call.first.value.type.dtype not in FLOATS else _truncated(call, call.first)
-
-
 def _fmod(call: Call) -> Operand:
     """The remainder with the sign of the dividend."""
     x, y = call.operand("self", call.dtype), call.operand("other", call.dtype)
@@ -254,10 +250,6 @@ def _sign(call: Call) -> Operand:
     return b.sub(above, below)
 
 
-def _is_nan(call: Call) -> Operand:
-    return call.b.ne(call.first, call.first)
-
-
 def _is_inf(call: Call) -> Operand:
     b, x = call.b, call.first
     return b.eq(b.abs(x), b.like(x, np.inf))
@@ -314,7 +306,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "hardtanh": _clamp,
     "clamp_min": _clamp,
     "clamp_max": _clamp,
-    "trunc": _trunc,
+    "trunc": lambda c: c.first if c.first.value.type.dtype not in FLOATS else _truncated(c, c.first),
     "sign": _sign,
     "relu": _relu,
     "gelu": _gelu,
@@ -335,7 +327,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "bitwise_not": _bitwise_not,
     "where": _where,
     "masked_fill": _masked_fill,
-    "isnan": _is_nan,
+    "isnan": lambda c: c.b.ne(c.first, c.first),
     "isinf": _is_inf,
     "_to_copy": _converted,
     "convert_element_type": _converted,

@@ -100,10 +100,6 @@ def _var(call: Call) -> Operand:
     return Operand(normalization.variance(call.builder, call.first.value, call.axes(), keep, _correction(call)))
 
 
-def _var_mean(call: Call) -> list[Operand]:
-    return [_var(call), _mean(call)]
-
-
 def _with_place(operation: str, place: str) -> Rule:
     """An extremum along an axis and where it is; over all elements, the extremum only."""
 
@@ -293,7 +289,7 @@ LAYERS: dict[str, Rule] = {
     "amin": _reduction("reduce_min"),
     "mean": _mean,
     "var": _var,
-    "var_mean": _var_mean,
+    "var_mean": lambda c: [_var(c), _mean(c)],
     "max": _with_place("reduce_max", "argmax"),
     "min": _with_place("reduce_min", "argmin"),
     "argmax": _arg("argmax"),

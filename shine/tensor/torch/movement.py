@@ -30,10 +30,6 @@ def _same(call: Call) -> Operand:
     return call.first
 
 
-def _expand(call: Call) -> Operand:
-    return call.b.broadcast(call.first, shape=call.shape)
-
-
 def _permute(call: Call) -> Operand:
     rank = call.first.rank
     return call.b.transpose(call.first, permutation=tuple(checked_axis(d, rank) for d in call.get("dims", ())))
@@ -162,7 +158,7 @@ def _cumsum(call: Call) -> Operand:
 MOVEMENT: dict[str, Rule] = {
     **dict.fromkeys(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten"), _reshaped),
     **dict.fromkeys(("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "dropout"), _same),
-    "expand": _expand,
+    "expand": lambda c: c.b.broadcast(c.first, shape=c.shape),
     "permute": _permute,
     "transpose": _transpose,
     "t": _transpose,
@@ -184,14 +180,6 @@ MOVEMENT: dict[str, Rule] = {
     "triu": _triangle(np.triu),
     "cumsum": _cumsum,
 }
-
-
-def _embedding(call: Call) -> Operand:
-    return call.b.gather(call.operand("weight"), call.operand("indices"), axis=0)
-
-
-def _index_select(call: Call) -> Operand:
-    return call.b.gather(call.first, call.operand("index"), axis=call.axis())
 
 
 def _index(call: Call) -> Operand:
@@ -260,16 +248,12 @@ def _copy(call: Call) -> Operand:
     return source if source.shape == call.shape else call.b.broadcast(source, shape=call.shape)
 
 
-def _gather(call: Call) -> Operand:
-    return elements_along(call.b, call.first, call.operand("index", "int64"), call.axis())
-
-
 INDEXING: dict[str, Callable[[Call], Operand]] = {
-    "embedding": _embedding,
-    "index_select": _index_select,
+    "embedding": lambda c: c.b.gather(c.operand("weight"), c.operand("indices"), axis=0),
+    "index_select": lambda c: c.b.gather(c.first, c.operand("index"), axis=c.axis()),
     "index": _index,
     "diagonal": _diagonal,
-    "gather": _gather,
+    "gather": lambda c: elements_along(c.b, c.first, c.operand("index", "int64"), c.axis()),
     "slice_scatter": _slice_scatter,
     "select_scatter": _select_scatter,
     "copy": _copy,

@@ -287,10 +287,6 @@ def _constant(scope: Scope, lane: Lane, what: str) -> int:
     return integer.low
 
 
-def _canonical(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
-    return arguments[0][1]
-
-
 def _classified(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
     """llvm.is.fpclass: whether a number belongs to one of the classes in a mask."""
     (kind, number), (_, (mask,)) = arguments
@@ -390,7 +386,7 @@ _SPECIAL: Mapping[str, Callable[[Scope, str, Sequence[Argument]], Value]] = {
     "fmuladd": _multiply_add,
     "powi": _power,
     "ldexp": _scaled,
-    "canonicalize": _canonical,
+    "canonicalize": lambda scope, name, arguments: arguments[0][1],
     "is.fpclass": _classified,
     "fptosi.sat": _saturated,
     "smin": _extremum("min"),

@@ -70,11 +70,6 @@ def _disjunction(scope: Scope, a: Integer, b: Integer) -> Integer:
     return Integer(scope.either(*_truths(a, b)), 0, 1, a.width)
 
 
-def _union_of_bits(scope: Scope, cursor: Cursor) -> Value:
-    # LLVM writes the sum of numbers without common bits as a disjoint or.
-    return _of_integers(scope, cursor, sum_of if cursor.next == "disjoint" else _disjunction)
-
-
 def _exclusive(scope: Scope, a: Integer, b: Integer) -> Integer:
     x, y = _truths(a, b)
     for one, other in ((x, y), (y, x)):
@@ -227,7 +222,7 @@ INTEGER_RULES: Mapping[str, Rule] = {
     "mul": _integers(product_of),
     "shl": _integers(_shifted),
     "and": _integers(_conjunction),
-    "or": _union_of_bits,
+    "or": lambda scope, cursor: _of_integers(scope, cursor, sum_of if cursor.next == "disjoint" else _disjunction),
     "xor": _integers(_exclusive),
     "lshr": _right_shift,
     "icmp": _compare_integers,

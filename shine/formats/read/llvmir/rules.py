@@ -210,10 +210,6 @@ def _bytes(kind: Type) -> int:
     return size
 
 
-def _frozen(scope: Scope, cursor: Cursor) -> Value:
-    return scope.read(cursor, cursor.type())
-
-
 RULES: Mapping[str, Rule] = {
     "fadd": _addition,
     "fsub": _arithmetic("sub"),
@@ -229,7 +225,7 @@ RULES: Mapping[str, Rule] = {
     "shufflevector": _shuffle,
     "getelementptr": _address,
     "load": _load,
-    "freeze": _frozen,
+    "freeze": lambda scope, cursor: scope.read(cursor, cursor.type()),
     **INTEGER_RULES,
 }
 """Rule of each opcode; jumps and phi belong to the control flow."""

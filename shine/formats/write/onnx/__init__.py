@@ -23,14 +23,6 @@ def _number(condition: Value, like: Value) -> Value:
     return condition.where(like.number(1.0), 0.0)
 
 
-def _minimum(a: Value, b: Value) -> Value:
-    return ((a < b) | a.is_nan()).choose(a, b)
-
-
-def _maximum(a: Value, b: Value) -> Value:
-    return ((a > b) | a.is_nan()).choose(a, b)
-
-
 def _sign(a: Value) -> Value:
     below = (a < 0.0).where(a.number(-1.0), a.equals(0.0).where(a.number(0.0), a))
     return (a > 0.0).where(a.number(1.0), below)
@@ -84,8 +76,8 @@ OPERATIONS: dict[str, Callable[..., Value]] = {
     "ne": lambda a, b: _number(a.differs(b), a),
     "floordiv": _floor_divide,
     "mod": _modulo,
-    "min": _minimum,
-    "max": _maximum,
+    "min": lambda a, b: ((a < b) | a.is_nan()).choose(a, b),
+    "max": lambda a, b: ((a > b) | a.is_nan()).choose(a, b),
     "sign": _sign,
     **{
         name: getattr(elementary, name)

@@ -83,10 +83,6 @@ def _cast(node: Node) -> Operand:
     return node.b.cast_to(node.input(0), dtype_name(node.get("to", 1)))
 
 
-def _cast_like(node: Node) -> Operand:
-    return node.b.cast_to(node.input(0), node.input(1).dtype)
-
-
 def _mod(node: Node) -> Operand:
     """With the divisor's sign, or with the dividend's as in C."""
     b, (x, y) = node.b, (node.input(0), node.input(1))
@@ -103,14 +99,6 @@ def _pow(node: Node) -> Operand:
     return node.b.pow(x, node.b.cast_to(y, x.dtype))
 
 
-def _xor(node: Node) -> Operand:
-    return node.b.ne(*node.values)
-
-
-def _is_nan(node: Node) -> Operand:
-    return node.b.ne(node.input(0), node.input(0))
-
-
 def _is_inf(node: Node) -> Operand:
     b, x = node.b, node.input(0)
     above, below = b.eq(x, b.like(x, np.inf)), b.eq(x, b.like(x, -np.inf))
@@ -119,10 +107,6 @@ def _is_inf(node: Node) -> Operand:
     if not chosen:
         return b.and_(above, below)
     return reduce(b.or_, chosen)
-
-
-def _sign(node: Node) -> Operand:
-    return node.b.sign(node.input(0))
 
 
 def _language(name: str) -> Rule:
@@ -135,10 +119,6 @@ def _composite(name: str) -> Rule:
     return lambda node: node.b.apply(name, node.values, node.input(0).shape, node.input(0).dtype)
 
 
-def _identity(node: Node) -> Sequence[Operand]:
-    return [node.input(0)]
-
-
 def _dropout(node: Node) -> Sequence[Operand]:
     """In inference, everything is kept, and the mask is true."""
     ratio, training = node.optional(1), node.optional(2)
@@ -146,10 +126,6 @@ def _dropout(node: Node) -> Sequence[Operand]:
     if training is not None and not keeps_all and (training.known is None or training.known.any()):
         raise GraphImportError("it is in training mode; export the model for inference")
     return [node.input(0), node.b.constant(np.ones(node.input(0).shape, bool))][: max(node.outputs, 1)]
-
-
-def _quotient(node: Node) -> Operand:
-    return node.b.div(*node.values)
 
 
 def _shrink(node: Node) -> Operand:
@@ -173,16 +149,16 @@ ELEMENTWISE: dict[str, Rule] = {
     },
     **{operator: _language(name) for operator, name in {"Sigmoid": "sigmoid", "Reciprocal": "inv"}.items()},
     **{name.capitalize(): _composite(name) for name in ("asinh", "acosh", "atanh")},
-    "Div": _quotient,
+    "Div": lambda n: n.b.div(*n.values),
     "Pow": _pow,
     "Mod": _mod,
-    "Sign": _sign,
+    "Sign": lambda n: n.b.sign(n.input(0)),
     "Sum": _folded("add"),
     "Mean": _mean,
     "Max": _folded("max"),
     "Min": _folded("min"),
-    "Xor": _xor,
-    "IsNaN": _is_nan,
+    "Xor": lambda n: n.b.ne(*n.values),
+    "IsNaN": lambda n: n.b.ne(n.input(0), n.input(0)),
     "IsInf": _is_inf,
     "Relu": lambda node: node.b.max(node.input(0), node.b.like(node.input(0), 0)),
     "LeakyRelu": _activation("leaky_relu", alpha=0.01),
@@ -201,7 +177,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "Shrink": _shrink,
     "Clip": _clip,
     "Cast": _cast,
-    "CastLike": _cast_like,
-    "Identity": _identity,
+    "CastLike": lambda n: n.b.cast_to(n.input(0), n.input(1).dtype),
+    "Identity": lambda n: [n.input(0)],
     "Dropout": _dropout,
 }  # fmt: skip

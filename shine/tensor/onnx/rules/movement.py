@@ -53,10 +53,6 @@ def _shape(node: Node) -> Operand:
     return node.b.constant(shape[slice(start, end)])
 
 
-def _size(node: Node) -> Operand:
-    return node.b.constant(np.int64(math.prod(node.input(0).shape)))
-
-
 def _range(node: Node) -> Operand:
     start, limit, delta = (_known(node, place, name) for place, name in enumerate(("start", "limit", "delta")))
     if delta.size != 1 or not delta:
@@ -310,7 +306,7 @@ MOVEMENT: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda n: n.b.constant(np.int64(math.prod(n.input(0).shape))),
     "Range": _range,
     "EyeLike": _eye_like,
     "Reshape": _reshape,

@@ -11,10 +11,6 @@ from shine.tensor.imported.channels import Convolution, convolution, transposed_
 from shine.tensor.onnx.node import Node
 
 
-def _matmul(node: Node) -> Operand:
-    return node.b.dot(*node.values)
-
-
 def _gemm(node: Node) -> Operand:
     b, (x, y), c = node.b, (node.input(0), node.input(1)), node.optional(2)
     x = b.transpose(x, permutation=(1, 0)) if node.get("transA", 0) else x
@@ -28,10 +24,6 @@ def _gemm(node: Node) -> Operand:
         c = b.mul(c, b.like(c, node.get("beta", 1.0)))
     total = b.add(found, c)
     return total
-
-
-def _einsum(node: Node) -> Operand:
-    return Operand(einsum(node.builder, node.get("equation", ""), *(x.value for x in node.values)))
 
 
 def padding(
@@ -112,9 +104,9 @@ def _cut_away(
 
 
 PRODUCTS: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
-    "MatMul": _matmul,
+    "MatMul": lambda n: n.b.dot(*n.values),
     "Gemm": _gemm,
-    "Einsum": _einsum,
+    "Einsum": lambda n: Operand(einsum(n.builder, n.get("equation", ""), *(x.value for x in n.values))),
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
 }

@@ -72,25 +72,17 @@ def _half_pixel(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
     return (i + _f32(0.5)) / scale - _f32(0.5)
 
 
-def _pytorch_half_pixel(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
-    return _half_pixel(i, scale, old, new) if new > 1 else i * _f32(0)
-
-
 def _half_pixel_symmetric(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
     """The result's middle is the image's, also if its size had to be rounded."""
     shift = _f32(old) / _f32(2) * (_f32(1) - _f32(new) / (scale * _f32(old)))
     return shift + (i + _f32(0.5)) / scale - _f32(0.5)
 
 
-def _align_corners(i: AnyArray, scale: np.float32, old: int, new: int) -> AnyArray:
-    return i * _f32(old - 1) / _f32(max(new - 1, 1))
-
-
 PLACES: dict[str, Callable[[AnyArray, np.float32, int, int], AnyArray]] = {
     "half_pixel": _half_pixel,
-    "pytorch_half_pixel": _pytorch_half_pixel,
+    "pytorch_half_pixel": lambda i, scale, old, new: _half_pixel(i, scale, old, new) if new > 1 else i * _f32(0),
     "half_pixel_symmetric": _half_pixel_symmetric,
-    "align_corners": _align_corners,
+    "align_corners": lambda i, scale, old, new: i * _f32(old - 1) / _f32(max(new - 1, 1)),
     "asymmetric": lambda i, scale, old, new: i / scale,
 }
 """Places in the image of an axis' elements, by coordinate_transformation_mode."""
