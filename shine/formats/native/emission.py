@@ -7,10 +7,40 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from llvmlite import ir
+
 from shine.base.files import write_bytes
-from shine.formats.native import headers, linking, nvptx, projects, python_module, wasm
-from shine.formats.native.code import Code, Files, Job
+from shine.compiler.codegen.native.row_by_row import emit_kernel
+from shine.formats.native import headers, linking, projects, python_module, wasm
+from shine.formats.native.code import Code, Files, Job, TextCode
+from shine.formats.native.targets import Target, target_of
 from shine.lang.forms.names import value_text
+
+GPU_TRIPLE = "nvptx64-nvidia-cuda"
+"""The triple of PTX if a job's target is of another kind."""
+
+
+def ptx_files(job: Job) -> Files:
+    """The PTX of a job: ``NAME`` and ``NAME_kernel`` (see `shine.compiler.codegen.native.row_by_row.emit_kernel`).
+
+    A job for a target of another kind is compiled for the least processor of `GPU_TRIPLE`.
+
+    Raises
+    ------
+    CompilationError
+        If the program has constant arrays.
+    """
+    job.check()
+    module = ir.Module(name=job.name)
+    emit_kernel(module, job.program, job.name)
+    made = TextCode(job.order.on(gpu_target(job.target)), job.description, str(module))
+    return {f"{job.name}.ptx": made.assembly.encode()}
+
+
+def gpu_target(wanted: Target) -> Target:
+    """The target of PTX: the one that is wanted, if that is a GPU, else the least of `GPU_TRIPLE`."""
+    return wanted if wanted.format == "ptx" else target_of(GPU_TRIPLE)
+
 
 Emitter = Callable[[Job], Files]
 
@@ -36,7 +66,7 @@ EMITTERS: dict[str, Emitter] = {
     "bench": projects.bench_files,
     "wasm": wasm.wasm_files,
     "wasm-scalar": wasm.scalar_files,
-    "ptx": nvptx.ptx_files,
+    "ptx": ptx_files,
 }
 """Functions that make the files of each kind for a job."""
 

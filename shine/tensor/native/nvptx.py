@@ -9,8 +9,8 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, element_pointer, stack, store
 from shine.compiler.codegen.native.row_by_row import place_in_grid
 from shine.formats.native.code import Files
+from shine.formats.native.emission import gpu_target
 from shine.formats.native.headers import commented
-from shine.formats.native.nvptx import gpu_target
 from shine.tensor.loops.arena import ALIGNMENT, aligned
 from shine.tensor.loops.lanes import BYTE, STORED
 from shine.tensor.native.code import TensorCode
@@ -61,7 +61,7 @@ extern "C" __device__ void {name}(const void *const *arguments, void *const *res
 def ptx_files(job: TensorCode) -> Files:
     """The PTX of a function, and the header ``NAME.cuh`` that says how to call it.
 
-    Code for a target of another kind is made again for `shine.formats.native.nvptx.TRIPLE`.
+    Code for a target of another kind is made again for `shine.formats.native.emission.GPU_TRIPLE`.
     """
     made = job.on(gpu_target(job.target))
     return {f"{job.name}.ptx": made.assembly.encode(), f"{job.name}.cuh": _header(made).encode()}

@@ -112,11 +112,11 @@ def compile_command(
             made = job(compiled, NAME if name is None else name, dtype=dtype or "float64", **options)
             files = emitted(made, kinds)
         else:
-            from shine.tensor.native import emission
+            from shine.tensor import building
 
-            kinds = _kinds(emit, emission.EMITTERS)
+            kinds = _kinds(emit, building.EMITTERS)
             made = compiled.code(name, cpp_class=cpp_class or "", **options)
-            files = emission.emitted(made, kinds)
+            files = building.emitted(made, kinds)
     except (LoweringError, CompilationError, FormError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     try:

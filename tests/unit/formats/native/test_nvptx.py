@@ -14,7 +14,7 @@ from llvmlite import ir
 import shine
 from shine import aot
 from shine.compiler.codegen.native.row_by_row import emit_kernel
-from shine.formats.native import nvptx
+from shine.formats.native.emission import GPU_TRIPLE
 from shine.lang.program.builder import ProgramBuilder
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
@@ -95,7 +95,7 @@ def test_ptxas_takes_every_primitive(dtype, tmp_path):
 @needs_ptxas
 @pytest.mark.parametrize("processor", ["sm_75", "sm_80", "sm_100"])
 def test_processors_from_turing_on_are_targets(processor, tmp_path):
-    text = ptx("exp(a) + floor(b)", target=nvptx.TRIPLE, cpu=processor)
+    text = ptx("exp(a) + floor(b)", target=GPU_TRIPLE, cpu=processor)
     assert f".target {processor}\n" in text
     assembled(text, tmp_path, processor)
 

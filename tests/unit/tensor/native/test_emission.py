@@ -13,8 +13,8 @@ from unit.tensor.native.programs import idle, matmul
 
 from shine.aot import target_of
 from shine.base.errors import CompilationError, ExportError
+from shine.tensor.building import EMITTERS, emitted
 from shine.tensor.form.types import TensorType
-from shine.tensor.native.emission import EMITTERS, emitted
 from shine.tensor.native.interface import Tensor
 
 needs_linker = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -13,7 +13,7 @@ from helpers.gpu_threads import run_threads
 from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.tensor.native.programs import matmul
 
-from shine.formats.native.nvptx import TRIPLE
+from shine.formats.native.emission import GPU_TRIPLE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
@@ -33,7 +33,7 @@ def on_threads(
     function: TensorFunction, items: list[list[np.ndarray]], shared: frozenset[int]
 ) -> list[list[np.ndarray]]:
     """Results of each item, computed by the threads of a grid; arguments in `shared` are those of the first item."""
-    code = function.code("net", target=TRIPLE)
+    code = function.code("net", target=GPU_TRIPLE)
     interface = code.interface
     given: list[int | np.ndarray] = []
     for place, each in enumerate(interface.arguments):
@@ -136,7 +136,7 @@ def test_ptxas_takes_every_level(level: str, tmp_path) -> None:
 
 @needs_ptxas
 def test_processors_are_targets(tmp_path) -> None:
-    text = ptx(TensorFunction(random_module(4)), target=TRIPLE, cpu="sm_90")
+    text = ptx(TensorFunction(random_module(4)), target=GPU_TRIPLE, cpu="sm_90")
     assert ".target sm_90\n" in text
     assembled(text, "sm_90", tmp_path)
 
