@@ -60,7 +60,7 @@ class Windows:
         if not all(0 <= axis < len(shape) for axis in self.axes) or len(set(self.axes)) != n:
             raise FormError(f"axes = {list(self.axes)} of windows: {list(shape)} has the axes 0 to {len(shape) - 1}")
         each = zip(self.axes, *given, strict=True)
-        return [Line(axis, shape[axis], *numbers, self.ceil) for axis, *numbers in each]
+        return [Line(axis, shape[axis], self.ceil, *numbers) for axis, *numbers in each]
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Line:
 
     axis: int
     length: int
+    ceil: bool
     size: int
     stride: int
     low: int
     high: int
     dilation: int
-    ceil: bool
 
     def __post_init__(self) -> None:
         if max(self._padded, self._wide, self.stride) > MOST_PADDED:
