@@ -221,7 +221,7 @@ class TensorFunction:
         cpp_class: str = "",
         **options: Unpack[Options],
     ) -> TensorCode:
-        """Code for a target; `shine.tensor.native.emission.emitted` makes files of it.
+        """Code for a target; `shine.tensor.building.emitted` makes files of it.
 
         Parameters
         ----------
