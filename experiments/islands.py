@@ -33,10 +33,10 @@ from shine.search.evolution.memory import symbols
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.problem.preparation import guesses_on
+from shine.search.problem.preparation import seeding_task
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 from shine.search.run import search
-from shine.search.seeding import SeedingSettings
+from shine.search.seeding import find_guesses
 
 PRIMITIVES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
 
@@ -235,9 +235,7 @@ def seeding(problems: int, workers: int, noise: float) -> None:
             # The first look in the processes reads their code; it is no part of the comparison.
             for where in (pool, None, pool) if not ratios else (None, pool):
                 begin = time.perf_counter()
-                guesses = guesses_on(
-                    dataset, primitives, 1, np.random.default_rng(0), np.inf, SeedingSettings(), pool=where
-                )
+                guesses = find_guesses(seeding_task(dataset, primitives, 1, pool=where), np.random.default_rng(0))
                 seconds.append(time.perf_counter() - begin)
                 found.append(guesses.candidates.values.tobytes())
             alone, shared = seconds[-2:]

@@ -21,8 +21,9 @@ from shine.search.evolution.archive import Archive
 from shine.search.evolution.generator_state import generator_of
 from shine.search.evolution.islands import Habitat, Island
 from shine.search.evolution.memory import CAPACITY, Known
-from shine.search.evolution.scoring import Deadline, OutOfTime, Scorer, Scoring
+from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.seeding.effort import Deadline
 
 CAPACITY_OF_SEVERAL = 1 << 14
 """Latest individuals that the memory of each of several islands always recalls: it travels with the island."""

@@ -24,13 +24,13 @@ from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
-from shine.search.evolution.scoring import Deadline, OutOfTime, Scorer, Scoring
+from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses
-from shine.search.seeding.effort import allowed_work
+from shine.search.seeding.effort import Deadline, Effort, allowed_work
 
-Seeding = Callable[[np.random.Generator, float, float], Guesses]
-"""Random generator, deadline on the clock, most work -> guesses."""
+Seeding = Callable[[np.random.Generator, Effort], Guesses]
+"""Random generator, what the stage may spend -> guesses."""
 
 Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
 
@@ -278,10 +278,10 @@ class _Run:
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the world."""
         settings, width, now = self.world.settings, given.width, self.observers.clock()
-        deadline = now + settings.seeding * (self.deadline.at - now)
+        deadline = Deadline(self.observers.clock, now + settings.seeding * (self.deadline.at - now))
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
-            guesses = seeding(self.rng.spawn(1)[0], deadline, work)
+            guesses = seeding(self.rng.spawn(1)[0], Effort(work, deadline))
         found = Population.concatenate([given, at_width(guesses.candidates, width)])
         if guesses.interrupted or self.deadline.is_over:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.

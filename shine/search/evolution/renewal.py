@@ -21,8 +21,9 @@ from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import Deadline, Scorer, Scoring
+from shine.search.evolution.scoring import Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.seeding.effort import Deadline
 
 
 def evolve(

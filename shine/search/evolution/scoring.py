@@ -15,6 +15,7 @@ from shine.lang.population import Population
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
+from shine.search.seeding.effort import Deadline
 
 FIRST_SLICE = 16
 """Individuals in the first slice, before the speed of the evaluator is known."""
@@ -55,31 +56,6 @@ class Scoring:
     def nat(self) -> float:
         """The nat of the description length; 0 without one."""
         return 0.0 if self.description is None else self.description.nat
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """A time on a clock.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds from any origin.
-    at : float
-    """
-
-    clock: Callable[[], float]
-    at: float = math.inf
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left."""
-        return self.at - self.clock()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time has come."""
-        return self.clock() >= self.at
 
 
 class OutOfTime(Exception):

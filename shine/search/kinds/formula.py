@@ -37,12 +37,13 @@ from shine.search.problem.budget import FEWER_PASSES
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import check_noise, resumed_noise
-from shine.search.problem.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
+from shine.search.problem.noise_choice import HURRIED_WORK, PROBING, PROBING_WORK, with_noise
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.outliers import rows_of_seeding, without_gross
-from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, guesses_on, prepared
+from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, prepared, seeding_task
 from shine.search.problem.yardsticks import description_length, good_enough
-from shine.search.seeding import Guesses, SeedingSettings
+from shine.search.seeding import Guesses, SeedingSettings, find_guesses
+from shine.search.seeding.effort import Deadline, Effort
 from shine.search.watching.visited import view_of
 
 PROBE, RENEWING = 1, 3
@@ -87,26 +88,24 @@ class OneFormula(Problem):
     def seeding_rows(self) -> tuple[Dataset, str]:
         """Rows that the seeding looks at, with the model of their noise."""
 
-    def _seeded(self, rng: np.random.Generator, deadline: float, work: float) -> Guesses:
+    def _seeded(self, rng: np.random.Generator, effort: Effort) -> Guesses:
         rows, noise = self.seeding_rows
         rows = rows.sampled(SEEDING_ROWS, rng)
         # The seeding measures errors of wide targets in both ways itself, and needs even weights for its derivatives.
         rows = rows if noise == "sigma" else rows.without_deviations
         evolving = self.evolving
-        return guesses_on(
+        task = seeding_task(
             rows,
             self.task.primitives,
             self.threads,
-            rng,
-            deadline,
-            SeedingSettings(members=evolving.seeding_members),
-            work=work,
             max_size=evolving.max_size,
             max_depth=evolving.max_depth,
             linear_scaling=self.scaled,
+            settings=SeedingSettings(members=evolving.seeding_members),
             pool=self.observers.pool,
             found=teller(self.task),
         )
+        return find_guesses(task, rng, effort)
 
     def evaluator(self, rows: Dataset) -> PopulationEvaluator:
         """The evaluator of the loss; it charges for broken constraints if there are any."""
@@ -210,8 +209,10 @@ class FormulaProblem(OneFormula):
         hurried = not self.evolving.seeding or stop.generations == 0
         work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
         try:
+            clock = self.budget.clock
+            effort = Effort(work, Deadline(clock, clock() + PROBING * self.budget.left()))
             rows, self._noise = with_noise(
-                task.dataset, model, task.primitives, probing, self.threads, self.budget.left(), self.loss, work
+                task.dataset, model, self.loss, task.primitives, probing, self.threads, effort
             )
         except KeyboardInterrupt:
             self._interrupted = True

@@ -8,7 +8,6 @@ noise: a reading that is near zero by chance would pass for a precise one.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -25,9 +24,10 @@ from shine.lang.population import Population
 from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.complexity import constant_counts
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
-from shine.search.problem.preparation import guesses_on
+from shine.search.problem.preparation import seeding_task
 from shine.search.problem.yardsticks import rounding_loss
-from shine.search.seeding import SeedingSettings
+from shine.search.seeding import SeedingSettings, find_guesses
+from shine.search.seeding.effort import Effort
 
 WIDE = 5.0
 """Ratio of the largest to the smallest target from which the noise is examined: in narrower targets, relative and
@@ -69,12 +69,11 @@ clock; and if there are none, or no seeding besides. The searches of squares, pr
 def with_noise(
     dataset: Dataset,
     noise: str,
+    loss: str | Loss,
     primitives: PrimitiveSet,
     rng: np.random.Generator,
     threads: int,
-    seconds: float = math.inf,
-    loss: str | Loss = "mse",
-    work: float = math.inf,
+    effort: Effort,
 ) -> tuple[Dataset, str]:
     """The data set with the weights of a model of the noise, and the name of the model.
 
@@ -85,15 +84,13 @@ def with_noise(
     noise : {"auto", "absolute", "relative", "log", "counts"}
         With "auto", the model is chosen by evidence if the target has one sign and is wide (see `WIDE`), or has whole
         numbers from 0 (see `WIDE_COUNTS`); otherwise the noise is absolute.
+    loss : str or Loss
     primitives : PrimitiveSet
         For formulas that the models are compared with.
     rng : numpy.random.Generator
     threads : int
-    seconds : float
-        Time that is left for the search.
-    loss : str or Loss
-    work : float
-        Most work of the short seeding (see `shine.search.seeding.effort`).
+    effort : Effort
+        What the short seeding may spend.
 
     Raises
     ------
@@ -110,8 +107,7 @@ def with_noise(
     if noise == "counts" and (dataset.target < 0).any():
         raise DataError("noise='counts' needs a target without negative values; use noise='relative' or 'absolute'")
     if noise == "auto":
-        deadline = time.monotonic() + PROBING * seconds
-        noise = _likeliest(dataset, partial(_guesses, primitives, threads, rng, deadline, work), rng, threads)
+        noise = _likeliest(dataset, partial(_guesses, primitives, threads, rng, effort), rng, threads)
     return with_model(dataset, noise, loss), noise
 
 
@@ -157,10 +153,10 @@ def _likeliest(
 
 
 def _guesses(
-    primitives: PrimitiveSet, threads: int, rng: np.random.Generator, deadline: float, work: float, rows: Dataset
+    primitives: PrimitiveSet, threads: int, rng: np.random.Generator, effort: Effort, rows: Dataset
 ) -> Population:
-    settings = SeedingSettings(members=PROBED_MEMBERS)
-    found = guesses_on(rows, primitives, threads, rng, deadline, settings, work=work)
+    task = seeding_task(rows, primitives, threads, settings=SeedingSettings(members=PROBED_MEMBERS))
+    found = find_guesses(task, rng, effort)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.candidates

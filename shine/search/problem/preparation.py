@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.lines import without_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling
-from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
+from shine.search.seeding import Finding, SeedingTask
 from shine.search.seeding.screen.skeletons import Rows
 
 _GUESS_ERRORS = (UnsupportedSyntaxError, GraphImportError, ShineError, TypeError, ValueError)
@@ -186,27 +185,14 @@ def constraint_compiler(
     return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
 
 
-def guesses_on(
-    rows: Dataset,
-    primitives: PrimitiveSet,
-    threads: int,
-    rng: np.random.Generator,
-    deadline: float,
-    settings: SeedingSettings,
-    **options: Any,
-) -> Guesses:
-    """Guesses for some rows; the options are those of `shine.search.seeding.find_guesses`."""
-    return find_guesses(
-        rows.columns,
-        rows.target,
-        rows.weights,
+def seeding_task(rows: Dataset, primitives: PrimitiveSet, threads: int, **options: Any) -> SeedingTask:
+    """What the seeding is asked for some rows; the options are further fields of `SeedingTask`."""
+    weights = np.ones(rows.n_rows) if rows.weights is None else np.asarray(rows.weights, np.float64)
+    return SeedingTask(
+        Rows(rows.columns, rows.target, weights),
         primitives,
         MachineEvaluator(rows, "mse", False, "float64", threads).predict,
-        rng,
-        linearizer_of=partial(linearizer_of, rows.features, threads),
-        settings=settings,
-        clock=time.monotonic,
-        deadline=deadline,
+        partial(linearizer_of, rows.features, threads),
         **options,
     )
 

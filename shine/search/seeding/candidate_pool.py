@@ -22,15 +22,10 @@ from shine.search.seeding.fits.free_constants import ConstantFits
 from shine.search.seeding.fits.target_errors import LINE, TargetErrors, together
 from shine.search.seeding.screen.estimates import node_price
 from shine.search.seeding.screen.skeletons import RefinedSkeleton, Rows, Skeleton
+from shine.search.seeding.task import Finding, LinearizerOf, SeedingTask
 
 LOGGER = logging.getLogger("shine.search.seeding")
 """Reports which searches were skipped, and why."""
-
-Predict = Callable[[Population], Floats]
-"""Predictions of a population, shape (n_individuals, n_rows)."""
-
-LinearizerOf = Callable[[Rows], Linearizer]
-"""Makes what fits constants on some rows."""
 
 MOST_FITTED = 200
 """Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
@@ -57,47 +52,14 @@ FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The best candidate so far.
-
-    Parameters
-    ----------
-    tree : Tree
-    slope, intercept : float
-        Its best line on all rows; 1 and 0 without linear scaling.
-    unexplained : float
-        Share of the target's variance that it leaves unexplained (see `Guesses`).
-    """
-
-    tree: Tree
-    slope: float
-    intercept: float
-    unexplained: float
-
-
 class CandidatePool:
     """Formulas of a primitive set with their errors on held-out rows.
 
     Parameters
     ----------
-    rows : Rows
-        All sampled rows.
+    task : SeedingTask
     training, held_out : ndarray of shape (n_rows,), bool
         Rows that constants are fitted on, and rows that formulas are measured on.
-    writer : Writer
-    predict : callable
-        Predicts on all sampled rows.
-    max_size, max_depth : int
-        Most nodes and levels of a formula.
-    linear_scaling : bool
-        Whether formulas are measured with their best slope and intercept; they then contain neither.
-    price : float
-        Price of a node, as a share of the error.
-    linearizer_of : callable, optional
-        Makes what fits constants inside functions on some rows; without it, they stay as the searches found them.
-    found : callable, optional
-        Called with each candidate that is better than all before.
 
     Attributes
     ----------
@@ -113,31 +75,18 @@ class CandidatePool:
         Nats of the shortest description of the rows, up to a constant, and the nodes of its formula.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        training: Mask,
-        held_out: Mask,
-        writer: Writer,
-        predict: Predict,
-        max_size: int,
-        max_depth: int,
-        linear_scaling: bool,
-        price: float,
-        linearizer_of: LinearizerOf | None = None,
-        found: Callable[[Finding], object] | None = None,
-    ) -> None:
-        self.rows, self.training, self.held_out, self.writer, self.predict = rows, training, held_out, writer, predict
-        self.max_size, self.max_depth, self.linear_scaling, self.price = max_size, max_depth, linear_scaling, price
+    def __init__(self, task: SeedingTask, training: Mask, held_out: Mask) -> None:
+        self.task, self.training, self.held_out, self.writer = task, training, held_out, Writer(task.primitives)
+        self.rows = rows = task.rows
         self._errors = TargetErrors.of(rows.target, rows.weights)
         self._train = [
             Rows(rows.columns[:, training], rows.target[training], weights[training])
             for weights in self._errors.weights
         ]
-        self._fits = [] if linearizer_of is None else [self._fits_on(rows, linearizer_of) for rows in self._train]
+        self._fits = [self._fits_on(rows, task.linearizer_of) for rows in self._train] if task.linearizer_of else []
         self._distinct = len(np.unique(rows.columns, axis=1).T)
-        self._price = node_price(price, int(held_out.sum()))
-        self._found, self._best = found, np.inf
+        self._price = node_price(task.settings.price, int(held_out.sum()))
+        self._best: float = np.inf
         self._surely: float = np.inf
         self.exact_size: float = np.inf
         self.shortest: tuple[float, int] = np.inf, 0
@@ -179,7 +128,7 @@ class CandidatePool:
                 refined = isinstance(skeleton, RefinedSkeleton) and bool(self._fits)
                 try:
                     for i, rows in enumerate(self._train):
-                        for nodes in skeleton.complete(rows, values, self.writer, self.linear_scaling):
+                        for nodes in skeleton.complete(rows, values, self.writer, self.task.linear_scaling):
                             if refined:
                                 starts[i].setdefault(nodes, skeleton)
                             else:
@@ -195,7 +144,7 @@ class CandidatePool:
         """Values of formulas on all rows, shape (n, n_rows)."""
         if not formulas:
             return np.zeros((0, len(self.rows.target)))
-        return self.predict(self._population(formulas)).astype(np.float64)
+        return self.task.predict(self._population(formulas)).astype(np.float64)
 
     def _write(self, nodes: Nodes, skeleton: Skeleton, written: dict[Nodes, str]) -> None:
         """Note a complete formula of a skeleton."""
@@ -208,43 +157,40 @@ class CandidatePool:
         which = np.flatnonzero(self.training)[::every]
         few = Rows(rows.columns[:, ::every], rows.target[::every], rows.weights[::every] / rows.weights[::every].sum())
         return ConstantFits(
-            lambda population: self.predict(population)[:, which],
+            lambda population: self.task.predict(population)[:, which],
             few.columns,
             few.target,
             few.weights,
             linearizer_of(few),
-            self.writer.primitives,
-            self.linear_scaling,
+            self.task.primitives,
+            self.task.linear_scaling,
         )
 
     def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Floats]:
         """Values of formulas on the training rows; each is predicted once."""
         new = [part for part in parts if part not in self._values]
         if new:
-            predictions = self.predict(self._population(new))[:, self.training]
+            predictions = self.task.predict(self._population(new))[:, self.training]
             self._values.update(zip(new, predictions.astype(np.float64), strict=True))
         return self._values
 
     def _population(self, formulas: Sequence[Nodes], width: int | None = None) -> Population:
         """Formulas as a population."""
-        return Population.from_tapes([tape(nodes) for nodes in formulas], self.writer.primitives, width)
+        return Population.from_tapes([tape(nodes) for nodes in formulas], self.task.primitives, width)
 
     def add(self, formulas: Mapping[Nodes, str]) -> None:
         """Measure complete formulas, given with their kinds, and keep those that explain part of the variance."""
-        new = [
-            nodes
-            for nodes in formulas
-            if nodes not in self.unexplained and len(nodes) <= self.max_size and all(np.isfinite(v) for _, v in nodes)
-        ]
+        new = [nodes for nodes in formulas if nodes not in self.unexplained and len(nodes) <= self.task.max_size]
+        new = [nodes for nodes in new if all(np.isfinite(v) for _, v in nodes)]
         if not new:
             return
         population = self._population(new)
-        shallow = depths(population) <= self.max_depth
-        predictions = np.asarray(self.predict(population), np.float64)
+        shallow = depths(population) <= self.task.max_depth
+        predictions = np.asarray(self.task.predict(population), np.float64)
         shares = self._unexplained(predictions)
         rows, kept = self._distinct, []
         for row, (nodes, ok, share, most) in enumerate(zip(new, shallow.tolist(), *shares.T.tolist(), strict=True)):
-            constants = len(unknown(nodes)) + (LINE if self.linear_scaling else 0)
+            constants = len(unknown(nodes)) + (LINE if self.task.linear_scaling else 0)
             if constants >= rows:
                 continue
             # Constants that were fitted to the measured rows make their error too small (Craven and Wahba 1978).
@@ -259,12 +205,12 @@ class CandidatePool:
                 if rows - constants >= SPARE_ROWS * len(nodes):
                     self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
 
-        if self._found is not None and kept:
+        if self.task.found is not None and kept:
             best = min(kept, key=lambda row: self.criterion(new[row]))
             if self.criterion(new[best]) < self._best:
                 self._best = self.criterion(new[best])
-                line = self._line(predictions[best]) if self.linear_scaling else (1.0, 0.0)
-                self._found(Finding(population.tree(best), *line, self.unexplained[new[best]]))
+                line = self._line(predictions[best]) if self.task.linear_scaling else (1.0, 0.0)
+                self.task.found(Finding(population.tree(best), *line, self.unexplained[new[best]]))
 
     def _line(self, predictions: Floats) -> tuple[float, float]:
         """Slope and intercept of the line that fits the target best."""
@@ -291,7 +237,7 @@ class CandidatePool:
 
         inf where a prediction is not finite. With linear scaling, slope and intercept are fitted on the training rows.
         """
-        shares = self._errors.held_out(predictions, self.training, self.held_out, self.linear_scaling)
+        shares = self._errors.held_out(predictions, self.training, self.held_out, self.task.linear_scaling)
         usable: Mask = np.logical_and.reduce(np.isfinite(predictions), axis=1)
         both = np.column_stack([together(shares), shares.max(axis=0)])
         return np.where(usable[:, None], both, np.inf)
@@ -336,7 +282,7 @@ class CandidatePool:
         kept = set(list(dict.fromkeys([*different[: most // 2], *firsts, *different]))[:most])
         best = [nodes for nodes in order if nodes in kept]
         return (
-            self._population(best, self.max_size),
+            self._population(best, self.task.max_size),
             np.array([self.unexplained[nodes] for nodes in best]),
             tuple(self.kinds[nodes] for nodes in best),
         )

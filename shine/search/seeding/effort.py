@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LEAST_WORK = 25_000
 """Work of the stage however few generations follow: all searches of a first, small bank, once; about a third of a
@@ -41,31 +42,56 @@ def allowed_work(generations: int | None, individuals: int, share: float) -> flo
     return LEAST_WORK + A_GENERATION * generations * individuals * share / (1 - share)
 
 
-@dataclass
-class Effort:
-    """The effort of the stage so far.
+@dataclass(frozen=True)
+class Deadline:
+    """A time on a clock; by default never.
 
     Parameters
     ----------
-    out_of_time : callable
-        Whether the time is over.
+    clock : callable
+        Seconds from any origin.
+    at : float
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    at: float = math.inf
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.at - self.clock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return self.clock() >= self.at
+
+
+@dataclass
+class Effort:
+    """The effort of the stage so far, and its limits.
+
+    Parameters
+    ----------
     most : float
-        Most work: members that searches look at, all searches together.
+        Most work: members that searches look at, all searches together. It does not depend on the clock.
+    deadline : Deadline
+        When the stage ends.
     work : float
         The work so far.
     exact_at : float
         The work when a formula was exact for the first time.
     """
 
-    out_of_time: Callable[[], bool]
     most: float = math.inf
+    deadline: Deadline = field(default_factory=Deadline)
     work: float = 0.0
     exact_at: float = math.inf
 
     @property
     def is_over(self) -> bool:
         """Whether the time or the work is over."""
-        return self.work >= min(self.most, self.exact_at + AFTER_EXACT) or self.out_of_time()
+        return self.work >= min(self.most, self.exact_at + AFTER_EXACT) or self.deadline.is_over
 
     def note_exact(self) -> None:
         """Note that a formula is exact: only little work may follow."""

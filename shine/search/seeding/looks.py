@@ -138,14 +138,10 @@ class Looking:
     rng : numpy.random.Generator
         What the plan draws from. It ends in the state of the last point that was passed on, however far the plan was
         read ahead.
-    seconds_left : callable
-        Seconds until the time is over.
     """
 
-    def __init__(
-        self, pool: Pool | None, effort: Effort, rng: np.random.Generator, seconds_left: Callable[[], float]
-    ) -> None:
-        self._pool, self._effort, self._rng, self._seconds_left = pool, effort, rng, seconds_left
+    def __init__(self, pool: Pool | None, effort: Effort, rng: np.random.Generator) -> None:
+        self._pool, self.effort, self._rng = pool, effort, rng
         self._arrived: Future[Any] | None = None
 
     def __call__(self, plan: Iterator[Point]) -> Generator[tuple[Point, Callable[[], Seen]]]:
@@ -168,7 +164,7 @@ class Looking:
                 assert self._pool is not None
                 # A screen that could not be sent is looked at here, before its bank grows.
                 while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (points := self._round(plan)):
-                    sent.append(_Sent(self._pool, points, self._seconds_left(), self._here))
+                    sent.append(_Sent(self._pool, points, self.effort.deadline.left, self._here))
                 if not sent:
                     return
                 for point, passed, see in sent[0].points():
@@ -183,14 +179,14 @@ class Looking:
 
     def _workers_are_there(self) -> bool:
         """Whether looks are sent; processes take a second to begin, and are asked to when it is likely worth it."""
-        if self._pool is None or self._effort.work < LEAST_WORK:
+        if self._pool is None or self.effort.work < LEAST_WORK:
             return False
         self._arrived = self._arrived or self._pool.submit(_arrive)
         return self._arrived.done()
 
     def _here(self, point: Point) -> Seen:
         assert isinstance(point, Look)
-        return look(point.search, point.screen, self._effort.out_of_time)
+        return look(point.search, point.screen, lambda: self.effort.deadline.is_over)
 
     def _round(self, plan: Iterator[Point]) -> list[tuple[Point, Mapping[str, Any]]]:
         """The points of a round, each with the state of the generator there."""

@@ -63,22 +63,26 @@ class Rounds:
         Rows that members are evaluated on: some of the pool's training rows.
     chosen : ndarray of shape (n_chosen,)
         Features, from 0, that may be factors of a product.
-    capacity : int
-        Most members of the bank over the features; banks over merged coordinates have half as many.
     rng : numpy.random.Generator
-    effort : Effort
-        When to stop.
     looking : Looking
-        Does the searches, here or on workers.
+        Does the searches, here or on workers, until the effort is over.
     """
 
     pool: CandidatePool
     screened: Indices
     chosen: Indices
-    capacity: int
     rng: np.random.Generator
-    effort: Effort
     looking: Looking
+
+    @property
+    def effort(self) -> Effort:
+        """When to stop."""
+        return self.looking.effort
+
+    @property
+    def capacity(self) -> int:
+        """Most members of the bank over the features; banks over merged coordinates have half as many."""
+        return self.pool.task.settings.members
 
     @property
     def over(self) -> bool:
@@ -161,7 +165,7 @@ class Rounds:
         """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
         if self.pool.split or count < least:
             return False
-        return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.max_size)
+        return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.task.max_size)
 
     def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
         """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
@@ -220,7 +224,8 @@ class Rounds:
 
     def _bank(self, capacity: int) -> ExpressionBank:
         """An empty bank."""
-        return ExpressionBank(len(self.screened), self.pool.writer.primitives, capacity, self.pool.max_size, self.rng)
+        task = self.pool.task
+        return ExpressionBank(len(self.screened), task.primitives, capacity, task.max_size, self.rng)
 
     def _screen(self, bank: ExpressionBank, system: Coordinates) -> Screen:
         """The target and a bank over coordinates on the screened rows."""

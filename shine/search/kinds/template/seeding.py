@@ -8,7 +8,6 @@ come nearer still, and the seeding looks once more, as long as that helps.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,9 +33,10 @@ from shine.search.kinds.template.solving import Known, Solved, solved, solved_fo
 from shine.search.models.figures import r2_text
 from shine.search.models.given_units import DIGITS
 from shine.search.problem.lines import with_line
-from shine.search.problem.preparation import SEEDING_ROWS, guesses_on
+from shine.search.problem.preparation import SEEDING_ROWS, seeding_task
 from shine.search.problem.yardsticks import rounding_error
-from shine.search.seeding import Finding, Guesses, SeedingSettings
+from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
+from shine.search.seeding.effort import Deadline, Effort
 from shine.search.templates.composition import Composition
 
 ROUGH_FITS = 2
@@ -82,29 +82,28 @@ def template_seeding(
     if len(template.outputs) > 1:
         return None
 
-    def seeded(rng: np.random.Generator, deadline: float, work: float) -> Guesses:
-        looking = _Looking(composition, settings, threads, rng, deadline, work, pool)
+    def seeded(rng: np.random.Generator, effort: Effort) -> Guesses:
+        slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
         rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
-                return looking.guesses([[found]], composition.starts[None], deadline, 1.0)
-        fits = rough_functions(composition, rows, loss, threads, rng, lambda: time.monotonic() >= deadline)
-        return looking.rounds(fits, rows, loss)
+                return slots.guesses([[found]], composition.starts[None], effort.deadline.at, 1.0)
+        fits = rough_functions(composition, rows, loss, threads, rng, lambda: effort.deadline.is_over)
+        return slots.rounds(fits, rows, loss)
 
     return seeded
 
 
 @dataclass(frozen=True)
-class _Looking:
-    """The seeding of several functions, which share time and work."""
+class _SlotSeeding:
+    """The seeding of several functions, which share an effort."""
 
     composition: Composition
     settings: EvolutionSettings
     threads: int
     rng: np.random.Generator
-    deadline: float
-    work: float
+    effort: Effort
     pool: Pool | None
 
     def rounds(self, fits: Sequence[RoughFit], rows: Dataset, loss: Loss) -> Guesses:
@@ -112,16 +111,16 @@ class _Looking:
         fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][
             :ROUGH_FITS
         ]
-        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.deadline, 1.0)
+        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.effort.deadline.at, 1.0)
         for share in ROUNDS:
-            now = time.monotonic()
+            now = self.effort.deadline.clock()
             values = [solved_for_all(self.composition, rows, fit) for fit in fits]
             tasks = [each for each in values if each is not None]
             numbers = np.array([fit.numbers for fit, each in zip(fits, values, strict=True) if each is not None])
             new = self.guesses(
                 tasks,
                 numbers.reshape(len(tasks), self.composition.n_leaves),
-                now + share * (self.deadline - now),
+                now + share * (self.effort.deadline.at - now),
                 share,
             )
             candidates = with_fitted_parameters(self.composition, new.candidates, rows, loss, self.threads)
@@ -135,7 +134,7 @@ class _Looking:
             least = min((fit.error for fit in fits), default=0.0)
             if best is None or new.interrupted or best.error < rounding_error(rows, loss):
                 break
-            if best.error * NEARER > least or time.monotonic() > self.deadline:
+            if best.error * NEARER > least or self.effort.deadline.is_over:
                 break
             fits = [best]
         return found
@@ -152,8 +151,8 @@ class _Looking:
             found = []
             for number, (slot, values) in enumerate(zip(genome.slots, all_values, strict=True)):
                 left = count - task * len(genome.slots) - number
-                now = time.monotonic()
-                last = self._of_slot(slot, values, now + (until - now) / left, share * self.work / count)
+                now = self.effort.deadline.clock()
+                last = self._of_slot(slot, values, now + (until - now) / left, share * self.effort.most / count)
                 found.append(last)
             candidates.append(_combined([each.candidates for each in found], genome, own))
             parts.append(_combined([each.parts for each in found], genome, own))
@@ -164,20 +163,18 @@ class _Looking:
         return replace(plain, candidates=Population.concatenate(candidates), parts=Population.concatenate(parts))
 
     def _of_slot(self, slot: Slot, values: Solved, until: float, work: float) -> Guesses:
-        found = guesses_on(
+        task = seeding_task(
             values.rows.sampled(SEEDING_ROWS, self.rng),
             slot.primitives,
             self.threads,
-            self.rng,
-            until,
-            SeedingSettings(members=self.settings.seeding_members),
-            work=work,
             max_size=slot.max_size,
             max_depth=slot.max_depth,
             linear_scaling=values.up_to_line,
+            settings=SeedingSettings(members=self.settings.seeding_members),
             pool=self.pool,
             found=partial(_tell, slot.name) if is_followed() else None,
         )
+        found = find_guesses(task, self.rng, Effort(work, Deadline(self.effort.deadline.clock, until)))
         return replace(found, candidates=_simplified(found.candidates, slot))
 
     def _nobody(self) -> Population:

@@ -9,8 +9,9 @@ from unit.search.evolution.oracles import NodeCounter, primitive_set
 
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island
-from shine.search.evolution.scoring import Deadline, Scorer, Scoring
+from shine.search.evolution.scoring import Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.seeding.effort import Deadline
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]

@@ -207,7 +207,7 @@ def test_a_report_that_returns_true_ends_the_run():
 
 
 def test_the_guesses_of_an_interrupted_seeding_are_kept():
-    def interrupted(rng, deadline, work):
+    def interrupted(rng, effort):
         guesses = population_of(["x y add", "x neg"], PRIMITIVES, 20)
         return Guesses(guesses, np.zeros(2), ("a", "b"), guesses, np.zeros(2), False, interrupted=True)
 

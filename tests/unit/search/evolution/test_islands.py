@@ -34,8 +34,9 @@ from shine.search.evolution.archive import Archive
 from shine.search.evolution.constants import fitter
 from shine.search.evolution.islands import Habitat, Island, migrated
 from shine.search.evolution.memory import hashes
-from shine.search.evolution.scoring import Deadline, Scorer, Scoring
+from shine.search.evolution.scoring import Scorer, Scoring
 from shine.search.evolution.settings import StopSettings
+from shine.search.seeding.effort import Deadline
 
 NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
 

@@ -24,7 +24,7 @@ KINDS = {
 }
 
 
-def seeding(rng, deadline, work):
+def seeding(rng, effort):
     """Guesses and useful parts, as seeding finds them."""
     population = population_of(["x y add", "x neg"], PRIMITIVES, 16)
     return Guesses(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)

@@ -8,7 +8,8 @@ from shine.lang.growth import Terminals
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import Memory
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.evolution.scoring import FIRST_SLICE, Deadline, OutOfTime, Scorer, Scoring
+from shine.search.evolution.scoring import FIRST_SLICE, OutOfTime, Scorer, Scoring
+from shine.search.seeding.effort import Deadline
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]

@@ -13,9 +13,10 @@ from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.search.evolution.observers import Observers
-from shine.search.problem.noise import sizes, with_expected_noise
+from shine.search.problem.noise import sizes, with_expected_noise, with_model
 from shine.search.problem.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
+from shine.search.seeding.effort import Effort
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("mul", "square")), ("x0",))
 
@@ -24,7 +25,7 @@ def model_of(y: np.ndarray, x: np.ndarray, noise: str = "auto") -> str:
     """The model that is chosen for a target."""
     rows = Dataset.from_arrays(x[:, None], y)
     with np.errstate(all="ignore"):
-        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, work=PROBING_WORK)[1]
+        return with_noise(rows, noise, "mse", PRIMITIVES, np.random.default_rng(0), 1, Effort(PROBING_WORK))[1]
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
@@ -128,10 +129,7 @@ def test_values_near_zero_have_the_noise_of_a_hundredth_of_the_whole():
 
 
 def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
-    rows, _ = with_noise(
-        Dataset.from_arrays([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0]), "relative", PRIMITIVES,
-        np.random.default_rng(0), 1, None,
-    )  # fmt: skip
+    rows = with_model(Dataset.from_arrays([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0]), "relative")
     expected = with_expected_noise(rows, "relative", np.array([1.0, 2.0, 4000.0]))
     assert expected.deviations is not None
     assert expected.deviations / expected.deviations[0] == pytest.approx([1.0, 2.0, 12.0])
@@ -151,7 +149,7 @@ def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shine.search.problem.noise_choice.guesses_on", interrupted)
+    monkeypatch.setattr("shine.search.problem.noise_choice.find_guesses", interrupted)
     x = np.geomspace(0.1, 10, 30)
     result = shine.evolve(x[:, None], 3 * x**3, generations=50, population=50)
     assert result.stopped_by == "interrupted"
@@ -200,7 +198,7 @@ def test_whole_numbers_that_scatter_too_much_are_no_counts(seed):
 
 def test_counts_weigh_by_their_expected_number():
     dataset = Dataset.from_arrays([[1.0], [2.0], [3.0]], [0.0, 4.0, 100.0])
-    rows, _ = with_noise(dataset, "counts", PRIMITIVES, np.random.default_rng(0), 1, None)
+    rows = with_model(dataset, "counts")
     assert rows.row_weights / rows.row_weights[1] == pytest.approx([4.0, 1.0, 0.04])
     expected = with_expected_noise(rows, "counts", np.array([2.0, 8.0, -3.0]))
     assert expected.row_weights / expected.row_weights[0] == pytest.approx([1.0, 1 / 4, 2.0])

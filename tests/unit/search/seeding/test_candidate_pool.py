@@ -12,6 +12,7 @@ from shine.search.seeding.bank.formula_writer import Writer, constant
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.screen.estimates import node_price
 from shine.search.seeding.screen.skeletons import Rows, SumSkeleton
+from shine.search.seeding.task import SeedingTask
 
 COLUMNS = np.random.default_rng(0).uniform(1, 3, (2, 100))
 X, Y = LEAVES = [((1, 0.0),), ((2, 0.0),)]
@@ -25,7 +26,8 @@ def pool(target, max_size=30, max_depth=10, linear_scaling=True):
         return np.array([evaluate_tape(t.codes, t.values, WRITER.primitives, list(COLUMNS)) for t in tapes])
 
     rows = Rows(COLUMNS, target, np.full(100, 0.01))
-    return CandidatePool(rows, TRAINING, ~TRAINING, WRITER, predict, max_size, max_depth, linear_scaling, 0.02)
+    task = SeedingTask(rows, WRITER.primitives, predict, None, max_size, max_depth, linear_scaling)
+    return CandidatePool(task, TRAINING, ~TRAINING)
 
 
 def test_lines_are_fitted_on_training_rows_and_measured_on_others():
@@ -105,7 +107,7 @@ def test_as_many_constants_as_rows_are_no_exact_fit():
             tapes = [population.tape(i) for i in range(len(population))]
             return np.array([evaluate_tape(t.codes, t.values, primitives, list(x)) for t in tapes])
 
-        own = CandidatePool(Rows(x, target, np.full(4, 0.25)), every, every, writer, predict, 30, 10, True, 0.02)
+        own = CandidatePool(SeedingTask(Rows(x, target, np.full(4, 0.25)), primitives, predict), every, every)
         own.add({formula: "a"})
         return own
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -11,18 +10,20 @@ import pytest
 from shine import Evaluator, PrimitiveSet
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
-from shine.search.seeding import find_guesses
-from shine.search.seeding.effort import A_SEARCH, AFTER_EXACT, LEAST_WORK, Effort, allowed_work
+from shine.search.seeding import SeedingTask, find_guesses
+from shine.search.seeding.effort import A_SEARCH, AFTER_EXACT, LEAST_WORK, Deadline, Effort, allowed_work
+from shine.search.seeding.screen.skeletons import Rows
 
 RNG = np.random.default_rng(0)
 COLUMNS = RNG.uniform(1, 5, (2, 200))
 
 
-def guesses(target, work=math.inf, clock=time.monotonic):
+def guesses(target, work=math.inf, deadline=None):
     table, names = primitive_table(["add", "mul", "sin"])
     primitives = PrimitiveSet(select(table, names), ("a", "b"))
     predict = Evaluator(COLUMNS.T, target).predict
-    return find_guesses(COLUMNS, target, None, primitives, predict, np.random.default_rng(0), clock=clock, work=work)
+    task = SeedingTask(Rows(COLUMNS, target, np.ones(len(target))), primitives, predict)
+    return find_guesses(task, np.random.default_rng(0), Effort(work, deadline or Deadline()))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_work_grows_with_generations_individuals_and_share():
 
 
 def test_an_effort_ends_with_its_work():
-    effort = Effort(lambda: False, most=2 * A_SEARCH)
+    effort = Effort(most=2 * A_SEARCH)
     effort.add_search(0)
     assert not effort.is_over
     effort.add_search(0)
@@ -48,7 +49,7 @@ def test_an_effort_ends_with_its_work():
 
 
 def test_little_work_follows_an_exact_formula():
-    effort = Effort(lambda: False)
+    effort = Effort()
     effort.note_exact()
     assert not effort.is_over
     effort.add_search(AFTER_EXACT)
@@ -60,7 +61,7 @@ def test_little_work_follows_an_exact_formula():
 def test_the_same_work_gives_the_same_guesses_whatever_the_clock_says():
     noisy = COLUMNS[0] * COLUMNS[1] + RNG.normal(size=200)
     ticks = iter(range(10**9))
-    one, other = guesses(noisy, 20_000), guesses(noisy, 20_000, clock=lambda: next(ticks))
+    one, other = guesses(noisy, 20_000), guesses(noisy, 20_000, deadline=Deadline(lambda: next(ticks)))
     assert one.candidates.codes.tolist() == other.candidates.codes.tolist()
     assert one.candidates.values.tolist() == other.candidates.values.tolist()
 

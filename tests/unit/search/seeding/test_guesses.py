@@ -13,7 +13,9 @@ from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
-from shine.search.seeding import Guesses, SeedingSettings, find_guesses, search_table
+from shine.search.seeding import Guesses, SeedingSettings, SeedingTask, find_guesses, search_table
+from shine.search.seeding.effort import Deadline, Effort
+from shine.search.seeding.screen.skeletons import Rows
 from shine.search.seeding.search_table import SEARCHES, Search
 from shine.search.seeding.searches.affine import affine
 
@@ -41,9 +43,14 @@ class Problem:
         settings = settings or SeedingSettings(members=3000, rows=120)
         rng = np.random.default_rng(generator)
         options.setdefault("linearizer_of", partial(linearizer_of, self.primitives.features, 1))
-        return find_guesses(
-            self.columns, self.target, self.weights, self.primitives, self.predict, rng, settings=settings, **options
-        )
+        effort = Effort(deadline=options.pop("deadline", Deadline()))
+        task = SeedingTask(self.rows, self.primitives, self.predict, settings=settings, **options)
+        return find_guesses(task, rng, effort)
+
+    @property
+    def rows(self) -> Rows:
+        weights = np.ones(len(self.target)) if self.weights is None else self.weights
+        return Rows(self.columns, self.target, weights)
 
     def unexplained(self, guesses: Guesses, columns, target, index=0):
         """Share of the variance of other rows that one candidate leaves unexplained."""
@@ -337,7 +344,7 @@ def test_the_deadline_ends_the_search():
         looks.append(len(looks))
         return float(len(looks))
 
-    guesses = problem.guesses(clock=clock, deadline=6.0)
+    guesses = problem.guesses(deadline=Deadline(clock, 6.0))
     assert len(looks) < 20
     assert guesses.candidates.is_valid
     assert len(guesses.candidates) > 0
@@ -345,7 +352,7 @@ def test_the_deadline_ends_the_search():
 
 def test_a_deadline_in_the_past_still_gives_a_candidate():
     x = uniform(2, 100, 1, 3)
-    guesses = Problem(x, x[0] * x[1]).guesses(clock=lambda: 1.0, deadline=0.0)
+    guesses = Problem(x, x[0] * x[1]).guesses(deadline=Deadline(lambda: 1.0, 0.0))
     assert len(guesses.candidates) == 1
 
 
@@ -358,7 +365,7 @@ def test_an_exact_fit_ends_the_search():
         calls.append(len(population))
         return Problem.predict(problem, population)
 
-    find_guesses(x, problem.target, None, problem.primitives, counted, np.random.default_rng(0))
+    find_guesses(SeedingTask(problem.rows, problem.primitives, counted), np.random.default_rng(0))
     assert len(calls) <= 4
 
 

@@ -26,12 +26,14 @@ from shine.base.parallel import Pool, opened
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
-from shine.search.seeding import SeedingSettings, find_guesses, looks, search_table
+from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, looks, search_table
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
+from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.looks import Looking, Turn, look
 from shine.search.seeding.screen.light_screen import LightScreen
 from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.skeletons import Rows
 from shine.search.seeding.search_table import SEARCHES, Search
 
 LAWS = (
@@ -70,10 +72,15 @@ def guesses(problem, pool=None, settings=SMALL, work=15_000, **options):
     table, names = primitive_table(["add", "mul", "div", "sin"])
     primitives = PrimitiveSet(select(table, names), ("a", "b", "c")[: len(columns)])
     rng = np.random.default_rng(5)
-    found = find_guesses(
-        columns, target, None, primitives, Evaluator(columns.T, target).predict, rng, settings=settings, work=work,
-        pool=pool, linearizer_of=partial(linearizer_of, primitives.features, 1), **options,
-    )  # fmt: skip
+    task = SeedingTask(
+        Rows(columns, target, np.ones(len(target))),
+        primitives,
+        Evaluator(columns.T, target).predict,
+        partial(linearizer_of, primitives.features, 1),
+        settings=settings,
+        pool=pool,
+    )
+    found = find_guesses(task, rng, Effort(work, **options))
     arrays = (found.candidates.codes, found.candidates.values, found.unexplained, found.parts.codes, found.scores)
     return (
         [array.tobytes() for array in arrays],
@@ -172,7 +179,7 @@ class Deaf(Executor):
 def test_the_deadline_ends_the_stage_though_no_worker_answers(at_once, folder, monkeypatch):
     monkeypatch.setattr(looks, "SECONDS_TO_RETURN", 0.0)
     with opened(Deaf()) as pool:
-        found = guesses(drawn(1), pool, deadline=time.monotonic() + 0.2)
+        found = guesses(drawn(1), pool, deadline=Deadline(at=time.monotonic() + 0.2))
     assert found[1][0] == ("constant",)
     assert not list(folder.iterdir())
 
@@ -255,7 +262,7 @@ def test_a_plan_is_read_one_round_ahead(at_once):
             read.append(number)
             yield Turn(1)
 
-    looking = Looking(Pool(Deaf), None, np.random.default_rng(0), lambda: 1.0)
+    looking = Looking(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), np.random.default_rng(0))
     points = looking(plan())
     next(points)
     assert read == [0, 1]
@@ -272,7 +279,7 @@ def test_the_generator_ends_where_the_plan_was_left(at_once):
             drawn_there.append(rng.bit_generator.state)
             yield Turn(1)
 
-    points = Looking(Pool(Deaf), None, rng, lambda: 1.0)(plan())
+    points = Looking(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), rng)(plan())
     next(points)
     points.close()
     assert len(drawn_there) == 2

@@ -12,7 +12,8 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.meaning.interpret import evaluate_tape
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
-from shine.search.seeding import SeedingSettings, find_guesses, search_table, searches
+from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_table, searches
+from shine.search.seeding.screen.skeletons import Rows
 from shine.search.seeding.search_table import SEARCHES, searches_of
 
 LAWS = {
@@ -80,6 +81,7 @@ def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
     settings = SeedingSettings(members=4000, rows=120, coordinates=0)
     fits = partial(linearizer_of, primitives.features, 1)
     law, rng = LAWS[search.name], np.random.default_rng(0)
-    guesses = find_guesses(x, law(x), None, primitives, predict, rng, linearizer_of=fits, settings=settings)
+    rows = Rows(x, law(x), np.ones(600))
+    guesses = find_guesses(SeedingTask(rows, primitives, predict, fits, settings=settings), rng)
     assert guesses.exact
     assert guesses.failures == ()
