@@ -17,7 +17,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.kept_rows import Split
+from shine.search.finishing.kept_rows import KeptRows, Split
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
 from shine.search.finishing.refinement import Refinement, measured
@@ -184,9 +184,15 @@ class Finish:
         if outcome.stopped_by != "interrupted":
             primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
             all_rows = AllRows(
-                whole, basis, self.loss, self.settings.stop.loss, fitness.dtype, self.threads, primitives,
-                self._rules_as_written,
-            )  # fmt: skip
+                whole=whole,
+                basis=basis,
+                loss=self.loss,
+                stop_loss=self.settings.stop.loss,
+                dtype=fitness.dtype,
+                threads=self.threads,
+                primitives=primitives,
+                rules=self._rules_as_written,
+            )
             try:
                 models, choice = all_rows.judged(models, choice, further)
                 return outcome, models, replace(choice, reason=f"{choice.reason}{notes}; by all {whole.n_rows} rows")
@@ -204,10 +210,10 @@ class Finish:
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
         primitives = self.task.primitives
-        kept = with_model(self.split.kept, self._noise_of(rows), self.loss)
+        kept = KeptRows(with_model(self.split.kept, self._noise_of(rows), self.loss), self.split.way)
         lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
         share = self.settings.stop.loss
-        return chosen_by(front, lengths, kept, self.split.way, self.loss, share, primitives, self.threads)
+        return chosen_by(front, lengths, kept, self.loss, share, primitives, self.threads)
 
     def _finished(
         self, outcome: Outcome, rows: Dataset, learned: Sequence[Model] | None = None
@@ -248,14 +254,14 @@ class Finish:
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
         refinement = Refinement(
-            self.loss,
-            self.settings.evolution.complexity,
-            self.settings.evolution.max_size,
-            self._enough(rows),
-            self.threads,
-            self._rules_as_written,
-            self.budget.is_closing,
-            self.budget.refinable(),
+            loss=self.loss,
+            weights=self.settings.evolution.complexity,
+            max_size=self.settings.evolution.max_size,
+            enough=self._enough(rows),
+            threads=self.threads,
+            rules=self._rules_as_written,
+            out_of_time=self.budget.is_closing,
+            most=self.budget.refinable(),
         )
         return refinement.front(outcome, rows, polish)
 

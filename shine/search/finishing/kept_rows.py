@@ -26,6 +26,14 @@ COMPARED_ROWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Rows that were kept back, and how."""
+
+    rows: Dataset
+    way: str
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
     """Rows to search in, and rows that are kept back.
 

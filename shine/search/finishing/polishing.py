@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.losses.form import Loss
+from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
@@ -24,6 +26,7 @@ from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_aff
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.lines import with_functions
+from shine.search.problem.yardsticks import nats_of_errors
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 Found = TypeVar("Found")
@@ -58,52 +61,61 @@ def unless_interrupted(outcome: Outcome, refine: Callable[[bool], Found]) -> tup
     return outcome, refine(False)
 
 
-def polished(
-    population: Population,
-    primitives: PrimitiveSet,
-    dataset: Dataset,
-    linearizer_of: Callable[[Dataset], Linearizer],
-    least_error: Callable[[Dataset], float],
-    *,
-    nats_of: Callable[[Dataset], Nats],
-    tolerance: float,
-    out_of_time: Callable[[], bool],
-) -> Iterator[list[Tree]]:
-    """The formulas with fitted constants, and then with simple ones, both simplified.
+@dataclass(frozen=True, eq=False)
+class Polishing:
+    """Fits constants of formulas, and makes them simple where the loss allows.
 
     Parameters
     ----------
-    population : Population
-        Complete formulas: linear scaling adds nothing to them.
-    primitives : PrimitiveSet
-        Functions that simplified formulas may use.
-    dataset : Dataset
-    linearizer_of : callable
-        Makes the linearizer of the loss over some rows.
-    least_error : callable
-        Sum of errors that rounding alone may leave on some rows.
-    nats_of : callable
-        Makes, for some rows, the nats between sums of errors (see `shine.search.evolution.snapping.snapped`).
-    out_of_time : callable
-        Says whether to stop making constants simple.
+    loss : Loss
+    threads : int
     tolerance : float
         Relative change of the loss at which a fit has converged.
+    out_of_time : callable
+        Says whether to stop making constants simple.
+    least_error : callable
+        Sum of errors that rounding alone may leave on some rows.
     """
-    sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
-    linearizer = linearizer_of(sample)
-    fitted = converged(population, linearizer, tolerance)
-    rows, least, nats = sample.effective_rows, least_error(sample), nats_of(sample)
-    simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
-    # Simplified in between: the product of two constants needs fewer digits than both of them.
-    simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
-    simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
-    if sample is not dataset:
-        everywhere = linearizer_of(dataset)
-        fitted = converged(fitted, everywhere, tolerance, _LAST_STEPS)
-        simple = with_affordable(simple, everywhere, dataset.effective_rows, nats=nats_of(dataset))
-        rows, least, linearizer = dataset.effective_rows, least_error(dataset), everywhere
-    for individuals in (fitted, simple):
-        yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
+
+    loss: Loss
+    threads: int
+    tolerance: float
+    out_of_time: Callable[[], bool]
+    least_error: Callable[[Dataset], float]
+
+    def versions(self, population: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
+        """The formulas with fitted constants, and then with simple ones, both simplified.
+
+        Parameters
+        ----------
+        population : Population
+            Complete formulas: linear scaling adds nothing to them.
+        primitives : PrimitiveSet
+            Functions that simplified formulas may use.
+        dataset : Dataset
+        """
+        sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+        linearizer = self._linearizer(sample)
+        fitted = converged(population, linearizer, self.tolerance)
+        rows, least, nats = sample.effective_rows, self.least_error(sample), self._nats(sample)
+        simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=self.out_of_time)
+        # Simplified in between: the product of two constants needs fewer digits than both of them.
+        simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
+        simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=self.out_of_time)
+        if sample is not dataset:
+            everywhere = self._linearizer(dataset)
+            fitted = converged(fitted, everywhere, self.tolerance, _LAST_STEPS)
+            simple = with_affordable(simple, everywhere, dataset.effective_rows, nats=self._nats(dataset))
+            rows, least, linearizer = dataset.effective_rows, self.least_error(dataset), everywhere
+        for individuals in (fitted, simple):
+            yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
+
+    def _linearizer(self, rows: Dataset) -> Linearizer:
+        return MachineLinearizer(rows, loss=self.loss, threads=self.threads)
+
+    def _nats(self, rows: Dataset) -> Nats:
+        """The nats between sums of errors (see `shine.search.evolution.snapping.snapped`)."""
+        return nats_of_errors(rows, loss=self.loss)
 
 
 def _simplified(individuals: Population, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> list[Tree]:

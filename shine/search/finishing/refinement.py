@@ -32,7 +32,7 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.phase_reduction import reduced_phases
 from shine.search.finishing.few_rows import FewRows
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
-from shine.search.finishing.polishing import oddities_of, polished, population_of, preferred
+from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened
 from shine.search.finishing.tidying import tidied
 from shine.search.models.choice import fitted_constants, written_length
@@ -110,7 +110,9 @@ class Refinement:
         found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
         trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
         if polish:
-            versions = [trees, *_polished(trees, dataset, loss, primitives, threads, self.out_of_time)]
+            polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
+            reduced = reduced_phases(population_of(trees, primitives))
+            versions = [trees, *polishing.versions(reduced, primitives, dataset)]
         else:
             # Skip forms with functions that the search did not use: these would have to be compiled first.
             known = primitives.table.keys()
@@ -186,27 +188,6 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: L
     for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
         if math.isfinite(slope) and math.isfinite(intercept):
             yield with_line(individuals.tree(index), slope, intercept)
-
-
-def _polished(
-    trees: Sequence[Tree],
-    dataset: Dataset,
-    loss: Loss,
-    primitives: PrimitiveSet,
-    threads: int,
-    out_of_time: Callable[[], bool],
-) -> Iterator[list[Tree]]:
-    """The formulas with fitted constants, and then with simple ones (see `polished`)."""
-    yield from polished(
-        reduced_phases(population_of(trees, primitives)),
-        primitives,
-        dataset,
-        partial(MachineLinearizer, loss=loss, threads=threads),
-        partial(rounding_error, loss=loss),
-        nats_of=partial(nats_of_errors, loss=loss),
-        tolerance=TOLERANCE,
-        out_of_time=out_of_time,
-    )
 
 
 def _check_losses(models: Sequence[Sequence[Model]], loss: Loss) -> None:

@@ -21,6 +21,7 @@ from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.search.evolution.evolution import Outcome
+from shine.search.finishing.kept_rows import KeptRows
 from shine.search.finishing.polishing import population_of
 from shine.search.models.choice import CONVINCING, Choice
 from shine.search.models.model import Model
@@ -40,8 +41,7 @@ KEPT_BACK = {
 def chosen_by(
     front: Sequence[Model],
     lengths: Floats,
-    kept: Dataset,
-    way: str,
+    kept: KeptRows,
     loss: Loss,
     share: float,
     primitives: PrimitiveSet,
@@ -55,10 +55,8 @@ def chosen_by(
         Rising complexity.
     lengths : ndarray of shape (n_formulas,)
         Nats of the description of the rows that the search saw.
-    kept : Dataset
-        The rows kept back, with the weights of their noise.
-    way : str
-        How they were kept back.
+    kept : KeptRows
+        With the weights of their noise.
     loss : Loss
     share : float
         Share of the constant's loss that is good enough (see `shine.search.problem.yardsticks.good_enough`).
@@ -72,16 +70,16 @@ def chosen_by(
     """
     # The loss that is the mean of the errors; others have other units, such as the variance of the rows.
     mean = Loss(loss.kind.name, loss.kind)
-    rows = kept.sampled(JUDGED_ROWS, np.random.default_rng(0))
+    rows = kept.rows.sampled(JUDGED_ROWS, np.random.default_rng(0))
     population = population_of([model.tree for model in front], primitives)
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
         errors = errors_of(rows, mean, predictions) / loss_rows(rows, mean.kind).weight
-    units = rows.groups if way == "groups" else None
+    units = rows.groups if kept.way == "groups" else None
     enough = good_enough(rows, mean, share, "float64")
     index = least_error(errors, units, lengths, enough, loss.kind.log_likelihood)
-    count = f"{kept.n_rows} row{'s' * (kept.n_rows != 1)}"
-    reason = f"the shortest description of those with the least error on {count} {KEPT_BACK[way]}"
+    count = f"{kept.rows.n_rows} row{'s' * (kept.rows.n_rows != 1)}"
+    reason = f"the shortest description of those with the least error on {count} {KEPT_BACK[kept.way]}"
     return None if index is None else Choice(index, f"{reason}, to within its standard error; then fitted to all rows")
 
 

@@ -257,17 +257,17 @@ class FormulaProblem(OneFormula):
             outcome = replace(outcome, stopped_by="interrupted")
         tell_best(outcome, self.task, self.degree)
         finish = Finish(
-            self.task,
-            self._split,
-            self.settings,
-            self.loss,
-            self._noise,
-            self.rules,
-            self.threads,
-            self.budget,
-            self._with_outliers,
-            self._whole,
-            tuple(model.tree for model in earlier),
+            task=self.task,
+            split=self._split,
+            settings=self.settings,
+            loss=self.loss,
+            noise=self._noise,
+            rules=self.rules,
+            threads=self.threads,
+            budget=self.budget,
+            given=self._with_outliers,
+            whole=self._whole,
+            earlier=tuple(model.tree for model in earlier),
         )
         result = finish.result(outcome)
         if self._whole is not None:

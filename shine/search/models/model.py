@@ -269,11 +269,13 @@ class Model(UncertainModel):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # As text: compiled code cannot be copied to another process, and reading text executes nothing.
-        own = _definitions(self.tree)
-        return _model_of, (
-            str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
-            self.digits, self.objectives, self.preparation, self.noise, *self._lasting(),
-        )  # fmt: skip
+        return _model_of, (str(self.tree), self.tree.parameters, _definitions(self.tree), self._measures())
+
+    def _measures(self) -> dict[str, Any]:
+        """What a copy in another process has besides the formula, by field."""
+        names = ("loss", "r2", "digits", "objectives", "noise", "preparation")
+        own = {name: getattr(self, name) for name in names}
+        return {**own, "weights": dict(self.weights), "headings": dict(self.headings), **self._lasting()}
 
     def __copy__(self) -> Self:
         return self  # nothing in it changes
@@ -298,25 +300,11 @@ def _definitions(tree: Tree) -> tuple[str, ...]:
 
 
 def _model_of(
-    expression: str,
-    parameters: tuple[str, ...],
-    definitions: tuple[str, ...],
-    loss: float,
-    r2: float,
-    weights: dict[str, float],
-    headings: Mapping[str, str],
-    digits: int | None,
-    objectives: tuple[float, ...],
-    preparation: Preparation | None,
-    noise: str,
-    basis: Basis | None,
-    known: Uncertainty | None,
-    sums: SumsOfForm | None,
+    expression: str, parameters: tuple[str, ...], definitions: tuple[str, ...], measures: dict[str, Any]
 ) -> Model:
     """Read a model back from text (see `Model.__reduce__`)."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)
         table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
-    tree, own = parse(expression, parameters, table), dict(headings)
-    return Model(tree, loss, r2, weights, own, digits, objectives, noise, basis, known, preparation, sums)
+    return Model(parse(expression, parameters, table), **measures)

@@ -286,43 +286,13 @@ class TemplateModel(Model):
         return lines
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _template_model_of, (
-            self.law, self.loss, self.r2, dict(self.weights), dict(self.headings), self.digits, self.output,
-            self.preparation, self.noise, *self._lasting(),
-        )  # fmt: skip
+        return _template_model_of, (self.law, self.output, self._measures())
 
 
 def _label(label: str | float) -> str:
     return f"{label:g}" if isinstance(label, float) else shortened(label)
 
 
-def _template_model_of(
-    law: Law,
-    loss: float,
-    r2: float,
-    weights: dict[str, float],
-    headings: Mapping[str, str],
-    digits: int | None,
-    output: int | None,
-    preparation: Preparation | None,
-    noise: str,
-    basis: Basis | None,
-    known: Uncertainty | None,
-    sums: SumsOfForm | None,
-) -> TemplateModel:
+def _template_model_of(law: Law, output: int | None, measures: dict[str, Any]) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
-    return TemplateModel(
-        law.composed(output or 0),
-        loss,
-        r2,
-        weights,
-        headings,
-        digits,
-        noise=noise,
-        basis=basis,
-        known=known,
-        sums=sums,
-        preparation=preparation,
-        law=law,
-        output=output,
-    )
+    return TemplateModel(law.composed(output or 0), law=law, output=output, **measures)

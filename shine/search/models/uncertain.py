@@ -231,7 +231,6 @@ class UncertainModel:
         *,
         loss: LossSource = "mse",
         noise: str = "absolute",
-        beside: Mapping[str, ArrayLike] | None = None,
     ) -> Self:
         """The model with rows that its intervals refer to: those of the fit, for a model from a pickle, or others.
 
@@ -245,10 +244,21 @@ class UncertainModel:
         noise : {"absolute", "relative", "log", "counts", "sigma"}
             Growth of the noise.
         """
-        from shine.search.models.given_rows import basis_of
+        from shine.data.datasets.dataset import Dataset
+        from shine.evaluate.inference.inference import Basis
+        from shine.evaluate.losses import loss_for
+        from shine.evaluate.losses.rows import data_for_loss
+        from shine.search.problem.noise import check_noise, with_model
 
-        X = self.with_group_numbers(X)
-        basis = basis_of(self.tree, self.headings, X, y, sample_weight, sigma, loss, noise)
+        table = np.column_stack(self._columns(self.with_group_numbers(X)))
+        if noise != "sigma":
+            check_noise(noise)
+        features = self.tree.parameters
+        rows = Dataset.from_arrays(table, y, sample_weight=sample_weight, features=features, sigma=sigma)
+        if noise == "auto":
+            noise = "absolute" if sigma is None else "sigma"
+        read = loss_for(loss, rows)
+        basis = Basis(with_model(data_for_loss(read, rows, noise), noise, read), read, noise)
         return replace(self, basis=basis, known=None, sums=None)  # type: ignore[type-var]
 
     def _standard_deviations(self, X: ArrayLike, kind: object) -> tuple[Floats, Floats]:
@@ -326,7 +336,7 @@ class UncertainModel:
 
         return Bands(self.form(exact), self._known(exact))
 
-    def _lasting(self) -> tuple[Basis | None, Uncertainty | None, SumsOfForm | None]:
+    def _lasting(self) -> dict[str, Basis | Uncertainty | SumsOfForm | None]:
         """What a pickle keeps: rows; what was computed from them; sums over all rows, if it has a sample of them."""
         from shine.evaluate.inference.many_rows import SumsOfForm
 
@@ -337,7 +347,7 @@ class UncertainModel:
         if known is None and sums is None and basis is not None and basis.rows.n_rows > basis.most_kept:
             with suppress(DataError):  # of formulas with so many constants that nothing is told of them
                 sums = SumsOfForm.of(self.form(), basis)
-        return basis, known, sums
+        return {"basis": basis, "known": known, "sums": sums}
 
     def _warn_outside(self, columns: list[Floats], stacklevel: int) -> None:
         """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""

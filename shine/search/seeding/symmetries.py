@@ -155,14 +155,15 @@ def _allowed(coordinates: Coordinates, slopes: Slopes, writer: Writer, doubt: fl
     by_square = gradient / np.where(values == 0, np.inf, values)
     yield from _dropped_or_divided(coordinates, by_log, slopes.offset, doubt)
     for i, j in combinations(range(len(gradient)), 2):
+        pair = _Pair(coordinates, i, j, writer)
         for merge, by in ((_sum, gradient), (_sum_of_squares, by_square)):
             a, b = by[i], by[j]
             size = dot(a, a) + dot(b, b)
             for sign in (1.0, -1.0):
-                apart = float(dot(a - sign * b, a - sign * b) / size) if size > 0 else 1.0
-                if apart < doubt:
-                    yield from _merged(coordinates, i, j, merge, sign, 0.0, apart, writer)
-        yield from _products(coordinates, i, j, by_log[i], by_log[j], slopes.offset, doubt, writer)
+                distance = float(dot(a - sign * b, a - sign * b) / size) if size > 0 else 1.0
+                if distance < doubt:
+                    yield from pair.merged(merge, sign, 0.0, distance)
+        yield from _products(pair, by_log[i], by_log[j], slopes.offset, doubt)
 
 
 def _dropped_or_divided(coordinates: Coordinates, by_log: Floats, offset: Floats, doubt: float) -> Iterator[Change]:
@@ -179,10 +180,8 @@ def _dropped_or_divided(coordinates: Coordinates, by_log: Floats, offset: Floats
                 yield Change(left, coordinates.divided_by(i, rounded).without([i]))
 
 
-def _products(
-    coordinates: Coordinates, i: int, j: int, a: Floats, b: Floats, offset: Floats, doubt: float, writer: Writer
-) -> Iterator[Change]:
-    """x_i and x_j merged into a product of powers; then again, with both also allowed as factors of the target.
+def _products(pair: _Pair, a: Floats, b: Floats, offset: Floats, doubt: float) -> Iterator[Change]:
+    """Two coordinates merged into a product of powers; then again, with both also allowed as factors of the target.
 
     `a` and `b` are the derivatives by their logarithms.
     """
@@ -207,7 +206,7 @@ def _products(
             exponent = round(2 * e) / 2
             if abs(e - exponent) > MERGED_EXPONENT:
                 continue
-        yield from _merged(coordinates, i, j, _product, float(np.sign(ratio)) * rounded, exponent, float(left), writer)
+        yield from pair.merged(_product, float(np.sign(ratio)) * rounded, exponent, float(left))
 
 
 Merge = Callable[[Writer, Nodes, Nodes, Floats, Floats, float], tuple[Nodes, Floats]]
@@ -232,26 +231,27 @@ def _product(writer: Writer, a: Nodes, b: Nodes, x: Floats, y: Floats, ratio: fl
         return writer.product([(a, p), (b, q)]), power(x, p) * power(y, q)
 
 
-def _merged(
-    coordinates: Coordinates,
-    i: int,
-    j: int,
-    merge: Merge,
-    ratio: float,
-    exponent: float,
-    doubt: float,
-    writer: Writer,
-) -> Iterator[Change]:
-    """One coordinate for x_i and x_j; the target is also divided by x_i to a power, if that is not 0."""
-    x, y = coordinates.values[i], coordinates.values[j]
-    try:
-        nodes, values = merge(writer, coordinates.nodes[i], coordinates.nodes[j], x, y, ratio)
-    except Unwritable:
-        return
-    if np.isfinite(values).all() and np.ptp(values) > 0 and not (exponent % 1 and (x < 0).any()):
-        if exponent and (x == 0).any():
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two coordinates, i and j, that may become one."""
+
+    coordinates: Coordinates
+    i: int
+    j: int
+    writer: Writer
+
+    def merged(self, merge: Merge, ratio: float, exponent: float, doubt: float) -> Iterator[Change]:
+        """One coordinate for x_i and x_j; the target is also divided by x_i to a power, if that is not 0."""
+        coordinates, i, j = self.coordinates, self.i, self.j
+        x, y = coordinates.values[i], coordinates.values[j]
+        try:
+            nodes, values = merge(self.writer, coordinates.nodes[i], coordinates.nodes[j], x, y, ratio)
+        except Unwritable:
             return
-        yield Change(doubt, coordinates.divided_by(i, exponent).without([i, j]).with_one(nodes, values), True)
+        if np.isfinite(values).all() and np.ptp(values) > 0 and not (exponent % 1 and (x < 0).any()):
+            if exponent and (x == 0).any():
+                return
+            yield Change(doubt, coordinates.divided_by(i, exponent).without([i, j]).with_one(nodes, values), True)
 
 
 def share_left(vector: Floats, direction: Floats) -> tuple[float, float]:

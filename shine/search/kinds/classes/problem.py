@@ -112,13 +112,13 @@ class ClassesProblem(OneFormula):
         """On the unsmoothed classes."""
         rows, evolving, task = self.rows, self.evolving, self.task
         refinement = OddsRefinement(
-            rows,
-            Classes.of(rows),
-            evolving.complexity,
-            evolving.max_size,
-            self.threads,
-            self.rules,
-            self.budget.is_closing,
+            dataset=rows,
+            classes=Classes.of(rows),
+            weights=evolving.complexity,
+            max_size=evolving.max_size,
+            threads=self.threads,
+            rules=self.rules,
+            out_of_time=self.budget.is_closing,
         )
         before = outcome
         outcome, found = unless_interrupted(outcome, lambda polish: refinement.models(before, polish))

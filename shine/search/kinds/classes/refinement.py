@@ -21,7 +21,7 @@ from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
-from shine.search.finishing.polishing import polished, population_of, preferred
+from shine.search.finishing.polishing import Polishing, population_of, preferred
 from shine.search.finishing.tidying import tidied
 from shine.search.kinds.classes.classes import Classes, entropy
 from shine.search.kinds.classes.lines import LINE, LOG_LOSS, lined
@@ -85,18 +85,11 @@ class OddsRefinement:
         return without_poles(kept, 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
-        """The formulas with fitted constants, and then with simple ones (see `polished`)."""
+        """The formulas with fitted constants, and then with simple ones (see `Polishing`)."""
         smoothed = replace(self.dataset, target=self.classes.smoothed(self.dataset.target))
-        return polished(
-            population_of(trees, primitives),
-            primitives,
-            smoothed,
-            partial(MachineLinearizer, loss=LOG_LOSS, threads=self.threads),
-            lambda rows: float(np.finfo(np.float64).tiny),
-            nats_of=partial(nats_of_errors, loss=LOG_LOSS),
-            tolerance=TOLERANCE,
-            out_of_time=self.out_of_time,
-        )
+        tiny = float(np.finfo(np.float64).tiny)
+        polishing = Polishing(LOG_LOSS, self.threads, TOLERANCE, self.out_of_time, lambda rows: tiny)
+        return polishing.versions(population_of(trees, primitives), primitives, smoothed)
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
         """The formulas as models, with their log-loss on the unsmoothed classes; inf if they break a constraint."""

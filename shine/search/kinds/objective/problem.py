@@ -41,7 +41,7 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.poles import individuals_to_refine, without_poles
-from shine.search.finishing.polishing import polished, population_of, preferred, unless_interrupted
+from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.formula import OneFormula
@@ -215,16 +215,9 @@ class _End:
         rows, plain = self._task.dataset, self.models(trees)
         if self._out_of_time():
             return plain
-        versions = polished(
-            population_of(trees, self.primitives),
-            self.primitives,
-            rows,
-            partial(MachineLinearizer, loss=self._loss, threads=self._threads),
-            partial(rounding_error, loss=self._loss),
-            nats_of=partial(nats_of_errors, loss=self._loss),
-            tolerance=TOLERANCE,
-            out_of_time=self._out_of_time,
-        )
+        least_error = partial(rounding_error, loss=self._loss)
+        polishing = Polishing(self._loss, self._threads, TOLERANCE, self._out_of_time, least_error)
+        versions = polishing.versions(population_of(trees, self.primitives), self.primitives, rows)
 
         def nats(worse: Model, better: Model) -> float:
             return POWER * rows.effective_rows * math.log(max(worse.loss, floor) / max(better.loss, floor))

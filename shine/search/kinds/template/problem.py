@@ -253,17 +253,17 @@ class TemplateProblem(Problem):
     def _refined(self, outcome: Outcome, earlier: Sequence[Model]) -> tuple[Outcome, tuple[TemplateModel, ...]]:
         """The front, fitted to convergence and simplified, with what it does not replace of an earlier one."""
         finish = TemplateFinish(
-            self.composition,
-            self.task.groups,
-            self.rows,
-            self.loss,
-            self.evolving.complexity,
-            self._rules,
-            self.enough,
-            self.threads,
-            self.budget.is_closing,
-            self.budget.refinable(),
-            self._headings,
+            composition=self.composition,
+            groups=self.task.groups,
+            rows=self.rows,
+            loss=self.loss,
+            weights=self.evolving.complexity,
+            rules=self._rules,
+            enough=self.enough,
+            threads=self.threads,
+            is_closing=self.budget.is_closing,
+            most=self.budget.refinable(),
+            headings=self._headings,
         )
         before = outcome
         outcome, front = unless_interrupted(outcome, lambda polish: finish.front(before, polish))

@@ -47,58 +47,95 @@ class RoughFit:
     error: float
 
 
-def rough_fits(
-    composition: Composition,
-    forms: Sequence[Sequence[Tree]],
-    numbers: Floats,
-    rows: Dataset,
-    loss: Loss,
-    threads: int,
-    steps: int = _STEPS,
-    tolerance: float = _TOLERANCE,
-    held: Sequence[bool] | None = None,
-    only_functions: bool = False,
-) -> list[RoughFit]:
-    """Formulas of the unknown functions, fitted together with the parameters.
+@dataclass(frozen=True, eq=False)
+class RoughFitter:
+    """Fits formulas of the unknown functions of a template, and its parameters, to some rows.
 
     Parameters
     ----------
     composition : Composition
-    forms : sequence of sequence of Tree
-        For each fit, a formula of each unknown function.
-    numbers : ndarray of shape (n_fits, n_leaves)
-        Values of the leaves to start from.
     rows : Dataset
+        With numbers of groups.
     loss : Loss
     threads : int
-    steps, tolerance
-        See `shine.evaluate.fitness.protocols.Linearizer.fit`.
-    held : sequence of bool, optional
-        Which constants of the formulas, in their order, keep their values.
-    only_functions : bool
-        Whether the parameters keep their values, too. It goes with `held`.
     """
-    slots = []
-    for place, slot in enumerate(composition.genome.slots):
-        names = sorted({name for trees in forms for name in functions_of(trees[place])})
-        size = max(trees[place].size for trees in forms)
-        slots.append(Slot(slot.name, with_functions(slot.primitives, names), size, slot.max_depth))
-    wider = composition.with_genome(SlottedSet.of(slots, composition.genome.numbers))
-    formulas = [
-        Population.from_trees([trees[place] for trees in forms], slot.primitives) for place, slot in enumerate(slots)
-    ]
-    individuals = assembled(formulas, wider.genome, numbers)
-    fixed = (
-        None
-        if held is None
-        else np.tile(np.append(held, np.full(composition.n_leaves, only_functions)), (len(forms), 1))
-    )
-    linearizer = TemplateLinearizer(wider, rows, loss, threads)
-    fit = linearizer.fit(individuals, steps, tolerance=tolerance, fixed=fixed)
-    found = []
-    for index in np.flatnonzero(np.isfinite(fit.errors)).tolist():
-        found.append(_individual(wider, fit, index))
-    return found
+
+    composition: Composition
+    rows: Dataset
+    loss: Loss
+    threads: int
+
+    def fits(
+        self,
+        forms: Sequence[Sequence[Tree]],
+        numbers: Floats,
+        steps: int = _STEPS,
+        tolerance: float = _TOLERANCE,
+        held: Sequence[bool] | None = None,
+        only_functions: bool = False,
+    ) -> list[RoughFit]:
+        """Formulas of the unknown functions, fitted together with the parameters.
+
+        Parameters
+        ----------
+        forms : sequence of sequence of Tree
+            For each fit, a formula of each unknown function.
+        numbers : ndarray of shape (n_fits, n_leaves)
+            Values of the leaves to start from.
+        steps, tolerance
+            See `shine.evaluate.fitness.protocols.Linearizer.fit`.
+        held : sequence of bool, optional
+            Which constants of the formulas, in their order, keep their values.
+        only_functions : bool
+            Whether the parameters keep their values, too. It goes with `held`.
+        """
+        composition = self.composition
+        slots = []
+        for place, slot in enumerate(composition.genome.slots):
+            names = sorted({name for trees in forms for name in functions_of(trees[place])})
+            size = max(trees[place].size for trees in forms)
+            slots.append(Slot(slot.name, with_functions(slot.primitives, names), size, slot.max_depth))
+        wider = composition.with_genome(SlottedSet.of(slots, composition.genome.numbers))
+        formulas = [
+            Population.from_trees([trees[place] for trees in forms], slot.primitives)
+            for place, slot in enumerate(slots)
+        ]
+        individuals = assembled(formulas, wider.genome, numbers)
+        fixed = (
+            None
+            if held is None
+            else np.tile(np.append(held, np.full(composition.n_leaves, only_functions)), (len(forms), 1))
+        )
+        linearizer = TemplateLinearizer(wider, self.rows, self.loss, self.threads)
+        fit = linearizer.fit(individuals, steps, tolerance=tolerance, fixed=fixed)
+        found = []
+        for index in np.flatnonzero(np.isfinite(fit.errors)).tolist():
+            found.append(_individual(wider, fit, index))
+        return found
+
+    def with_parameters(self, individuals: Population) -> Population:
+        """Individuals with parameters fitted to their functions, which stay as they are."""
+        if not len(individuals):
+            return individuals
+        which, columns, ranks = places(individuals)
+        held = np.zeros((len(individuals), 1 + int(ranks.max(initial=-1))), np.bool_)
+        held[which, ranks] = columns < individuals.sizes[which] - self.composition.genome.frame
+        linearizer = TemplateLinearizer(self.composition, self.rows, self.loss, self.threads)
+        return linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
+
+    def best(self, individuals: Population) -> RoughFit | None:
+        """The best of some individuals with all their numbers fitted; None if none has a finite error."""
+        if not len(individuals):
+            return None
+        linearizer = TemplateLinearizer(self.composition, self.rows, self.loss, self.threads)
+        fit = linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE)
+        best = int(np.argmin(fit.errors))
+        if not np.isfinite(fit.errors[best]):
+            return None
+        fit = linearizer.fit(
+            fit.population.take(np.array([best])), _STEPS, tolerance=_TOLERANCE
+        )
+        return _individual(self.composition, fit, 0)
 
 
 def _individual(composition: Composition, fit: Fit, index: int) -> RoughFit:
@@ -108,31 +145,3 @@ def _individual(composition: Composition, fit: Fit, index: int) -> RoughFit:
     leaves = fit.population.values[index, first : first + composition.n_leaves]
     functions = {slot.name: form(slot.name, ()) for slot in composition.genome.slots}
     return RoughFit(functions, leaves, float(fit.errors[index]))
-
-
-def with_fitted_parameters(
-    composition: Composition, individuals: Population, rows: Dataset, loss: Loss, threads: int
-) -> Population:
-    """Individuals with parameters fitted to their functions, which stay as they are."""
-    if not len(individuals):
-        return individuals
-    which, columns, ranks = places(individuals)
-    held = np.zeros((len(individuals), 1 + int(ranks.max(initial=-1))), np.bool_)
-    held[which, ranks] = columns < individuals.sizes[which] - composition.genome.frame
-    linearizer = TemplateLinearizer(composition, rows, loss, threads)
-    return linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
-
-
-def fitted_individual(
-    composition: Composition, individuals: Population, rows: Dataset, loss: Loss, threads: int
-) -> RoughFit | None:
-    """The best of some individuals with all their numbers fitted; None if none has a finite error."""
-    if not len(individuals):
-        return None
-    linearizer = TemplateLinearizer(composition, rows, loss, threads)
-    fit = linearizer.fit(individuals, _QUICK_STEPS, tolerance=_TOLERANCE)
-    best = int(np.argmin(fit.errors))
-    if not np.isfinite(fit.errors[best]):
-        return None
-    fit = linearizer.fit(fit.population.take(np.array([best])), _STEPS, tolerance=_TOLERANCE)
-    return _individual(composition, fit, 0)

@@ -27,7 +27,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.evolution.operators.slots import Slot
-from shine.search.kinds.template.rough_fits import RoughFit, rough_fits
+from shine.search.kinds.template.rough_fits import RoughFit, RoughFitter
 from shine.search.kinds.template.solving import Solved, solved_for_all
 from shine.search.templates.composition import Composition
 
@@ -69,12 +69,7 @@ SHAPES = (Shape("{}"), Shape("exp({})"), Shape("1/({})"), Shape("exp({})", "log(
 
 
 def rough_functions(
-    composition: Composition,
-    rows: Dataset,
-    loss: Loss,
-    threads: int,
-    rng: np.random.Generator,
-    out_of_time: Callable[[], bool] = lambda: False,
+    fitter: RoughFitter, rng: np.random.Generator, out_of_time: Callable[[], bool] = lambda: False
 ) -> list[RoughFit]:
     """The best fit of each shape, the best first; with splines, where functions have one argument.
 
@@ -82,16 +77,13 @@ def rough_functions(
 
     Parameters
     ----------
-    composition : Composition
-    rows : Dataset
-        Rows to fit, with numbers of groups.
-    loss : Loss
-    threads : int
+    fitter : RoughFitter
     rng : numpy.random.Generator
         Draws the parameters to start from.
     out_of_time : callable
         Says whether to stop, with the fits so far.
     """
+    composition = fitter.composition
     slots = composition.genome.slots
     starts = np.array([_start(composition, start, rng) for start in range(STARTS)])
     found: list[RoughFit] = []
@@ -102,9 +94,9 @@ def rough_functions(
         together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
         trees = [each for each in together for _ in starts]
         numbers = np.tile(starts, (len(together), 1))
-        fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
+        fits = fitter.fits(trees, numbers, _STEPS, _TOLERANCE)
         best = sorted(fits, key=lambda each: each.error * (1 + _turned(composition, each)))[:1]
-        found += [_refined(composition, fit, shape, rows, loss, threads, out_of_time) for fit in best]
+        found += [_refined(fitter, fit, shape, out_of_time) for fit in best]
     return sorted(found, key=lambda each: each.error)
 
 
@@ -146,16 +138,9 @@ def _polynomials(slot: Slot, shape: Shape) -> Iterator[Tree]:
         yield parse(shape.outer.format(text), names)
 
 
-def _refined(
-    composition: Composition,
-    fit: RoughFit,
-    shape: Shape,
-    rows: Dataset,
-    loss: Loss,
-    threads: int,
-    out_of_time: Callable[[], bool],
-) -> RoughFit:
+def _refined(fitter: RoughFitter, fit: RoughFit, shape: Shape, out_of_time: Callable[[], bool]) -> RoughFit:
     """A rough fit with splines, if all functions have one argument and their values are known."""
+    composition, rows = fitter.composition, fitter.rows
     slots = composition.genome.slots
     if any(len(slot.primitives.features) > 1 for slot in slots):
         return fit
@@ -174,7 +159,7 @@ def _refined(
         else:
             knots = [_even(each) for each in values]
         splines = [_spline(name, own, shape) for name, own in zip(names, knots, strict=True)]
-        found = _with_splines(composition, last, splines, rows, loss, threads)
+        found = _with_splines(fitter, last, splines)
         if found is None:
             break
         count = sum(map(len, knots))
@@ -191,24 +176,15 @@ def _pays(before: RoughFit, after: RoughFit, rows: Dataset, knots: int) -> bool:
     return (before.error - after.error) * rows.n_rows > 2 * NATS_A_KNOT * knots * after.error
 
 
-def _with_splines(
-    composition: Composition,
-    fit: RoughFit,
-    splines: Sequence[tuple[Tree, list[bool]]],
-    rows: Dataset,
-    loss: Loss,
-    threads: int,
-) -> RoughFit | None:
+def _with_splines(fitter: RoughFitter, fit: RoughFit, splines: Sequence[tuple[Tree, list[bool]]]) -> RoughFit | None:
     """A fit of splines that begins with the parameters of another one; None if it has no finite error."""
     trees, held = [tree for tree, _ in splines], [which for _, own in splines for which in own]
     # The splines come to the parameters first, so that these do not run away meanwhile.
     for only_functions in (True, False):
-        found = rough_fits(
-            composition, [trees], fit.numbers[None], rows, loss, threads, held=held, only_functions=only_functions
-        )
+        found = fitter.fits([trees], fit.numbers[None], held=held, only_functions=only_functions)
         if not found:
             return None
-        trees = [found[0].functions[slot.name] for slot in composition.genome.slots]
+        trees = [found[0].functions[slot.name] for slot in fitter.composition.genome.slots]
     return found[0]
 
 

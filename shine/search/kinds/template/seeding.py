@@ -27,7 +27,7 @@ from shine.search.evolution.evolution import Seeding
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.settings import EvolutionSettings
-from shine.search.kinds.template.rough_fits import RoughFit, fitted_individual, with_fitted_parameters
+from shine.search.kinds.template.rough_fits import RoughFit, RoughFitter
 from shine.search.kinds.template.rough_functions import rough_functions
 from shine.search.kinds.template.solving import Known, Solved, solved, solved_for_all
 from shine.search.models.figures import r2_text
@@ -89,8 +89,8 @@ def template_seeding(
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
                 return slots.guesses([[found]], composition.starts[None], effort.deadline.at, 1.0)
-        fits = rough_functions(composition, rows, loss, threads, rng, lambda: effort.deadline.is_over)
-        return slots.rounds(fits, rows, loss)
+        fitter = RoughFitter(composition, rows, loss, threads)
+        return slots.rounds(fitter, rough_functions(fitter, rng, lambda: effort.deadline.is_over))
 
     return seeded
 
@@ -106,8 +106,9 @@ class _SlotSeeding:
     effort: Effort
     pool: Pool | None
 
-    def rounds(self, fits: Sequence[RoughFit], rows: Dataset, loss: Loss) -> Guesses:
+    def rounds(self, fitter: RoughFitter, fits: Sequence[RoughFit]) -> Guesses:
         """Guesses from rough fits, the best first, and then from the best guesses themselves."""
+        rows = fitter.rows
         fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][
             :ROUGH_FITS
         ]
@@ -123,16 +124,16 @@ class _SlotSeeding:
                 now + share * (self.effort.deadline.at - now),
                 share,
             )
-            candidates = with_fitted_parameters(self.composition, new.candidates, rows, loss, self.threads)
+            candidates = fitter.with_parameters(new.candidates)
             new = replace(new, candidates=candidates)
             candidates, parts = (
                 Population.concatenate([a, b])
                 for a, b in ((new.candidates, found.candidates), (new.parts, found.parts))
             )
             found = replace(new, candidates=candidates, parts=parts)
-            best = fitted_individual(self.composition, new.candidates, rows, loss, self.threads)
+            best = fitter.best(new.candidates)
             least = min((fit.error for fit in fits), default=0.0)
-            if best is None or new.interrupted or best.error < rounding_error(rows, loss):
+            if best is None or new.interrupted or best.error < rounding_error(rows, fitter.loss):
                 break
             if best.error * NEARER > least or self.effort.deadline.is_over:
                 break

@@ -14,6 +14,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.parse import parse
 from shine.search.evolution.observers import Observers
+from shine.search.finishing.kept_rows import KeptRows
 from shine.search.finishing.validation import chosen_by, least_error
 from shine.search.models.model import Model
 from shine.search.run import search
@@ -97,9 +98,10 @@ def test_the_formula_that_fresh_rows_agree_with_is_chosen():
     kept = Dataset.from_arrays(X, 2 * X[:, 0] + 0.1 * RNG.standard_normal(80))
     primitives = PrimitiveSet(select(STANDARD, ("add", "mul")), ("x0", "x1"))
     lengths = np.array([9.0, 2.0, 1.0, 0.0])
-    assert chosen_by(front, lengths, kept, "random", LOSSES["mse"], 1e-20, primitives, 1).index == 1
+    every, one = KeptRows(kept, "random"), KeptRows(kept.take([3]), "random")
+    assert chosen_by(front, lengths, every, LOSSES["mse"], 1e-20, primitives, 1).index == 1
     # The variance of a single row is 0, so it is no unit of the errors.
-    assert chosen_by(front, lengths, kept.take([3]), "random", LOSSES["r2"], 1e-20, primitives, 1) is not None
+    assert chosen_by(front, lengths, one, LOSSES["r2"], 1e-20, primitives, 1) is not None
 
 
 def test_constants_are_fitted_to_all_rows():

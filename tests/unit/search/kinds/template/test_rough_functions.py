@@ -7,6 +7,7 @@ import numpy as np
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.search.kinds.template.problem import prepared_template
+from shine.search.kinds.template.rough_fits import RoughFitter
 from shine.search.kinds.template.rough_functions import rough_functions
 from shine.search.problem.settings import SearchSettings
 
@@ -21,7 +22,7 @@ def fits_of(text, truth, noise=0.0):
     task = prepared_template(
         Dataset.from_arrays(np.column_stack([t, g]), y, features=["t", "g"]), SearchSettings(template=law)
     )
-    return task, rough_functions(task.composition, task.dataset, task.loss, 1, np.random.default_rng(0))
+    return task, rough_functions(RoughFitter(task.composition, task.dataset, task.loss, 1), np.random.default_rng(0))
 
 
 def test_without_noise_parameters_come_close():
