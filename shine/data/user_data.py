@@ -103,6 +103,10 @@ class UserData:
         headings = frame_headings(self.X) if self.features is None else self.features
         return {} if headings is None else dict(zip(names_of_headings(headings), headings, strict=True))
 
+    def _roles(self) -> dict[str, Any]:
+        """The target and the columns of other roles, as they were given."""
+        return {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
+
     def loaded(self, numbered: str | None = None) -> Loaded:
         """The data set of a source.
 
@@ -118,8 +122,7 @@ class UserData:
         TypeError
             If a column is not given by its heading.
         """
-        roles = {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
-        for name, heading in roles.items():
+        for name, heading in self._roles().items():
             if not isinstance(heading, str) and (heading is not None or name == "y"):
                 raise TypeError(f"{name} is the heading of a column where X is opened data, not {value_text(heading)}")
         beside: Any = self.beside
@@ -144,8 +147,7 @@ class UserData:
         TypeError
             If `beside` has none of its forms.
         """
-        roles = {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
-        table, columns = without_roles(self.X, roles)
+        table, columns = without_roles(self.X, self._roles())
         table, beside = taken_apart(table, self.beside)
         if isinstance(self.y, str) and self.features is not None:
             table = with_columns(table, self.features)
