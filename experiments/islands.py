@@ -118,8 +118,8 @@ def measured(generations: int) -> Costs:
 
     gaps: list[float] = []
 
-    class Measuring(epochs.Here):
-        def __call__(self, world: epochs.World, starts: Sequence[epochs.Epoch]) -> Iterator[epochs.Passed]:
+    class Measuring(epochs.LocalEpochs):
+        def __call__(self, world: epochs.World, starts: Sequence[epochs.Epoch]) -> Iterator[epochs.EpochResult]:
             for start in starts:
                 begin = time.thread_time()
                 there = pickle.dumps(start)
@@ -134,7 +134,7 @@ def measured(generations: int) -> Costs:
                 yield passed
                 gaps.append(time.thread_time() - unpacked)
 
-    with patch("shine.search.evolution.evolution.Here", Measuring):
+    with patch("shine.search.evolution.evolution.LocalEpochs", Measuring):
         settings = settings_of(8, 1000, 20, generations=generations)
         search(table(HARD[0], noise=0.1), settings, Observers(lambda progress: progress.generation >= generations))
     # The first epochs only make the first populations.

@@ -111,7 +111,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, eq=False)
-class Passed:
+class EpochResult:
     """An island at the end of an epoch.
 
     Parameters
@@ -137,7 +137,7 @@ class Passed:
     ended: Ended
 
 
-def pass_epoch(world: World, epoch: Epoch, scorer: Scorer) -> Passed:
+def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
     """Step an island to the end of its epoch, or until it finds what ends the run."""
     before = scorer.evaluations
     habitat = world.habitat(epoch.number, scorer)
@@ -157,10 +157,10 @@ def pass_epoch(world: World, epoch: Epoch, scorer: Scorer) -> Passed:
         island, ended = None, "seconds"
     except KeyboardInterrupt:
         island, ended = None, "interrupted"
-    return Passed(island, scorer.known, scorer.archive, scorer.evaluations - before, done, ended)
+    return EpochResult(island, scorer.known, scorer.archive, scorer.evaluations - before, done, ended)
 
 
-class Here:
+class LocalEpochs:
     """Epochs in this process, one after the other.
 
     Parameters
@@ -172,7 +172,7 @@ class Here:
         self._deadline = deadline
         self._scorers: dict[int, Scorer] = {}
 
-    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
+    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[EpochResult]:
         """The islands after an epoch each."""
         for epoch in epochs:
             # The memory of a former epoch is the same as what the island knows, and need not be built again.
@@ -181,13 +181,13 @@ class Here:
                 scorer = world.scorer(self._deadline, epoch.archive, epoch.known)
                 self._scorers[epoch.number] = scorer
             scorer.archive = epoch.archive
-            yield pass_epoch(world, epoch, scorer)
+            yield run_epoch(world, epoch, scorer)
 
     def close(self) -> None:
         """Nothing is left behind."""
 
 
-class Elsewhere:
+class WorkerEpochs:
     """Epochs on the workers of a pool.
 
     Parameters
@@ -199,9 +199,9 @@ class Elsewhere:
         self._pool = pool
         self._shipped: tuple[World, Shipment] | None = None
 
-    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[Passed]:
+    def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[EpochResult]:
         """The islands after an epoch each; those that are there, if the user interrupts or the time is over."""
-        this_round = Round(self._pool, _pass_elsewhere, epochs, self._shipment(world))
+        this_round = Round(self._pool, _run_in_worker, epochs, self._shipment(world))
         # Clocks of machines may differ a little, and what workers return takes time to arrive.
         seconds = min((epoch.deadline for epoch in epochs), default=np.inf) - time.time() + SECONDS_TO_RETURN
         try:
@@ -227,7 +227,7 @@ class Elsewhere:
 
 
 @np.errstate(all="ignore")
-def _pass_elsewhere(world: World, epoch: Epoch, stopped: Callable[[], bool]) -> Passed:
+def _run_in_worker(world: World, epoch: Epoch, stopped: Callable[[], bool]) -> EpochResult:
     """Pass an epoch in a worker."""
     deadline = Deadline(lambda: float("inf") if stopped() else time.time(), epoch.deadline)
-    return pass_epoch(world, epoch, world.scorer(deadline, epoch.archive, epoch.known))
+    return run_epoch(world, epoch, world.scorer(deadline, epoch.archive, epoch.known))

@@ -17,7 +17,7 @@ from shine.lang.population import Population
 from shine.lang.subtrees import Parents
 from shine.search.description.stagnation import Stagnation
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.epochs import Elsewhere, Epoch, Founding, Here, Passed, World
+from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World
 from shine.search.evolution.generator_state import generator_state, restored_generator
 from shine.search.evolution.islands import Island, migrated
 from shine.search.evolution.memory import Known
@@ -126,7 +126,7 @@ def evolve(
     try:
         reason = run.complete(first)
     finally:
-        run.passing.close()
+        run.epochs.close()
     front, scores = run.archive.front(stop.loss)
     return Outcome(front, scores, run.archive, run.generation, run.evaluations, run.seconds, reason)
 
@@ -149,7 +149,7 @@ class _Run:
             check_state(state, world.primitives, settings)
             self.rng, self.archive = restored_generator(state.random), replace(state.archive, nat=nat)
         pool = observers.pool
-        self.passing = Here(self.deadline) if pool is None or settings.islands == 1 else Elsewhere(pool)
+        self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
         self.whole = True
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = 0
@@ -237,7 +237,7 @@ class _Run:
         ]
         after: list[Island] = []
         ended, latest = "", 0
-        for number, passed in enumerate(self.passing(self.world, epochs)):
+        for number, passed in enumerate(self.epochs(self.world, epochs)):
             self._take(number, passed)
             self.whole &= passed.generations == generations
             ended, latest = passed.ended or ended, max(latest, passed.generations)
@@ -253,7 +253,7 @@ class _Run:
         self.whole &= len(after) == len(epochs)
         return [*after, *before[len(after) :]]
 
-    def _take(self, number: int, passed: Passed) -> None:
+    def _take(self, number: int, passed: EpochResult) -> None:
         """Keep what an island has found in an epoch."""
         several = self.world.settings.islands > 1
         self.archive = self.archive.merged(passed.archive) if several else passed.archive

@@ -44,7 +44,7 @@ from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_comp
 from shine.search.problem.yardsticks import description_length, good_enough
 from shine.search.seeding import Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.effort import Deadline, Effort
-from shine.search.watching.visited import view_of
+from shine.search.watching.view import view_of
 
 PROBE, RENEWING = 1, 3
 """Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one

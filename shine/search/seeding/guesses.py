@@ -13,9 +13,9 @@ from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Nodes, constant, tape
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
-from shine.search.seeding.looks import Looking
 from shine.search.seeding.relevant_features import relevant_features
 from shine.search.seeding.rounds import Rounds
+from shine.search.seeding.search_runner import SearchRunner
 from shine.search.seeding.symmetries import systems
 from shine.search.seeding.task import SeedingTask
 
@@ -113,7 +113,7 @@ def find_guesses(task: SeedingTask, rng: np.random.Generator, effort: Effort | N
             with candidates.surviving("symmetries"):
                 found = systems(features, rows.target, rows.weights, candidates.writer, DOUBTS)
                 reduced = found[: settings.coordinates]
-            rounds = Rounds(candidates, screened, chosen, rng, Looking(task.pool, effort, rng))
+            rounds = Rounds(candidates, screened, chosen, rng, SearchRunner(task.pool, effort, rng))
             parts = rounds.run([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True

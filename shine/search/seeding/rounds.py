@@ -21,9 +21,17 @@ from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.monomial_projection import beyond_monomials
-from shine.search.seeding.looks import Blocks, Look, Looking, Mishap, Point, Seen, Turn
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import values_of
+from shine.search.seeding.search_runner import (
+    BuildingBlocks,
+    FailedStep,
+    NextSearch,
+    RoundEnd,
+    SearchResult,
+    SearchRunner,
+    Step,
+)
 from shine.search.seeding.search_table import EARLY_ROUNDS, searches_of
 
 MOST_OF_OWN_BANK = 12_000
@@ -64,7 +72,7 @@ class Rounds:
     chosen : ndarray of shape (n_chosen,)
         Features, from 0, that may be factors of a product.
     rng : numpy.random.Generator
-    looking : Looking
+    runner : SearchRunner
         Does the searches, here or on workers, until the effort is over.
     """
 
@@ -72,12 +80,12 @@ class Rounds:
     screened: Indices
     chosen: Indices
     rng: np.random.Generator
-    looking: Looking
+    runner: SearchRunner
 
     @property
     def effort(self) -> Effort:
         """When to stop."""
-        return self.looking.effort
+        return self.runner.effort
 
     @property
     def capacity(self) -> int:
@@ -106,19 +114,19 @@ class Rounds:
         stagnation, count, waited = Stagnation(), 0, 0
         if self.over:
             return blocks
-        with closing(self.looking(self._plan(systems))) as points:
-            for point, see in points:
-                if isinstance(point, Look):
-                    if not self._may_look(point):
+        with closing(self.runner(self._plan(systems))) as steps:
+            for step, see in steps:
+                if isinstance(step, NextSearch):
+                    if not self._may_run(step):
                         break
-                    self._take_in(point, see)
-                    if point.search.fill is not None and self.over:
+                    self._take_in(step, see)
+                    if step.search.fill is not None and self.over:
                         break
-                elif isinstance(point, Mishap):
-                    with self.pool.surviving(point.step):
-                        raise point.error
-                elif isinstance(point, Blocks):
-                    for nodes, share in point.shares.items():
+                elif isinstance(step, FailedStep):
+                    with self.pool.surviving(step.name):
+                        raise step.error
+                elif isinstance(step, BuildingBlocks):
+                    for nodes, share in step.shares.items():
                         blocks[nodes] = max(share, blocks.get(nodes, 0.0))
                     if self.over:
                         break
@@ -128,11 +136,11 @@ class Rounds:
                     waited = waited + 1 if self.pool.nearly_exact else 0
                     if self.over or waited >= ROUNDS_OF_NEARLY:
                         break
-                    if self._stagnant(stagnation, count, EARLY_ROUNDS * point.banks):
+                    if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
                         break
         return blocks
 
-    def _plan(self, systems: list[Coordinates]) -> Iterator[Point]:
+    def _plan(self, systems: list[Coordinates]) -> Iterator[Step]:
         """What is done if nothing ends the stage: the smallest bank grows, then searches look at it."""
         # All banks are in memory together, and fewer coordinates need smaller ones.
         capacity = self.effort.capacity(self.capacity)
@@ -150,16 +158,16 @@ class Rounds:
                         rounds.append(self._rounds_of(system, banks[-1]))
                         sizes.append(0.0)
                 except Exception as error:
-                    yield Mishap("one coordinate", error)
+                    yield FailedStep("one coordinate", error)
             smallest = int(np.argmin(sizes))
             try:
-                points = next(rounds[smallest], None)
-                sizes[smallest] = np.inf if points is None else banks[smallest].count
-                yield from points or ()
+                steps = next(rounds[smallest], None)
+                sizes[smallest] = np.inf if steps is None else banks[smallest].count
+                yield from steps or ()
             except Exception as error:
                 sizes[smallest] = np.inf
-                yield Mishap("bank", error)
-            yield Turn(len(rounds))
+                yield FailedStep("bank", error)
+            yield RoundEnd(len(rounds))
 
     def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
         """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
@@ -175,8 +183,8 @@ class Rounds:
         values = self.pool.values(nodes)
         return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, SYSTEMS_OF_ONE)
 
-    def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Point]]:
-        """The points of each round of a bank, which grows when the next is asked for."""
+    def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Step]]:
+        """The steps of each round of a bank, which grows when the next is asked for."""
         system = system.on(self.screened)
         growth = BankGrowth(bank, system.values, system.nodes)
         screen: Screen | None = None
@@ -187,35 +195,35 @@ class Rounds:
                 screen = self._screen(bank, system)
             else:
                 screen.refresh()
-            yield self._points(number, screen)
+            yield self._steps(number, screen)
 
-    def _points(self, number: int, screen: Screen) -> Iterator[Point]:
+    def _steps(self, number: int, screen: Screen) -> Iterator[Step]:
         """The searches of a round, and last those on banks of their own, if there are several coordinates."""
         system = screen.coordinates
         searches = searches_of(number, len(system.nodes) == 1 or not self.pool.split)
         for search in searches:
             if search.fill is None:
-                yield Look(search, screen, screen.bank.count)
-        yield Blocks(_closest_members(screen, BLOCKS_A_ROUND))
+                yield NextSearch(search, screen, screen.bank.count)
+        yield BuildingBlocks(_closest_members(screen, BLOCKS_A_ROUND))
         for search in searches:
             if search.fill is not None and len(system.values) > 1:
                 bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
                 search.fill(BankGrowth(bank, system.values, system.nodes))
-                yield Look(search, screen.over(bank), bank.count)
+                yield NextSearch(search, screen.over(bank), bank.count)
 
-    def _may_look(self, point: Look) -> bool:
+    def _may_run(self, step: NextSearch) -> bool:
         """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT or point.search.fill is not None:
+            if self.pool.exact_size <= SHORT or step.search.fill is not None:
                 return False
             self.effort.note_exact()
         return not self.effort.is_over
 
-    def _take_in(self, point: Look, see: Callable[[], Seen]) -> None:
+    def _take_in(self, step: NextSearch, see: Callable[[], SearchResult]) -> None:
         """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
-        self.effort.add_search(point.members)
+        self.effort.add_search(step.members)
         seen = see()
-        with self.pool.surviving(point.search.name):
+        with self.pool.surviving(step.search.name):
             if seen.error is not None:
                 raise seen.error
             self.pool.complete(seen.exact)

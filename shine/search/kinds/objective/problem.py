@@ -58,7 +58,7 @@ from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared
 from shine.search.problem.yardsticks import nats_of_errors, rounding_error
-from shine.search.watching.visited import view_of
+from shine.search.watching.view import view_of
 
 POWER = 0.5
 """An objective counts as a square of errors: its logarithm times half the number of rows is nats."""

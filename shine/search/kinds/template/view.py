@@ -16,7 +16,7 @@ from shine.search.models.template_model import TemplateModel
 from shine.search.problem.names import TranslatedSettings
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
-from shine.search.watching.visited import Choose, Explained, within_limits
+from shine.search.watching.view import Choose, Explained, within_limits
 
 
 def template_view(
@@ -28,7 +28,7 @@ def template_view(
     headings: Mapping[str, str],
     choose: Choose,
 ) -> SearchView:
-    """A search with a template as somebody who watches it sees it (see `shine.search.watching.visited.view_of`).
+    """A search with a template as somebody who watches it sees it (see `shine.search.watching.view.view_of`).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Looks: what a search finds on a screen, in this process or on the workers of a pool.
+"""Runs the searches of a plan, in this process or on the workers of a pool.
 
-A look is a pure function of the search and the screen. So looks may be done anywhere, in any order, and again if a
-worker dies: taken in in the order of the plan, they give the same guesses.
+What a search finds is a pure function of the search and the screen. So searches may run anywhere, in any order, and
+again if a worker dies: taken in the order of the plan, their results give the same guesses.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SECONDS_TO_RETURN = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """A search that is about to look at a screen.
+class NextSearch:
+    """A search that is about to run on a screen.
 
     Parameters
     ----------
@@ -64,45 +64,46 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class BuildingBlocks:
     """Building blocks of a round, with the share of a view's variance that each explains."""
 
     shares: Mapping[Nodes, float]
 
 
 @dataclass(frozen=True)
-class Mishap:
+class FailedStep:
     """A step that has failed and is skipped."""
 
-    step: str
+    name: str
     error: Exception
 
 
 @dataclass(frozen=True)
-class Turn:
+class RoundEnd:
     """The end of a round, with the number of banks so far."""
 
     banks: int
 
 
-Point = Look | Blocks | Mishap | Turn
-"""A point of the plan. The plan does not depend on what the looks find; that only decides where it is left."""
+Step = NextSearch | BuildingBlocks | FailedStep | RoundEnd
+"""A step of the plan. The plan does not depend on what the searches find; that only decides where it is left."""
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What a look has found: skeletons of the most promising estimates, the exact ones apart; or why it has failed."""
+class SearchResult:
+    """What a search has found: skeletons of the most promising estimates, the exact ones in a list of their own; or why
+    it has failed."""
 
     exact: Sequence[Skeleton] = ()
     others: Sequence[Skeleton] = ()
     error: Exception | None = None
 
 
-def look(search: Search, screen: Screen, out_of_time: Callable[[], bool]) -> Seen:
+def run_search(search: Search, screen: Screen, out_of_time: Callable[[], bool]) -> SearchResult:
     """What a search finds on a screen before the time is up."""
     if search.divides and screen.best_divisors is None:
         screen.best_divisors = []
-        with suppress(Exception):  # its own look reports it
+        with suppress(Exception):  # its own run reports it
             deque(DIVIDING.estimates(screen), 0)
     found: list[Estimate] = []
     try:
@@ -112,9 +113,9 @@ def look(search: Search, screen: Screen, out_of_time: Callable[[], bool]) -> See
                 break
         found = most_promising(found, len(screen.target))
         exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
-        return Seen(_skeletons(exact), _skeletons([estimate for estimate in found if estimate not in exact]))
+        return SearchResult(_skeletons(exact), _skeletons([estimate for estimate in found if estimate not in exact]))
     except Exception as error:
-        return Seen(error=error)
+        return SearchResult(error=error)
 
 
 def _skeletons(estimates: list[Estimate]) -> list[Skeleton]:
@@ -126,17 +127,17 @@ def _skeletons(estimates: list[Estimate]) -> list[Skeleton]:
     return skeletons
 
 
-class Looking:
-    """Looks at the points of a plan.
+class SearchRunner:
+    """Runs the searches of a plan.
 
     Parameters
     ----------
     pool : Pool, optional
-        Workers for the looks; they change no bit of what is found. They begin after the work of a small bank, because
-        many formulas are found before anything could be sent.
+        Workers for the searches; they change no bit of what is found. They begin after the work of a small bank,
+        because many formulas are found before anything could be sent.
     effort : Effort
     rng : numpy.random.Generator
-        What the plan draws from. It ends in the state of the last point that was passed on, however far the plan was
+        What the plan draws from. It ends in the state of the last step that was passed on, however far the plan was
         read ahead.
     """
 
@@ -144,8 +145,8 @@ class Looking:
         self._pool, self.effort, self._rng = pool, effort, rng
         self._arrived: Future[Any] | None = None
 
-    def __call__(self, plan: Iterator[Point]) -> Generator[tuple[Point, Callable[[], Seen]]]:
-        """The points of a plan in their order, each with a function that does its look, or waits for it.
+    def __call__(self, plan: Iterator[Step]) -> Generator[tuple[Step, Callable[[], SearchResult]]]:
+        """The steps of a plan in their order, each with a function that runs its search, or waits for it.
 
         Close it to take back what workers have not begun.
         """
@@ -154,22 +155,22 @@ class Looking:
         try:
             while True:
                 if not sent and not self._workers_are_there():
-                    for point in plan:
-                        yield point, partial(self._here, point)
-                        if isinstance(point, Turn):
+                    for step in plan:
+                        yield step, partial(self._run_here, step)
+                        if isinstance(step, RoundEnd):
                             break
                     else:
                         return
                     continue
                 assert self._pool is not None
                 # A screen that could not be sent is looked at here, before its bank grows.
-                while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (points := self._round(plan)):
-                    sent.append(_Sent(self._pool, points, self.effort.deadline.left, self._here))
+                while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (steps := self._round(plan)):
+                    sent.append(_Sent(self._pool, steps, self.effort.deadline.left, self._run_here))
                 if not sent:
                     return
-                for point, passed, see in sent[0].points():
+                for step, passed, see in sent[0].steps():
                     state = passed
-                    yield point, see
+                    yield step, see
                 sent.popleft().recall()
         finally:
             for each in sent:
@@ -178,28 +179,28 @@ class Looking:
                 self._rng.bit_generator.state = state
 
     def _workers_are_there(self) -> bool:
-        """Whether looks are sent; processes take a second to begin, and are asked to when it is likely worth it."""
+        """Whether searches are sent; processes take a second to begin, and are asked to when it is likely worth it."""
         if self._pool is None or self.effort.work < LEAST_WORK:
             return False
         self._arrived = self._arrived or self._pool.submit(_arrive)
         return self._arrived.done()
 
-    def _here(self, point: Point) -> Seen:
-        assert isinstance(point, Look)
-        return look(point.search, point.screen, lambda: self.effort.deadline.is_over)
+    def _run_here(self, step: Step) -> SearchResult:
+        assert isinstance(step, NextSearch)
+        return run_search(step.search, step.screen, lambda: self.effort.deadline.is_over)
 
-    def _round(self, plan: Iterator[Point]) -> list[tuple[Point, Mapping[str, Any]]]:
-        """The points of a round, each with the state of the generator there."""
-        points: list[tuple[Point, Mapping[str, Any]]] = []
-        for point in plan:
-            points.append((point, self._rng.bit_generator.state))
-            if isinstance(point, Turn):
+    def _round(self, plan: Iterator[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
+        """The steps of a round, each with the state of the generator there."""
+        steps: list[tuple[Step, Mapping[str, Any]]] = []
+        for step in plan:
+            steps.append((step, self._rng.bit_generator.state))
+            if isinstance(step, RoundEnd):
                 break
-        return points
+        return steps
 
 
 class _Sent:
-    """The points of a round whose looks workers have got.
+    """The steps of a round whose searches workers have got.
 
     Attributes
     ----------
@@ -210,16 +211,16 @@ class _Sent:
     def __init__(
         self,
         pool: Pool,
-        points: list[tuple[Point, Mapping[str, Any]]],
+        steps: list[tuple[Step, Mapping[str, Any]]],
         seconds: float,
-        here: Callable[[Point], Seen],
+        here: Callable[[Step], SearchResult],
     ) -> None:
-        self._points, self._here, self.stays = points, here, False
+        self._steps, self._run_here, self.stays = steps, here, False
         self._until = time.monotonic() + seconds + SECONDS_TO_RETURN
         self._shipments: list[Shipment] = []
-        self._rounds: list[Round[tuple[Search, float], Seen]] = []
+        self._rounds: list[Round[tuple[Search, float], SearchResult]] = []
         try:
-            self._send(pool, [point for point, _ in points if isinstance(point, Look)], seconds)
+            self._send(pool, [step for step, _ in steps if isinstance(step, NextSearch)], seconds)
         except OSError as error:
             warnings.warn(
                 f"there is no room for a bank of the seeding in {tempfile.gettempdir()} ({error}); this process "
@@ -230,19 +231,19 @@ class _Sent:
             self.recall()
             self.stays = True
 
-    def _send(self, pool: Pool, looks: list[Look], seconds: float) -> None:
-        """Give the looks to the workers, those of one screen together."""
-        for _, group in groupby(looks, key=lambda each: id(each.screen)):
+    def _send(self, pool: Pool, searches: list[NextSearch], seconds: float) -> None:
+        """Give the searches to the workers, those of one screen together."""
+        for _, group in groupby(searches, key=lambda each: id(each.screen)):
             alike = list(group)
             tasks = [(each.search, time.time() + seconds) for each in alike]
             self._shipments.append(Shipment(alike[0].screen, LightScreen.of(alike[0].screen)))
-            self._rounds.append(Round(pool, _look_elsewhere, tasks, self._shipments[-1]))
+            self._rounds.append(Round(pool, _run_in_worker, tasks, self._shipments[-1]))
 
-    def points(self) -> Iterator[tuple[Point, Mapping[str, Any], Callable[[], Seen]]]:
-        """The points, each with the state of the generator and a function that waits for its look."""
+    def steps(self) -> Iterator[tuple[Step, Mapping[str, Any], Callable[[], SearchResult]]]:
+        """The steps, each with the state of the generator and a function that waits for its result."""
         results = (seen for each in self._rounds for seen in each.results(self._until))
-        for point, state in self._points:
-            yield point, state, partial(self._here, point) if self.stays else partial(_received, results)
+        for step, state in self._steps:
+            yield step, state, partial(self._run_here, step) if self.stays else partial(_received, results)
 
     def recall(self) -> None:
         """Let the workers stop."""
@@ -252,12 +253,12 @@ class _Sent:
             each.cancel()
 
 
-def _received(results: Iterator[Seen]) -> Seen:
+def _received(results: Iterator[SearchResult]) -> SearchResult:
     """The next result; nothing if it does not come before the deadline."""
     try:
-        return next(results, Seen())
+        return next(results, SearchResult())
     except TimeoutError:
-        return Seen()
+        return SearchResult()
 
 
 def _arrive() -> None:
@@ -265,7 +266,7 @@ def _arrive() -> None:
 
 
 @np.errstate(all="ignore")
-def _look_elsewhere(screen: Screen, task: tuple[Search, float], stopped: Callable[[], bool]) -> Seen:
-    """Look in a worker."""
+def _run_in_worker(screen: Screen, task: tuple[Search, float], stopped: Callable[[], bool]) -> SearchResult:
+    """NextSearch in a worker."""
     search, deadline = task
-    return look(search, screen, lambda: stopped() or time.time() >= deadline)
+    return run_search(search, screen, lambda: stopped() or time.time() >= deadline)

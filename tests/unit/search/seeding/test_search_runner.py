@@ -26,14 +26,14 @@ from shine.base.parallel import Pool, opened
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
-from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, looks, search_table
+from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_runner, search_table
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
 from shine.search.seeding.effort import Deadline, Effort
-from shine.search.seeding.looks import Looking, Turn, look
 from shine.search.seeding.screen.light_screen import LightScreen
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Rows
+from shine.search.seeding.search_runner import RoundEnd, SearchRunner, run_search
 from shine.search.seeding.search_table import SEARCHES, Search
 
 LAWS = (
@@ -48,7 +48,7 @@ SMALL = SeedingSettings(members=150, rows=40, coordinates=1)
 @pytest.fixture
 def at_once(monkeypatch):
     """Workers take part from the beginning."""
-    monkeypatch.setattr(Looking, "_workers_are_there", lambda self: self._pool is not None)
+    monkeypatch.setattr(SearchRunner, "_workers_are_there", lambda self: self._pool is not None)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_processes_change_no_guess(workers):
     settings = SeedingSettings(members=4000)
     problem = drawn(9)
     with opened(workers) as pool:
-        pool.submit(looks._arrive).result()
+        pool.submit(search_runner._arrive).result()
         assert guesses(problem, pool, settings, np.inf) == guesses(problem, None, settings, np.inf)
 
 
@@ -177,7 +177,7 @@ class Deaf(Executor):
 
 
 def test_the_deadline_ends_the_stage_though_no_worker_answers(at_once, folder, monkeypatch):
-    monkeypatch.setattr(looks, "SECONDS_TO_RETURN", 0.0)
+    monkeypatch.setattr(search_runner, "SECONDS_TO_RETURN", 0.0)
     with opened(Deaf()) as pool:
         found = guesses(drawn(1), pool, deadline=Deadline(at=time.monotonic() + 0.2))
     assert found[1][0] == ("constant",)
@@ -192,7 +192,7 @@ def test_a_look_ends_with_its_time():
             found.append(1)
             yield shine.search.seeding.screen.estimates.Estimate(1.0, 1, lambda: None)
 
-    look(Search(partial(endless)), screen(), lambda: len(found) > 200)
+    run_search(Search(partial(endless)), screen(), lambda: len(found) > 200)
     assert len(found) == 256
 
 
@@ -230,7 +230,7 @@ def test_without_room_this_process_looks_itself(at_once, monkeypatch):
         raise OSError("No space left on device")
 
     alone = guesses(drawn(1))
-    monkeypatch.setattr(looks, "Shipment", full)
+    monkeypatch.setattr(search_runner, "Shipment", full)
     with opened(Deaf()) as pool, pytest.warns(RuntimeWarning, match="there is no room for a bank"):
         assert guesses(drawn(1), pool) == alone
 
@@ -260,10 +260,10 @@ def test_a_plan_is_read_one_round_ahead(at_once):
     def plan():
         for number in range(5):
             read.append(number)
-            yield Turn(1)
+            yield RoundEnd(1)
 
-    looking = Looking(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), np.random.default_rng(0))
-    points = looking(plan())
+    runner = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), np.random.default_rng(0))
+    points = runner(plan())
     next(points)
     assert read == [0, 1]
     next(points)
@@ -277,9 +277,9 @@ def test_the_generator_ends_where_the_plan_was_left(at_once):
         while True:
             rng.random()
             drawn_there.append(rng.bit_generator.state)
-            yield Turn(1)
+            yield RoundEnd(1)
 
-    points = Looking(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), rng)(plan())
+    points = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), rng)(plan())
     next(points)
     points.close()
     assert len(drawn_there) == 2
@@ -304,7 +304,7 @@ def test_a_screen_shows_the_same_after_a_journey(wrapped):
     back = pickle.loads(pickle.dumps(wrapped(there)))
     assert back.values.tobytes() == there.values.tobytes()
     for search in SEARCHES[1:7]:
-        one, other = (look(search, each, lambda: False) for each in (there, back))
+        one, other = (run_search(search, each, lambda: False) for each in (there, back))
         assert one.error is None and other.error is None
         assert (one.exact, one.others) == (other.exact, other.others)
 
