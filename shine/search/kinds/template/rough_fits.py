@@ -132,9 +132,7 @@ class RoughFitter:
         best = int(np.argmin(fit.errors))
         if not np.isfinite(fit.errors[best]):
             return None
-        fit = linearizer.fit(
-            fit.population.take(np.array([best])), _STEPS, tolerance=_TOLERANCE
-        )
+        fit = linearizer.fit(fit.population.take(np.array([best])), _STEPS, tolerance=_TOLERANCE)
         return _individual(self.composition, fit, 0)
 
 
