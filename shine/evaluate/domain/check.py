@@ -12,6 +12,7 @@ known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED, exp, log
 from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.domain.between import Gaps
 from shine.evaluate.domain.interval import Interval
 from shine.evaluate.domain.intervals import INTERVALS
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
@@ -191,6 +193,8 @@ class Domain:
     _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
     _plausible: dict[tuple[str, ...], PlausibleRows] = field(default_factory=dict)
     _explosive: dict[Tree, bool] = field(default_factory=dict)
+    _gaps: dict[tuple[str, ...], Gaps] = field(default_factory=dict)
+    _untested: dict[Tree, str | None] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
@@ -216,6 +220,24 @@ class Domain:
             with np.errstate(all="ignore"):
                 self._explosive[tree] = bool(_used(tree)) and self._leaves_tails(tree)
         return self._explosive[tree]
+
+    def untested(self, tree: Tree) -> str | None:
+        """The feature between whose levels a formula does what no row tests (see `shine.evaluate.domain.between`).
+
+        Of several, that of the fewest levels; None if there is none.
+        """
+        if tree not in self._untested:
+            self._untested[tree] = self._untested_feature(tree)
+        return self._untested[tree]
+
+    def _untested_feature(self, tree: Tree) -> str | None:
+        used = _used(tree)
+        if not used:
+            return None
+        if used not in self._gaps:
+            self._gaps[used] = Gaps.of([self._column(name) for name in used])
+        found = self._gaps[used].untested(lambda points: _values(tree, used, points), self._target_scale)
+        return None if found is None else used[found]
 
     def is_steady(self, tree: Tree) -> bool:
         """Whether a formula surely stays near its values on the rows everywhere between them.
@@ -279,6 +301,14 @@ class Domain:
     def _target_range(self) -> float:
         target = self.dataset.target
         return float(target.max() - target.min())
+
+    @cached_property
+    def _target_scale(self) -> tuple[float, float]:
+        """Range and standard deviation of the target, without overflow."""
+        size = float(np.abs(self.dataset.target).max()) or 1.0
+        shares = self.dataset.target / size
+        deviations = shares - float(stable_sum(shares)) / len(shares)
+        return self._target_range, size * math.sqrt(float(stable_sum(deviations**2)) / len(shares))
 
     def _along(self, used: tuple[str, ...], reach: Reach) -> LineSegments:
         """Segments in the columns that a formula reads; the other columns have no influence."""

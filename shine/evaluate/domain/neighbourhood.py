@@ -73,6 +73,9 @@ Reach = Literal["between", "beyond", "recombined", "within"]
 _MOST_ORDERED = 64
 """Largest number of columns whose order is examined, as every pair is."""
 
+TOGETHER = 0.9
+"""Least correlation of ranks of columns that move together."""
+
 _CHANCE = 1e-3
 """Largest probability that a pair of columns has the same order in all rows by chance."""
 
@@ -181,6 +184,14 @@ def linked(known: Floats, visible: float) -> list[list[int]]:
         groups = [group for group in groups if not any(group is other for other in linked)]
         groups.append([*(member for group in linked for member in group), column])
     return groups
+
+
+def ranks_of(known: Floats, values: Floats) -> Floats:
+    """Shares of the known values that are smaller, column by column; of equal values, half of them count."""
+    ranks = np.empty(values.shape)
+    for at, (own, each) in enumerate(zip(np.sort(known, axis=1), values, strict=True)):
+        ranks[at] = (np.searchsorted(own, each, "left") + np.searchsorted(own, each, "right")) / (2 * len(own))
+    return ranks
 
 
 def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:

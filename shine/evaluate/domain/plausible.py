@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.evaluate.domain.neighbourhood import NEARER, Column, linked, multiples, ordered
+from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, linked, multiples, ordered, ranks_of
 
 KNOWN, POINTS = 512, 2048
 """Most known rows that are mixed, and number of plausible rows after each step."""
@@ -28,9 +28,6 @@ STEPS = 3
 
 NEAR = 5
 """Known rows near a point, about: its partner is the nearest of every fifth row, drawn at random."""
-
-TOGETHER = 0.9
-"""Least correlation of ranks of columns that move together."""
 
 NEAREST, TRIES = 16, 8
 """Points nearest to what is looked for, by each guide, and how often each of them takes a step."""
@@ -130,7 +127,7 @@ class _Rows:
 
     @classmethod
     def of(cls, columns: Sequence[Column], known: Floats, rng: np.random.Generator) -> Self:
-        ranks, ties = _ranks(known, known), rng.random(known.shape)
+        ranks, ties = ranks_of(known, known), rng.random(known.shape)
         order = np.lexsort((ties, known), axis=1)
         return cls(
             known,
@@ -172,24 +169,16 @@ class _Rows:
     def _nearest(self, points: Floats, columns: list[int], candidates: Indices) -> Indices:
         """The nearest of the candidates of each point in some columns, shape (n_points,)."""
         distances = np.zeros(candidates.shape)
-        for at, own in zip(_ranks(self.known[columns], points[columns]), self.ranks[columns], strict=True):
+        for at, own in zip(ranks_of(self.known[columns], points[columns]), self.ranks[columns], strict=True):
             distances += (at[:, None] - own[candidates]) ** 2
         return candidates[np.arange(len(candidates)), distances.argmin(axis=1)]
 
     def _occur(self, points: Floats, group: list[int], others: list[int]) -> Mask:
         """Whether pairs of values of moved columns and others may occur (see `MISSED` and `RARE`)."""
-        ranks, found, count = _ranks(self.known, points), np.ones(points.shape[1], np.bool_), self.known.shape[1]
+        ranks, found, count = ranks_of(self.known, points), np.ones(points.shape[1], np.bool_), self.known.shape[1]
         outer = 2 * np.minimum(ranks, 1 - ranks)
         reach = math.sqrt(MISSED / count) / 2
         near = {at: np.abs(ranks[at][:, None] - self.spread[at]) <= reach for at in (*group, *others)}
         for one, other in product(group, others):
             found &= (near[one] & near[other]).any(axis=1) & (count * outer[one] * outer[other] >= RARE)
         return found
-
-
-def _ranks(known: Floats, values: Floats) -> Floats:
-    """Shares of the known values that are smaller, column by column; of equal values, half of them count."""
-    ranks = np.empty(values.shape)
-    for at, (own, each) in enumerate(zip(np.sort(known, axis=1), values, strict=True)):
-        ranks[at] = (np.searchsorted(own, each, "left") + np.searchsorted(own, each, "right")) / (2 * len(own))
-    return ranks

@@ -17,6 +17,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
+from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
@@ -248,7 +249,8 @@ class Finish:
         weights, primitives = self.settings.evolution.complexity, self.task.primitives
         before = measured(trees, rows, self.loss, weights, primitives, self.threads, self._rules_as_written)
         evidence, enough = Evidence.of(rows, self.loss), self._enough(rows)
-        kept = without_poles([model for model in (*front, *before) if math.isfinite(model.loss)], enough, Domain(rows))
+        finite = [model for model in (*front, *before) if math.isfinite(model.loss)]
+        kept = without_poles(finite, enough, Domain(rows), partial(squared_errors, rows=rows))
         before = [model for model in before if model in kept]
         return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 

@@ -85,12 +85,12 @@ class FewRows:
         if self.domain.is_steady(model.tree):
             return False
         simpler = (each for each in others if each.complexity <= model.complexity and self.domain.is_steady(each.tree))
-        errors = _errors(model.tree, self._rows)
+        errors = squared_errors(model.tree, self._rows)
         return any(self._is_no_better(errors, each.tree) for each in islice(simpler, MOST_COMPARED))
 
     def _is_no_better(self, errors: Floats, simpler: Tree) -> bool:
         """Whether a formula with these squared errors is hardly better than a simpler one on all but a few rows."""
-        gains = _errors(simpler, self._rows) - errors
+        gains = squared_errors(simpler, self._rows) - errors
         if not float(stable_sum(gains)) > 0:
             return False
         few = min(max(FEW, int(FEW_SHARE * len(gains))), int(LARGEST_SHARE * len(gains)))
@@ -98,7 +98,7 @@ class FewRows:
         rest = self._rows.take(others)
         own = float(stable_sum(errors[others]))
         # If the simpler formula is as good even with constants fitted to all rows, there is nothing to fit.
-        return any(_nats(_errors(tree, rest), own, rest) < WORTH for tree in self._forms(simpler, rest))
+        return any(_nats(squared_errors(tree, rest), own, rest) < WORTH for tree in self._forms(simpler, rest))
 
     def _forms(self, tree: Tree, rows: Dataset) -> Iterator[Tree]:
         """A formula as it is, and with its constants fitted to some rows."""
@@ -113,7 +113,7 @@ class FewRows:
         return self.domain.dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
 
 
-def _errors(tree: Tree, rows: Dataset) -> Floats:
+def squared_errors(tree: Tree, rows: Dataset) -> Floats:
     """Weighted squared errors, shape (n_rows,); infinite where there is no value."""
     with np.errstate(all="ignore"):
         squares = (rows.target - evaluate(tree, list(rows.columns), np.float64, COMPILED)) ** 2

@@ -6,7 +6,9 @@ of nature have poles too: a formula stays if it fits to within rounding, or if i
 without poles that the data themselves speak for its poles. Less will do if its poles lie apart from the rows: where
 columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, as at n = 2 for 1/4 - 1/n**2.
 
-Explosions (see `shine.evaluate.domain.Domain.explodes`) count as poles near the data.
+Explosions (see `shine.evaluate.domain.Domain.explodes`) count as poles near the data. So does what no row tests, as a
+sine that is faster than the rows show (see `shine.evaluate.domain.between`), unless so many levels speak for it that it
+cannot be chance: a level is an observation, however many rows it has.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Reach
 from shine.evaluate.fitness.scores import Scores
@@ -33,6 +37,13 @@ because a pole at a single outlier removes most of the loss, too."""
 EARNED_APART: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 """The same for formulas without poles within some reach of the rows, compared with formulas that need no more nats:
 perhaps the columns cannot be combined so, or cannot reach so far."""
+
+SUPPORT = 15.0
+"""Nats by which levels must speak for a formula that does what no row tests between them: one of thousands of
+frequencies, with its amplitude and phase."""
+
+RowErrors = Callable[[Tree], Floats]
+"""Formula -> weighted errors of the rows, shape (n_rows,)."""
 
 
 def individuals_to_refine(
@@ -68,7 +79,8 @@ def individuals_to_refine(
         looked_at.update(new)
         for row in new:
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
-            if not domain.defines(with_line(archive.individuals.tree(row), slope, intercept)):
+            tree = with_line(archive.individuals.tree(row), slope, intercept)
+            if not domain.defines(tree) or domain.untested(tree):
                 poles.add(row)
     others = [row for row in nearly if row not in looked_at][: int(min(max(most - len(looked_at), 0), len(nearly)))]
     rows = np.array(sorted(looked_at.union(others), key=lambda row: (row % archive.levels, row)), np.int64)
@@ -97,7 +109,9 @@ def preferred_and_defined(
                 yield preferred(defined)
 
 
-def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> list[Model]:
+def without_poles(
+    models: Sequence[Model], enough: float, domain: Domain, errors: RowErrors | None = None
+) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
     Parameters
@@ -107,12 +121,15 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     enough : float
         Loss below which two formulas are equally right.
     domain : Domain
+    errors : callable, optional
+        Shows whether levels speak for formulas that the rows do not test; without it, only exact ones are kept.
 
     Returns
     -------
     list of Model
         All models if each of them has poles.
     """
+    models = _tested(models, enough, domain, errors)
     defined = [model for model in models if domain.defines(model.tree)]
     if not defined:
         return list(models)
@@ -134,6 +151,38 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     # The other versions are not needed any more.
     forms = {_form(model.tree) for model in earned}
     return [model for model in models if model in earned or (model in defined and _form(model.tree) not in forms)]
+
+
+def _tested(models: Sequence[Model], enough: float, domain: Domain, errors: RowErrors | None) -> Sequence[Model]:
+    """The models that the rows test, those that are exact, and those that levels speak for; all if there is none.
+
+    Poles have rules of their own.
+    """
+    wild = {model: domain.untested(model.tree) for model in models if model.loss > enough}
+    wild = {model: feature for model, feature in wild.items() if feature and domain.defines(model.tree)}
+    tested = sorted((model for model in models if not wild.get(model)), key=lambda model: model.loss)
+    kept = []
+    for model in models:
+        feature = wild.get(model)
+        simpler = next((other for other in tested if other.complexity <= model.complexity), None)
+        if (
+            not feature
+            or not simpler
+            or (errors and _nats(errors(simpler.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT)
+        ):
+            kept.append(model)
+    return kept
+
+
+def _nats(gains: Floats, dataset: Dataset, feature: str) -> float:
+    """Nats by which the levels of a feature speak for the gains of the rows: those of a t-test over the levels."""
+    levels, at = np.unique(dataset.columns[dataset.features.index(feature)], return_inverse=True)
+    means, count = np.bincount(at, gains) / np.bincount(at), len(levels)
+    mean = float(stable_sum(means)) / count
+    spread = math.sqrt(float(stable_sum((means - mean) ** 2)) / count)
+    if not (math.isfinite(spread) and mean > 0):
+        return -math.inf
+    return count / 2 * math.log1p((mean / spread) ** 2) if spread > 0 else math.inf
 
 
 def _share(tree: Tree, domain: Domain) -> float:

@@ -30,7 +30,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.phase_reduction import reduced_phases
-from shine.search.finishing.few_rows import FewRows
+from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened
@@ -139,7 +139,7 @@ class Refinement:
             chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
         # Individuals have at most this size; with their lines they may be larger.
         finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= self.max_size]
-        kept = without_poles(finite, enough, domain)
+        kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset))
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
         def surprise(model: Model) -> float:

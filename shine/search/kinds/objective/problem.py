@@ -118,7 +118,7 @@ class ObjectiveProblem(OneFormula):
         self.rules = constraint_compiler(settings.constraints, rows, self.threads)
         worst = _of_constant(objective, rows)
         self._description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
-        self.enough = settings.stop.loss * worst
+        self.enough = max(settings.stop.loss * worst, float(np.finfo(np.float64).tiny))
         self.sample = rows.sampled(evolving.rows, rng)
 
     def unconstrained(self, rows: Dataset) -> PopulationEvaluator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome
+from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.poles import EARNED, individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.models.model import Model
 
@@ -44,6 +46,34 @@ def test_formulas_that_explode_beside_the_rows_are_left_out_however_much_better_
     rows = X[np.abs(np.cos(9 * X).prod(axis=1)) < 0.7]
     domain = Domain(Dataset.from_arrays(rows, rows[:, 0], features=FEATURES))
     assert texts(without_poles(models, 0.0, domain)) == ["2", "a + b"]
+
+
+def on_levels(count: int, noise: float) -> tuple[Domain, list[Model], np.ndarray]:
+    """A domain with so many levels, and the best constant, line and a sine that is faster than the levels show."""
+    rng = np.random.default_rng(2)
+    a = rng.choice(rng.uniform(0, 50, count), 300)
+    y = np.sin(40 * a) + noise * rng.normal(size=300)
+    rows = Dataset.from_arrays(a[:, None], y, features=["a"])
+    forms = [f"{y.mean()}", f"{y.mean()} + 0.001*a", "sin(40*a)"]
+    errors = [(y - np.broadcast_to(shine.jit(form, ["a"])(a), y.shape)) ** 2 for form in forms]
+    models = [
+        Model(shine.parse(form, ["a"]), each.mean(), 1 - each.mean()) for form, each in zip(forms, errors, strict=True)
+    ]
+    return Domain(rows), models, y
+
+
+@pytest.mark.parametrize("count, kept", [(5, False), (8, False), (150, True), (300, True)])
+def test_levels_are_observations_of_what_no_row_tests(count, kept):
+    domain, models, _ = on_levels(count, 0.1)
+    assert domain.untested(models[-1].tree) == "a"
+    found = without_poles(models, 0.0, domain, partial(squared_errors, rows=domain.dataset))
+    assert (models[-1] in found) == kept
+    assert models[:2] == found[:2]
+
+
+def test_an_exact_formula_needs_no_rows_between_its_levels():
+    domain, models, _ = on_levels(5, 0.0)
+    assert models[-1] in without_poles(models, 1e-20, domain, partial(squared_errors, rows=domain.dataset))
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-13])

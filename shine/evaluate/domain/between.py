@@ -1,0 +1,216 @@
+"""What a formula does between neighbouring rows, where no row tests it.
+
+A formula may fit every row and oscillate faster than the rows can show, rise to a peak between two of them, or have a
+needle at one. So it is asked between each row and the neighbouring levels of each feature: does it leave the interval
+of its values at both ends? Smooth formulas hardly do, nor do steps. An oscillation with ten rows a period turns between
+few of them; one that is faster than the rows leaves the interval by as much as the ends differ, wherever it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices
+from shine.data.datasets.dataset import stable_sum
+from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, linked, multiples, ordered, ranks_of
+
+ROWS = 1000
+"""Most rows that are asked beside, for each feature."""
+
+FEWEST_LEVELS = 3
+"""Columns of fewer levels have nothing between them."""
+
+BESIDE, MIDDLE = 0.2113, 0.5
+"""Shares of the way to the next level where a formula is asked: next to both ends, and in the middle."""
+
+FASTER, TURN = 0.13, 0.3
+"""A formula changes faster than the rows show if, in the mean, this share of its way from one level to the next is
+beyond both ends. An oscillation with ten rows a period has 0.05, with four 0.13, and a faster one 0.3 to 0.5. One turn
+between two levels is allowed: this share of one way, as a parabola over a few levels may have it."""
+
+FLAT = 1e-3
+"""Shorter ways do not count, as a share of the spread of the target."""
+
+PEAK = 1.0
+"""A peak between two levels rises above both by more than this share of the range of the target and the formula."""
+
+NEEDLE, SHARP = 0.1, 0.5
+"""A needle at a row rises above the points beside it by more than this share of the target's spread, and by more than
+this share of what it rises above the neighbouring levels: a smooth maximum does so by a twentieth of that."""
+
+_SEED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Rows and points on the ways from them to the neighbouring levels of a feature.
+
+    Columns that rise and fall together move together; the others stay as they are.
+
+    Parameters
+    ----------
+    feature : ndarray of shape (n_ways,), int64
+        The column whose levels each way joins.
+    points : ndarray of shape (5, n_columns, n_ways)
+        The row, points on the way up, and the next level. Whole numbers stay whole.
+    pairs : ndarray of shape (2, n_pairs), int64
+        Ways up and down that begin at the same row.
+    known : ndarray of shape (n_columns, n_rows)
+    """
+
+    feature: Indices
+    points: Floats
+    pairs: Indices
+    known: Floats
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> Self:
+        """The ways between the rows of at least one column."""
+        rng = np.random.default_rng(_SEED)
+        known = np.array([column.values for column in columns])
+        rows = _Rows(
+            known,
+            ranks_of(known, known),
+            np.array([_step(column) for column in columns]),
+            [len(np.unique(values)) for values in known],
+            [(a, b, NEARER * float((known[b] - known[a]).min())) for a, b in ordered(columns, known, 1.0)],
+        )
+        feature, points, pairs = [np.zeros(0, np.int64)], [np.zeros((5, len(known), 0))], [np.zeros((2, 0), np.int64)]
+        for group in linked(rows.ranks, TOGETHER):
+            for each in group:
+                # Columns of more levels have ways of their own.
+                moving = [other for other in group if rows.levels[other] <= rows.levels[each]]
+                if rows.levels[each] >= FEWEST_LEVELS:
+                    found, both = rows.ways(each, moving, rng.permutation(known.shape[1])[:ROWS])
+                    pairs.append(both + sum(map(len, feature)))
+                    points.append(found)
+                    feature.append(np.full(found.shape[2], each))
+        return cls(np.concatenate(feature), np.concatenate(points, axis=2), np.concatenate(pairs, axis=1), known)
+
+    def untested(self, values: Callable[[Floats], Floats], target: tuple[float, float]) -> int | None:
+        """The column between whose levels a formula does what no row tests; of several, that of the fewest levels.
+
+        Parameters
+        ----------
+        values : callable
+            Points, shape (n_columns, n_points) -> values of the formula.
+        target : (float, float)
+            Range and standard deviation of the target.
+
+        Returns
+        -------
+        int or None
+            None if the rows test what it does.
+        """
+        with np.errstate(all="ignore"):
+            own = values(self.known)
+            found = np.array([np.broadcast_to(values(each), self.feature.shape) for each in self.points])
+            wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
+        return min(wild, key=self._levels, default=None)
+
+    def _levels(self, column: int) -> int:
+        """Number of different values of a column."""
+        return len(np.unique(self.known[column]))
+
+    def _faster(self, found: Floats, target: tuple[float, float], own: float) -> Iterator[int]:
+        """Columns along which a formula turns between the levels, or has a peak there."""
+        first, inner, last = found[0], found[1:-1], found[-1]
+        # A way may leave the region where there is a value, as beyond the edge of a circle.
+        there = np.isfinite(first) & np.isfinite(last)
+        beyond = np.where(there, _beyond(first, last, inner).max(axis=0), 0.0)
+        ways = np.abs(first - last) + beyond
+        shares = np.where(there & (ways > FLAT * target[1]), beyond / ways, 0.0)
+        for each in np.unique(self.feature).tolist():
+            ours = there & (self.feature == each)
+            fast = float(stable_sum(shares[ours])) > (FASTER + TURN / (self._levels(each) - 1)) * np.count_nonzero(ours)
+            if fast or not (beyond[ours] <= PEAK * max(target[0], own)).all():
+                yield each
+
+    def _needles(self, found: Floats, spread: float) -> Iterator[int]:
+        """Columns along which a formula has a needle at a row."""
+        up, down = self.pairs
+        row, high = found[0, up], _beyond(found[1, up], found[1, down], found[0, up])
+        rises = np.maximum(np.abs(found[-1, up] - row), np.abs(found[-1, down] - row))
+        needles = (high > NEEDLE * spread) & (high > SHARP * rises)
+        yield from np.unique(self.feature[up[needles]]).tolist()
+
+
+def _beyond(one: Floats, other: Floats, between: Floats) -> Floats:
+    """How far values lie outside the intervals between two others."""
+    beyond: Floats = np.abs(between - one / 2 - other / 2) - np.abs(one / 2 - other / 2)
+    return np.maximum(beyond, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Known rows, and which points may lie between them.
+
+    Parameters
+    ----------
+    known, ranks : ndarray of shape (n_columns, n_rows)
+    steps : ndarray of shape (n_columns,)
+        All values of a column are multiples of its step; 0 if it may have any value.
+    levels : list of int
+        Number of different values of each column.
+    orders : list of (int, int, float)
+        Pairs of columns of which the first is smaller, and how much it has to be.
+    """
+
+    known: Floats
+    ranks: Floats
+    steps: Floats
+    levels: list[int]
+    orders: list[tuple[int, int, float]]
+
+    def ways(self, feature: int, moving: list[int], rows: Indices) -> tuple[Floats, Indices]:
+        """Points on the ways from some rows up and down, and the ways of the same rows (see `Gaps`)."""
+        at = np.unique(self.known[feature], return_inverse=True)[1].reshape(-1)
+        points = np.concatenate([self._points(feature, moving, at, rows, step) for step in (1, -1)], axis=2)
+        inner, ends = points[1:-1, feature], points[[0, -1], feature]
+        kept = ((inner != ends[0]) & (inner != ends[1])).all(axis=0)
+        kept &= (points == multiples(points, self.steps[:, None], np.rint)).all(axis=(0, 1))
+        for small, large, gap in self.orders:
+            kept &= points[-1, large] - points[-1, small] >= gap
+        place = (np.cumsum(kept) - 1).reshape(2, -1)
+        return points[:, :, kept], place[:, kept.reshape(2, -1).all(axis=0)]
+
+    def _points(self, feature: int, moving: list[int], at: Indices, rows: Indices, step: int) -> Floats:
+        """Points on the ways from some rows to the next level, shape (5, n_columns, n_rows)."""
+        starts, ends = self.known[:, rows], self._ends(moving, at, rows, step)
+        first, last = starts[feature], ends[feature]
+        points = [starts]
+        for share in (BESIDE, MIDDLE, 1 - BESIDE):
+            own = multiples((1 - share) * first + share * last, self.steps[feature], np.rint)
+            shares = (own - first) / np.where(first == last, 1.0, last - first)
+            inner = np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
+            inner[feature] = own
+            points.append(inner)
+        return np.array([*points, ends])
+
+    def _ends(self, moving: list[int], at: Indices, rows: Indices, step: int) -> Floats:
+        """Where the ways end: at the nearest row of the next level, in the columns that move; at the row itself if
+        there is none."""
+        by_level = np.argsort(at, kind="stable")
+        first = np.searchsorted(at[by_level], np.arange(at.max() + 2))
+        ends, ranks = self.known[:, rows].copy(), self.ranks[moving]
+        for place, row in enumerate(rows.tolist()):
+            level = at[row] + step
+            if 0 <= level < len(first) - 1:
+                others = by_level[first[level] : first[level + 1]]
+                if len(moving) > 1:
+                    distances = stable_sum(((ranks[:, others] - ranks[:, row][:, None]) ** 2).T)
+                    others = others[np.argmin(distances) :]
+                ends[moving, place] = self.known[moving, others[0]]
+        return ends
+
+
+def _step(column: Column) -> float:
+    """The step of whole numbers, or of a column that has most multiples of it between its ends; otherwise 0."""
+    if column.step == 1 or column.step == 0:
+        return column.step
+    places = (column.high - column.low) / column.step
+    return column.coarse_step if len(np.unique(column.values)) > places / 2 else 0.0
