@@ -34,8 +34,8 @@ def check_integers(values: Any, array: AnyArray, name: str) -> None:
     ValueError
         Naming the first place.
     """
-    if array.dtype.kind not in "fi":
-        return  # labels
+    if array.dtype.kind not in "fi" or array.dtype.itemsize < 4:
+        return  # labels, or numbers that cannot be so low
     for row, column in np.argwhere(np.atleast_2d(array) == MISSING).tolist()[:1]:
         if array.ndim == 1:
             given, place = values, f"row {column}"

@@ -24,3 +24,8 @@ def test_only_integers_are_missing_ones():
     check_integers(["a"], np.array(["a"]), "y")
     with pytest.raises(ValueError, match="y has -2147483648 in row 1, which is NA in whole numbers of R: drop"):
         check_integers([1, MISSING], np.array([1.0, MISSING]), "y")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8", "int64", "bool"])
+def test_numbers_of_any_size_are_looked_at_without_a_warning(dtype):
+    check_integers([1, 0], np.array([1, 0], dtype), "y")

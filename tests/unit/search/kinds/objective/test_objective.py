@@ -147,3 +147,11 @@ def test_a_slow_objective_keeps_to_the_time():
     began = time.monotonic()
     shine.evolve(X, noisy, objective=slow, **{**QUICK, "population": 100, "generations": None, "seconds": 3})
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("stop_loss", [0, 1e-300])
+def test_an_objective_that_reaches_zero_needs_no_least_loss(stop_loss):
+    front = shine.evolve(X, Y, objective=lambda many: np.abs(many - Y).max(axis=1), **QUICK, stop_loss=stop_loss).front
+    assert front.best.expression == "x0*x1"
+    zeros = shine.evolve(X, Y, objective=lambda many: np.zeros(len(many)), **QUICK, stop_loss=stop_loss).front
+    assert zeros.best.loss == 0
