@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from shine.base.typing import Floats
 from shine.faces.estimators.fitted import FittedEstimator, Index
 
 if TYPE_CHECKING:
     from shine.evaluate.inference.intervals.bands import Kind as Band
+    from shine.search.models.measuring.box import Limits
+    from shine.search.models.measuring.prices import Cost
     from shine.search.models.uncertain import Exact, Method
 
 
@@ -52,6 +56,12 @@ class UncertainEstimator(FittedEstimator):
     def summary(self, level: float = 0.95, method: Method | None = None, *, index: Index = None, **options: Any) -> Any:
         """The constants of a formula with their standard errors and intervals, to print (see `conf_int`)."""
         return self._each(index, lambda model: model.summary(level, method, **options))
+
+    def next_measurement(self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None) -> Any:
+        """What to measure next, to tell the formulas apart that the rows leave (see `Front.next_measurement`)."""
+        check_is_fitted(self)
+        found = [front.next_measurement(box, n, cost) for front in self._fronts]
+        return found if isinstance(self.front_, list) else found[0]
 
     def predict_interval(
         self,

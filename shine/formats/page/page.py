@@ -90,7 +90,7 @@ def report_parts(
     return {
         **running_parts(result, dataset, history=history, title=title, target=target, precision=precision),
         "fit": section("How well it fits", fit_charts(Fit.of(dataset.target, predicted), target)),
-        "certainty": section("How sure it is", certainty(best, dataset, target)),
+        "certainty": section("How sure it is", certainty(best, dataset, target, getattr(result, "ties_text", ""))),
         "features": section("What each feature does", dependence_charts(best, dataset, target)),
         "structure": section("Its structure", tree_chart(best)),
         "settings": section("Settings and timing", settings_tables(result, settings, history)),

@@ -147,7 +147,7 @@ def stability(
             "them: ask for it before, or use evidence()"
         )
     rows, rng = basis.rows, np.random.default_rng(seed)
-    population = _population(models, rows)
+    population = population_of(models, rows.features)
     used = processors() if threads is None else threads
     counts = np.zeros(len(models))
     for _ in range(resamples):
@@ -164,12 +164,12 @@ def _drawn(rows: int, kind: Resampling, rng: np.random.Generator) -> Indices:
     return np.sort(rng.permutation(rows)[: min(max((rows + 1) // 2, 1), SAMPLE_ROWS)])
 
 
-def _population(models: Sequence[Model], rows: Dataset) -> Population:
-    """The formulas as individuals over the rows."""
-    trees = [replace(model.tree, parameters=rows.features) for model in models]
+def population_of(models: Sequence[Model], features: tuple[str, ...]) -> Population:
+    """The formulas as individuals."""
+    trees = [replace(model.tree, parameters=features) for model in models]
     known = {**STANDARD, **{name: each for tree in trees for name, each in tree.functions.items()}}
     used = sorted({*LINE_FUNCTIONS, *(name for tree in trees for name in functions_of(tree))})
-    return Population.from_trees(trees, PrimitiveSet(tuple(known[name] for name in used), rows.features))
+    return Population.from_trees(trees, PrimitiveSet(tuple(known[name] for name in used), features))
 
 
 def _chosen(models: Sequence[Model], population: Population, sample: Dataset, loss: Any, threads: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from shine.evaluate.inference.summary import Summary
     from shine.search.evolution.evolution import Outcome
     from shine.search.models.certainty import Stability
+    from shine.search.models.measuring.box import Limits
+    from shine.search.models.measuring.next_measurement import NextMeasurement
+    from shine.search.models.measuring.prices import Cost
 
 STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
 """What ended a search that reached no limit, by `Result.stopped_by`."""
@@ -238,6 +241,47 @@ class Front(Sequence[Model]):
 
         return stability(self.models, self.best_index, resamples, seed, kind, threads)
 
+    def next_measurement(
+        self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None
+    ) -> NextMeasurement:
+        """What to measure next: the points where the formulas that the rows do not tell apart part most.
+
+        Parameters
+        ----------
+        box : mapping of str to (float, float), float or str, optional
+            The points that can be measured, by heading: limits of a feature, or what it is fixed at; of texts one or
+            several. Features that it does not name have the range of the rows. Whole numbers stay whole, and texts
+            texts.
+        n : int
+            Number of points; the same one may come several times.
+        cost : callable, str or mapping, optional
+            Price of a point, a positive number: a function of the columns by heading, a formula of the features, or
+            for each feature the price of a unit, or of each of its values. Points then tell most for their price.
+
+        Returns
+        -------
+        NextMeasurement
+            The points, what each formula predicts there, the bits that readings tell, and the probability that they
+            decide. Print it.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        DataError
+            If the models do not know the rows that they were fitted to, or these do not tell the noise.
+
+        Notes
+        -----
+        Points have the greatest expected information about the form (Lindley 1956; Box and Hill 1967), by the
+        description lengths of the front's formulas and the uncertainty of their constants, to the first order. If the
+        law is none of the formulas, the readings show it, and a new search has better rows. Of points that tell the
+        same to 1 %, the nearest to the rows is taken.
+        """
+        from shine.search.models.measuring.next_measurement import next_measurement
+
+        return next_measurement(self.models, box, n, cost)
+
     def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
         """The rows with their formulas as people read them."""
         pairs = zip(self.rows(), self.models, strict=True)
@@ -378,6 +422,12 @@ class Result:
         """The constants of the recommended formula with their intervals (see `Model.summary`)."""
         return self.best.summary(level, method, **options)
 
+    def next_measurement(
+        self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None
+    ) -> NextMeasurement:
+        """What to measure next (see `Front.next_measurement`)."""
+        return self.front.next_measurement(box, n, cost)
+
     @property
     def ending(self) -> str:
         """How long the search took, and what ended it, as a sentence."""
@@ -393,9 +443,16 @@ class Result:
 
         return constants_text(self.best)
 
+    @property
+    def ties_text(self) -> str:
+        """The formulas that the rows do not tell apart, and the measurement that would, in a line; empty if none."""
+        from shine.search.models.measuring.ties import ties_text  # slow to import
+
+        return ties_text(self.front)
+
     def __repr__(self) -> str:
-        """The table of the front, the constants, and the end of the search; wrapped on a terminal."""
-        lines = [line for line in (*self.constants_text.splitlines(), self.ending) if line]
+        """The table of the front, the constants, ties, and the end of the search; wrapped on a terminal."""
+        lines = [line for line in (*self.constants_text.splitlines(), self.ties_text, self.ending) if line]
         return "\n".join([repr(self.front), *(part for line in lines for part in wrapped(line, screen_width()))])
 
     def _repr_html_(self) -> str:

@@ -42,4 +42,5 @@ def summary(folder: Path, index: int | None, as_json: bool) -> None:
             {"index": place, "expression": model.expression, **record.model_dump(mode="json", exclude={"details"})}
         )
     else:
-        print_text(text)
+        ties = run.result.ties_text if index is None else ""
+        print_text("\n".join([text, f"ties: {ties}"] if ties else [text]))

@@ -1,0 +1,137 @@
+"""How many measurements does it take to find a law, measured where the formulas part or anywhere in the box?
+
+`python experiments/next_measurement.py --seeds 3` draws a few noisy rows of each of ten laws in a part of its box. Then
+two experimenters go on, a reading at a time, each followed by a search: one measures where
+`Front.next_measurement(box)` says, the other at random in the box. Both count readings until the search chooses the law
+for the first time, which may be by chance, and until it is decided: chosen, with odds of 20 to 1 against the rest of
+the front. The law is any formula that becomes it, everywhere in the box, by other constants, and has no more of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import shine
+from shine.search.models.front import Result
+from shine.search.models.measuring.next_measurement import ODDS
+from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.model import Model
+
+ROWS, NOISE = 8, 0.04
+"""Rows to begin with, and the noise as a share of the law's standard deviation in the box."""
+
+EXACT = 1e-6
+"""Least share of the law's variance that another form leaves."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law, the box that can be measured, and the part of it that the first rows are in."""
+
+    formula: str
+    box: dict[str, tuple[float, float]]
+    part: dict[str, tuple[float, float]]
+
+    @property
+    def model(self) -> Model:
+        """The law as a formula of a front."""
+        return Model(shine.parse(self.formula, list(self.box)), 0.0, 1.0)
+
+    def drawn(self, limits: dict[str, tuple[float, float]], count: int, rng: np.random.Generator) -> np.ndarray:
+        """Points drawn evenly from limits, shape (count, n_features)."""
+        low, high = np.array([limits[name] for name in self.box]).T
+        return rng.uniform(low, high, (count, len(low)))
+
+
+LAWS = {
+    "enzyme": Law("3*x/(x + 1.7)", {"x": (0.1, 10)}, {"x": (0.1, 2)}),
+    "saturation": Law("4*(1 - exp(-0.6*x))", {"x": (0.1, 10)}, {"x": (0.1, 2)}),
+    "cooling": Law("20 + 65*exp(-0.3*x)", {"x": (0, 15)}, {"x": (0, 3)}),
+    "growth": Law("5*x**2/(x**2 + 4)", {"x": (0.1, 10)}, {"x": (0.1, 2)}),
+    "power": Law("2.1*x**1.5", {"x": (0.5, 10)}, {"x": (0.5, 3)}),
+    "drag": Law("0.4*x + 0.15*x**2", {"x": (0, 10)}, {"x": (0, 2.5)}),
+    "stock": Law("3*x*exp(-0.5*x)", {"x": (0, 10)}, {"x": (0, 2)}),
+    "resistors": Law("a*b/(a + b)", {"a": (1, 10), "b": (1, 10)}, {"a": (1, 4), "b": (1, 4)}),
+    "hypotenuse": Law("sqrt(a**2 + b**2)", {"a": (0, 10), "b": (0, 10)}, {"a": (2, 5), "b": (2, 5)}),
+    "attraction": Law("2.5*a/b**2", {"a": (1, 10), "b": (1, 5)}, {"a": (1, 4), "b": (2, 4)}),
+}
+
+
+def is_law(found: Model, law: Law) -> bool:
+    """Whether a formula becomes the law by other constants, and has no more of them."""
+    points = law.drawn(law.box, 200, np.random.default_rng(0))
+    exact = law.model.predict(points)
+    fitted = found.with_data(points, exact)
+    left = fitted.uncertainty.total / len(points) / exact.var()
+    return left < EXACT and len(fitted.form().names) <= len(law.model.form().names)
+
+
+Experimenter = Callable[[Law, Result, np.random.Generator], np.ndarray]
+
+
+def asks(law: Law, result: Result, rng: np.random.Generator) -> np.ndarray:
+    """The point where the formulas part."""
+    point = result.next_measurement(law.box).points[0]
+    return np.array([[point[name] for name in law.box]])
+
+
+def guesses(law: Law, result: Result, rng: np.random.Generator) -> np.ndarray:
+    """A point anywhere in the box."""
+    return law.drawn(law.box, 1, rng)
+
+
+EXPERIMENTERS: dict[str, Experimenter] = {"asks": asks, "at random": guesses}
+
+
+def needed(law: Law, experimenter: Experimenter, seed: int, options: argparse.Namespace) -> tuple[int, int]:
+    """Readings until the law is chosen, and until it is decided; one more than `most` if it is not."""
+    rng, most = np.random.default_rng(seed), options.most
+    size = options.noise * float(np.std(law.model.predict(law.drawn(law.box, 1000, rng))))
+    X = law.drawn(law.part, ROWS, rng)
+    y = law.model.predict(X) + rng.normal(0, size, len(X))
+    chosen = most + 1
+    for count in range(most + 1):
+        result = shine.evolve(
+            X, y, features=list(law.box), noise="absolute", seconds=None, generations=options.generations, threads=1,
+            seed=seed,
+        )  # fmt: skip
+        if is_law(result.best, law):
+            chosen = min(chosen, count)
+            rivals = Rivals.of(result.front)
+            if rivals.each[0].index == result.best_index and rivals.weights[0] >= ODDS / (1 + ODDS):
+                return chosen, count
+        further = experimenter(law, result, rng)
+        X = np.concatenate([X, further])
+        y = np.concatenate([y, law.model.predict(further) + rng.normal(0, size, len(further))])
+    return chosen, most + 1
+
+
+def main() -> None:
+    """Print the readings of both experimenters, by law."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--most", type=int, default=15, help="readings after which a series ends")
+    parser.add_argument("--noise", type=float, default=NOISE)
+    parser.add_argument("--generations", type=int, default=2)
+    parser.add_argument("--laws", default=",".join(LAWS))
+    options = parser.parse_args()
+    every: dict[str, list[tuple[int, int]]] = {name: [] for name in EXPERIMENTERS}
+    for name in options.laws.split(","):
+        told = []
+        for who, experimenter in EXPERIMENTERS.items():
+            counts = [needed(LAWS[name], experimenter, seed, options) for seed in range(options.seeds)]
+            every[who] += counts
+            told.append(f"{who} {' '.join(f'{first}/{last}' for first, last in counts)}")
+        print(f"{name:12} {'; '.join(told)}", flush=True)
+    for who, counts in every.items():
+        chosen, decided = (statistics.median(each) for each in zip(*counts, strict=True))
+        print(f"median, {who}: chosen after {chosen:g}, decided after {decided:g}")
+
+
+if __name__ == "__main__":
+    main()

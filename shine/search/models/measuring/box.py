@@ -1,0 +1,333 @@
+"""The box of points that can be measured: an axis for each feature that can be chosen by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats, Indices
+from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.preparation import Preparation
+from shine.lang.forms.names import listed, shown, similar, value_text
+
+Limits = float | str | Sequence[Any]
+"""What a box says of a feature: its limits, the value or the label that it is fixed at, or several labels."""
+
+DECADES = 1000.0
+"""Ratio of positive limits from which points are spread evenly over the logarithm."""
+
+LEVELS, DIGITS = 50, 2
+"""Fewest values between limits that points have, and their significant digits over decades: people set round ones."""
+
+
+MOST_ROWS = 1000
+"""Most rows whose distance to points counts."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A feature of points that can be measured.
+
+    Parameters
+    ----------
+    heading : str
+        As people call it.
+    names : tuple of str
+        Features of formulas that it sets: one, or those of a text's labels.
+    low, high : float
+    whole : bool
+        Whether only whole numbers have a meaning.
+    labels : tuple of str or float
+        Its values if they are labels, with none between them.
+    codes : tuple of tuple of float
+        Values of the features for each label.
+    known : tuple of float, optional
+        Least and greatest value of the rows; None if they are not known.
+    """
+
+    heading: str
+    names: tuple[str, ...]
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    labels: tuple[Any, ...] = ()
+    codes: tuple[tuple[float, ...], ...] = ()
+    known: tuple[float, float] | None = None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has one value."""
+        return len(self.labels) == 1 if self.labels else self.low == self.high
+
+    @property
+    def width(self) -> float:
+        """Distance of its ends; 1 if it has one value."""
+        return self.high - self.low if self.high > self.low else 1.0
+
+    def values(self, shares: Floats) -> Floats:
+        """Values at shares of the way from one end to the other; of labels, their numbers."""
+        if self.labels:
+            return np.minimum(np.floor(shares * len(self.labels)), len(self.labels) - 1)
+        if self.whole:
+            return np.minimum(self.low + np.floor(shares * (self.high - self.low + 1)), self.high)
+        if self.is_fixed:
+            return np.full(len(shares), self.low)
+        if self.low > 0 and self.high >= DECADES * self.low:
+            spread = self.low * (self.high / self.low) ** shares
+            size = 10.0 ** (np.floor(np.log10(spread)) - DIGITS + 1)
+            found = np.rint(spread / size) * size
+        else:
+            found = self.low * (1 - shares) + self.high * shares
+            level = 10.0 ** math.floor(math.log10(self.high / LEVELS - self.low / LEVELS))
+            found = np.rint(found / level) * level if level > 0 else found
+        return np.clip(found, self.low, self.high)
+
+    def columns(self, values: Floats) -> dict[str, Floats]:
+        """Columns of the features for such values."""
+        if not self.labels:
+            return {self.names[0]: values}
+        codes = np.array(self.codes)[values.astype(np.int64)]
+        return dict(zip(self.names, codes.T, strict=True))
+
+    def plain(self, value: float) -> Any:
+        """A value for people: a number or a label."""
+        if self.labels:
+            return self.labels[int(value)]
+        return int(value) if self.whole and abs(value) < 2.0**53 else float(value)
+
+    def excess(self, values: Floats) -> Floats:
+        """How far values are beyond the rows, as a share of these; 0 within."""
+        if self.known is None or self.labels:
+            return np.zeros(len(values))
+        low, high = self.known
+        beyond = np.maximum(np.maximum(low - values, values - high), 0.0)
+        return beyond / ((high - low) or abs(low) or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The points that can be measured.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+    rows : ndarray of shape (n_axes, n_rows), optional
+        Where was measured, at most `MOST_ROWS` of the points; None if it is not known.
+    """
+
+    axes: tuple[Axis, ...]
+    rows: Floats | None = None
+
+    def values(self, shares: Floats) -> Floats:
+        """Values of the axes, shape (n_axes, n_points), at points of the unit cube, of the same shape."""
+        return np.array([axis.values(own) for axis, own in zip(self.axes, shares, strict=True)])
+
+    def columns(self, values: Floats) -> dict[str, Floats]:
+        """The column of each feature."""
+        found: dict[str, Floats] = {}
+        for axis, own in zip(self.axes, values, strict=True):
+            found |= axis.columns(own)
+        return found
+
+    def excess(self, values: Floats) -> Floats:
+        """How far points are beyond the rows, as a share of the range of a feature, shape (n_points,)."""
+        return np.max([axis.excess(own) for axis, own in zip(self.axes, values, strict=True)], axis=0)
+
+    def distances(self, values: Floats, further: Floats, free: Sequence[int]) -> Floats:
+        """Distance of points to the nearest row or further point, along free axes, as a share of these; 1 without any.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_axes, n_points)
+        further : ndarray of shape (n_axes, n_further)
+        free : sequence of int
+            Positions of the axes.
+        """
+        known = further if self.rows is None else np.concatenate([self.rows, further], axis=1)
+        squares = np.zeros((values.shape[1], known.shape[1]))
+        for at in free:
+            apart = np.abs(values[at][:, None] - known[at])
+            squares += (apart > 0) if self.axes[at].labels else (apart / self.axes[at].width) ** 2
+        return np.sqrt(squares.min(axis=1, initial=len(self.axes)))
+
+    def plain(self, point: Floats) -> dict[str, Any]:
+        """A point for people, by heading."""
+        return {axis.heading: axis.plain(float(own)) for axis, own in zip(self.axes, point, strict=True)}
+
+    def beyond_the_rows(self) -> Box:
+        """The box, with twice the width of the rows more on either side; signs, labels and fixed features stay."""
+        return replace(self, axes=tuple(_wider(axis) for axis in self.axes))
+
+
+def _wider(axis: Axis) -> Axis:
+    if axis.labels or axis.is_fixed or axis.known is None:
+        return axis
+    low, high = axis.known
+    width = 2 * (high - low)
+    # A positive quantity comes to a half of its least value, or to 0 if the rows have that.
+    least = max(low - width, low / 2) if low >= 0 else low - width
+    most = min(high + width, high / 2) if high <= 0 else high + width
+    if axis.whole:
+        least, most = math.ceil(least), math.floor(most)
+    return replace(axis, low=min(axis.low, least), high=max(axis.high, most))
+
+
+def box_of(
+    given: Mapping[str, Limits] | None,
+    features: Sequence[str],
+    headings: Mapping[str, str],
+    ranges: Mapping[str, tuple[float, float]],
+    rows: Dataset | None = None,
+    preparation: Preparation | None = None,
+    groups: Mapping[str, Mapping[Any, float]] | None = None,
+    needed: Collection[str] = (),
+) -> Box:
+    """The box that a user gives, completed by the ranges of the rows.
+
+    Parameters
+    ----------
+    given : mapping of str to limits, optional
+        By heading or feature.
+    features : sequence of str
+        Of the formulas.
+    headings : mapping of str to str
+        Heading of each feature, if it is not its name.
+    ranges : mapping of str to (float, float)
+        Least and greatest value of features in the rows.
+    rows : Dataset, optional
+        They tell which features have only whole numbers.
+    preparation : Preparation, optional
+        How texts became features.
+    groups : mapping of str to mapping of label to float, optional
+        Values of features that are labels.
+    needed : collection of str
+        Features that matter; the box goes without others whose limits nobody tells.
+
+    Raises
+    ------
+    ValueError
+        If it names no feature, or limits are no limits.
+    DataError
+        If neither box nor rows tell the limits of a feature.
+    """
+    axes = list(_axes(features, headings, ranges, rows, preparation, groups or {}))
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"box is {value_text(given)}; it is a mapping of features to limits, such as {{'x': (0, 10)}}")
+    if given is not None and not given:
+        raise ValueError("box is empty: name features with limits, such as {'x': (0, 10)}, or leave it out")
+    found = dict.fromkeys(range(len(axes)))
+    for word, limits in (given or {}).items():
+        place = _place(word, axes)
+        if found[place] is not None:
+            raise ValueError(f"box names {shown(axes[place].heading)} twice")
+        found[place] = _limited(axes[place], limits)
+    chosen = tuple(found[place] or axis for place, axis in enumerate(axes))
+    open_ones = [axis for axis in chosen if not (math.isfinite(axis.low) and math.isfinite(axis.high))]
+    for axis in open_ones:
+        if axis.names[0] in needed:
+            raise DataError(f"the range of {shown(axis.heading)} is not known; give it in the box")
+    chosen = tuple(axis for axis in chosen if axis not in open_ones)
+    if rows is None or any(name not in rows.features for name in features):
+        return Box(chosen)
+    some = np.unique(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, MOST_ROWS)).astype(np.int64))
+    return Box(chosen, np.array([_measured(axis, rows, some) for axis in chosen]))
+
+
+def _measured(axis: Axis, rows: Dataset, some: Indices) -> Floats:
+    """Values of the axis in some rows; -1 for labels that it does not have."""
+    columns = np.array([rows.columns[rows.features.index(name)][some] for name in axis.names])
+    if not axis.labels:
+        found: Floats = columns[0]
+        return found
+    same = [(columns == np.array(code)[:, None]).all(axis=0) for code in axis.codes]
+    return np.where(np.any(same, axis=0), np.argmax(same, axis=0), -1.0)
+
+
+def _axes(
+    features: Sequence[str],
+    headings: Mapping[str, str],
+    ranges: Mapping[str, tuple[float, float]],
+    rows: Dataset | None,
+    preparation: Preparation | None,
+    groups: Mapping[str, Mapping[Any, float]],
+) -> Iterable[Axis]:
+    """An axis for each column that can be set by itself, as wide as the rows."""
+    prepared = {} if preparation is None else {name: each for each in preparation.columns for name in each.names}
+    done: set[str] = set()
+    for name in features:
+        column = prepared.get(name)
+        if name in done:
+            continue
+        if name in groups:
+            labels = groups[name]
+            yield Axis(headings.get(name, name), (name,), labels=tuple(labels),
+                       codes=tuple((value,) for value in labels.values()))  # fmt: skip
+        elif column is not None and column.kind == "one-hot":
+            first = len(column.categories) - len(column.names)
+            codes = tuple(tuple(float(own + first == at) for own in range(len(column.names)))
+                          for at in range(len(column.categories)))  # fmt: skip
+            done |= {*column.names}
+            yield Axis(column.heading, column.names, labels=column.categories, codes=codes)
+        elif column is not None and column.kind == "ordinal":
+            pairs = [(text, (float(at),)) for at, text in enumerate(column.categories) if text]
+            yield Axis(column.heading, (name,), labels=tuple(text for text, _ in pairs),
+                       codes=tuple(code for _, code in pairs))  # fmt: skip
+        else:
+            low, high = ranges.get(name, (-math.inf, math.inf))
+            known = (low, high) if math.isfinite(low) and math.isfinite(high) else None
+            whole = column is not None and column.kind == "truth"
+            if rows is not None and name in rows.features:
+                own = rows.columns[rows.features.index(name)]
+                whole = whole or bool((own == np.floor(own)).all())
+            yield Axis(headings.get(name, name), (name,), low, high, whole, known=known)
+
+
+def _place(word: object, axes: Sequence[Axis]) -> int:
+    for place, axis in enumerate(axes):
+        if word == axis.heading or (len(axis.names) == 1 and word == axis.names[0]):
+            return place
+    own = [axis.heading for axis in axes]
+    near = similar(word, own) if isinstance(word, str) else None
+    hint = f"did you mean {shown(near)}? " if near else ""
+    raise ValueError(f"box has {value_text(word)}, which is no feature; {hint}there are {listed(own)}")
+
+
+def _limited(axis: Axis, limits: object) -> Axis:
+    """The axis with a user's limits."""
+    if axis.labels:
+        wanted = [limits] if isinstance(limits, str) or not isinstance(limits, Sequence) else list(limits)
+        texts = [_label(label) for label in axis.labels]
+        missing = [each for each in wanted if _label(each) not in texts]
+        if missing or not wanted:
+            told = value_text(missing[0] if missing else limits)
+            raise ValueError(f"box: {shown(axis.heading)} has no label {told}; it has {listed(texts)}")
+        kept = [at for at, text in enumerate(texts) if text in {_label(each) for each in wanted}]
+        return replace(axis, labels=tuple(axis.labels[at] for at in kept), codes=tuple(axis.codes[at] for at in kept))
+    told = f"box: {shown(axis.heading)} is {value_text(limits)}"
+    ends = [limits] * 2 if _is_number(limits) else limits
+    if not isinstance(ends, Sequence | np.ndarray) or len(ends) != 2 or not all(_is_number(each) for each in ends):
+        raise ValueError(f"{told}; it is a pair of limits, such as (0, 10), or a number")
+    low, high = (float(each) for each in ends)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{told}; its limits are finite numbers")
+    if low > high:
+        raise ValueError(f"{told}; the lower limit comes first: ({high:g}, {low:g})")
+    if axis.whole:
+        low, high = math.ceil(low), math.floor(high)
+        if low > high:
+            raise ValueError(f"{told}; the feature has whole numbers, and there is none between these limits")
+    return replace(axis, low=float(low), high=float(high))
+
+
+def _label(value: object) -> str:
+    """A label as text: groups may be numbers."""
+    return f"{value:g}" if isinstance(value, int | float | np.integer | np.floating) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,398 @@
+"""What to measure next: the points where the formulas that the rows do not tell apart part most.
+
+How much a reading would tell is its expected information about the form (see `shine.evaluate.inference.design`), by the
+evidence for each formula, the uncertainty of its constants, and the noise. Several points are found one after another,
+each with what those before it are expected to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Mask
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.inference.constants import Form
+from shine.evaluate.inference.design import Cases, Predictions, foreseen, of_constants
+from shine.evaluate.inference.inference import ROUNDING
+from shine.evaluate.inference.intervals.bands import UNKNOWN, growth
+from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.losses.form import loss_of
+from shine.lang.forms.names import listed, value_text
+from shine.lang.parse import parse
+from shine.lang.wrapping import wrapped
+from shine.search.description.lengths import NATS_A_NODE, DescriptionLength
+from shine.search.description.oddity import oddities
+from shine.search.models.certainty import population_of
+from shine.search.models.choice import CONVINCING, lengths_of
+from shine.search.models.figures import screen_width
+from shine.search.models.measuring.box import Box, Limits, box_of
+from shine.search.models.measuring.prices import Cost, point_text, price_of
+from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.model import Model
+from shine.search.models.template_model import TemplateModel
+from shine.search.problem.yardsticks import constant_loss, rounding_loss
+
+ODDS = math.exp(CONVINCING)
+"""Odds of a formula against all others from which it counts as decided."""
+
+POINTS, ON_A_LINE = 1024, 401
+"""Points of the box that are looked at: of several features, and of one."""
+
+MOST_CORNERS = 64
+"""Most corners of the box among them."""
+
+REACHES, BEST_POINTS, NEAR_ONE = (0.1, 0.03, 0.01, 0.003), 6, 12
+"""Steps of the refinement, as shares of the box; the points that it begins with; new points around each."""
+
+SAME = 0.05
+"""Noises by which two formulas differ at most, and share of their deviations, if a box does not tell them apart."""
+
+CASES, DRAWS = 32, 4000
+"""Cases over which the information of a second reading is averaged, and those that tell the probability to decide."""
+
+EQUAL = 0.01
+"""Points whose information differs by less than this share tell the same: the one nearest to the rows is taken."""
+
+MOST = 1000
+"""Most points that are asked for at once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NextMeasurement:
+    """Points to measure at, and what readings there would tell.
+
+    Parameters
+    ----------
+    points : tuple of dict of str to value
+        The value of each feature by heading. The same point may occur several times: measure there again.
+    formulas : tuple of str
+        The formulas that the rows do not tell apart, the most probable first.
+    indices : tuple of int
+        Their positions in the front.
+    weights : ndarray of shape (n_formulas,)
+        Their probabilities by the rows.
+    values, deviations : ndarray of shape (n_formulas, n_points)
+        What each formula predicts at the points, and the standard deviation of a reading around it.
+    information : float
+        Bits that the readings tell, in the mean, about which formula is right.
+    missing : float
+        Bits that are missing to know it: the most that they can tell.
+    decides : float
+        Probability that one formula has odds of 20 to 1 after the readings.
+    used : tuple of str
+        Headings of the features that matter to these formulas.
+    notes : tuple of str
+        What a user should know: points beyond the rows, formulas without values.
+    """
+
+    points: tuple[dict[str, Any], ...]
+    formulas: tuple[str, ...]
+    indices: tuple[int, ...]
+    weights: Floats
+    values: Floats
+    deviations: Floats
+    information: float
+    missing: float
+    decides: float
+    used: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[str]:
+        """Each point as text, once, and how often to measure there."""
+        texts = [self._point(point) for point in self.points]
+        counts = {text: texts.count(text) for text in texts}
+        return [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
+
+    def _point(self, point: Mapping[str, Any]) -> str:
+        told = self.used or tuple(point)
+        return ", ".join(f"{name} = {point_text(value)}" for name, value in point.items() if name in told)
+
+    @property
+    def sentence(self) -> str:
+        """What to do, and what it brings."""
+        where = "measure at " + "; ".join(self.places)
+        if len(self.formulas) == 1:
+            return f"{where}: the rows leave one formula, and it is least tested there"
+        what = "this" if len(self.points) == 1 else "together they"
+        share = f"with a probability of {self.decides:.0%}"
+        count = f"{len(self.formulas)} formulas, {self.information:.2g} of {self.missing:.2g} bits"
+        if self.weights[0] >= ODDS / (1 + ODDS):
+            return (
+                f"the rows speak for formula {self.indices[0]} by {self.weights[0]:.1%}; to be surer, {where} ({count})"
+            )
+        return f"{where}: {what} decides {share} ({count})".replace("they decides", "they decide")
+
+    def plain(self) -> dict[str, Any]:
+        """The same as lists and numbers, for JSON."""
+        numbers = {"weights": self.weights, "values": self.values, "deviations": self.deviations}
+        return {
+            "points": [dict(point) for point in self.points],
+            "formulas": list(self.formulas),
+            "indices": list(self.indices),
+            **{name: each.tolist() for name, each in numbers.items()},
+            "information": self.information,
+            "missing": self.missing,
+            "decides": self.decides,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        """The sentence, and below it what each formula predicts at each point; wrapped on a terminal."""
+        width = screen_width()
+        first = {self._point(point): at for at, point in reversed([*enumerate(self.points)])}
+        lines = wrapped(self.sentence, width, "    ")
+        for index, formula, weight, values, deviations in zip(
+            self.indices, self.formulas, self.weights, self.values, self.deviations, strict=True
+        ):
+            there = [_reading(values[at], deviations[at]) for at in sorted(first.values())]
+            lines += wrapped(f"{weight:>6.1%}  {index:>3}  {formula}: {'; '.join(there)}", width, " " * 13)
+        for note in self.notes:
+            lines += wrapped(f"note: {note}", width, "    ")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def next_measurement(
+    models: Sequence[Model],
+    box: Mapping[str, Limits] | None = None,
+    n: int = 1,
+    cost: Cost | None = None,
+    *,
+    rows: Dataset | None = None,
+) -> NextMeasurement:
+    """The points of a box where formulas part most (see `shine.search.models.front.Front.next_measurement`).
+
+    Parameters
+    ----------
+    models : sequence of Model
+        A front.
+    box, n, cost
+        As there.
+    rows : Dataset, optional
+        The rows that the models were fitted to, if they do not know them: they tell which features are whole numbers.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST:
+        raise ValueError(f"n is {value_text(n)}; it is a number of points from 1 to {MOST}")
+    rivals = Rivals.of(models)
+    whole = box_of_models(models, box, rows)
+    design = Design(rivals, whole, price_of(cost, whole))
+    return design.told(design.places(int(n)))
+
+
+def box_of_models(models: Sequence[Model], box: Mapping[str, Limits] | None, rows: Dataset | None = None) -> Box:
+    """The box that a user gives, completed by what models know of their rows."""
+    first = models[0]
+    basis = next((model.basis for model in models if model.basis is not None), None)
+    rows = basis.rows if rows is None and basis is not None else rows
+    ranges: dict[str, tuple[float, float]] = {}
+    for model in models:
+        ranges |= model.uncertainty.ranges if model.known is not None and rows is None else {}
+    if rows is not None:
+        ranges = dict(rows.ranges)
+    groups = {}
+    if isinstance(first, TemplateModel) and first.law.groups is not None:
+        groups = {first.law.groups.column: dict(zip(first.groups, first.law.groups.values, strict=True))}
+    needed = {name for model in models for name in model.tree.used_parameters}
+    return box_of(box, first.tree.parameters, first.headings, ranges, rows, first.preparation, groups, needed)
+
+
+@dataclass(eq=False)
+class Design:
+    """The search for the points.
+
+    Parameters
+    ----------
+    rivals : Rivals
+    box : Box
+    price : callable
+        Price of points, from their values; of shape (n_points,).
+    """
+
+    rivals: Rivals
+    box: Box
+    price: Callable[[Floats], Floats]
+
+    def __post_init__(self) -> None:
+        self._shares = self._unused_fixed(_spread(self.free, len(self.box.axes)))
+        self.values = self.box.values(self._shares)
+        self.predictions, self.there = self._at(self.values)
+        self.alike = self._alike()
+        if any(self.alike):
+            kept = [
+                at for at in range(len(self.rivals.each)) if at not in {other for own in self.alike for other in own}
+            ]
+            self.rivals = self.rivals.only(kept)
+            self.predictions, self.there = self._at(self.values)
+        self.prices = self.price(self.values)
+
+    def _alike(self) -> list[list[int]]:
+        """For each rival, those after it that predict the same everywhere in the box: no reading tells them apart."""
+        values, variances = self.predictions.values[:, self.there], self.predictions.variances[:, self.there]
+        found: list[list[int]] = [[] for _ in values]
+        for at in range(len(values)):
+            for other in range(at + 1, len(values)):
+                taken = any(other in own for own in found) or any(at in own for own in found)
+                apart = (values[at] - values[other]) ** 2 / variances[at]
+                wider = np.log(variances[at] / variances[other])
+                if not taken and (apart < SAME**2).all() and (np.abs(wider) < SAME).all():
+                    found[at].append(other)
+        return found
+
+    @cached_property
+    def _matters(self) -> list[bool]:
+        used = self.rivals.used
+        return [bool(used & set(axis.names)) for axis in self.box.axes]
+
+    @property
+    def free(self) -> list[int]:
+        """Axes along which the formulas change; if there are none, all."""
+        open_ones = [at for at, axis in enumerate(self.box.axes) if not axis.is_fixed]
+        return [at for at in open_ones if self._matters[at]] or open_ones
+
+    def _unused_fixed(self, shares: Floats) -> Floats:
+        """Features that do not matter have the middle of their range."""
+        fixed = [at for at in range(len(shares)) if at not in self.free]
+        shares[fixed] = 0.5
+        return shares
+
+    def _at(self, values: Floats) -> tuple[Predictions, Mask]:
+        return self.rivals.at(self.box.columns(values), values.shape[1])
+
+    def places(self, n: int) -> list[int]:
+        """So many points, one after another: positions in `values`."""
+        if not self.there.any():
+            raise DataError("nowhere in the box do all formulas that the rows leave have a value; choose another box")
+        found: list[int] = []
+        for _ in range(n):
+            found.append(self._best(found))
+        return found
+
+    def scores(self) -> Floats:
+        """What one reading tells for its price at each of the points, in nats."""
+        chosen = self.predictions.at(np.zeros(0, np.int64))
+        cases = foreseen(self.rivals.weights, chosen, 1, np.random.default_rng(0))
+        return self._scores(cases, chosen, self.values[:, :0], slice(None))
+
+    def _best(self, before: list[int]) -> int:
+        """The point that tells most for its price, beside those chosen before."""
+        chosen, count = self.predictions.at(np.array(before, np.int64)), CASES if before else 1
+        cases = foreseen(self.rivals.weights, chosen, count, np.random.default_rng(0))
+        points = self.values[:, before]
+        scores = self._scores(cases, chosen, points, slice(None))
+        for reach in REACHES if self.free else ():
+            scores = np.concatenate([scores, self._scores(cases, chosen, points, self._near(scores, reach))])
+        return self._nearest(scores, points)
+
+    def _scores(self, cases: Cases, chosen: Predictions, points: Floats, places: slice) -> Floats:
+        """What a reading tells for its price at some points, beside others; -inf where a formula has no value.
+
+        If one formula is left, it is put to the test: its constants count, and whether anybody measured near there.
+        """
+        further = self.predictions.at(np.arange(self.values.shape[1])[places])
+        if len(self.rivals.each) > 1:
+            told = cases.information(further)
+        else:
+            told = of_constants(self.rivals.weights, chosen, further)
+            told *= self.box.distances(self.values[:, places], points, self.free)
+        return np.where(self.there[places], told / self.prices[places], -np.inf)
+
+    def _near(self, scores: Floats, reach: float) -> slice:
+        """Look at more points around the best ones; their places."""
+        rng, before = np.random.default_rng(len(scores)), len(scores)
+        best = np.argsort(-scores, kind="stable")[:BEST_POINTS]
+        moved = np.repeat(self._shares[:, best], NEAR_ONE, axis=1)
+        moved[self.free] += reach * rng.standard_normal((len(self.free), moved.shape[1]))
+        moved = self._unused_fixed(np.clip(moved, 0.0, 1.0))
+        values = self.box.values(moved)
+        further, there = self._at(values)
+        self._shares = np.concatenate([self._shares, moved], axis=1)
+        self.values = np.concatenate([self.values, values], axis=1)
+        self.predictions = self.predictions.beside(further)
+        self.there = np.concatenate([self.there, there])
+        self.prices = np.concatenate([self.prices, self.price(values)])
+        return slice(before, None)
+
+    def _nearest(self, scores: Floats, points: Floats) -> int:
+        """Of the points that tell as much as the best: one chosen before, else the nearest to the rows."""
+        best = float(scores.max())
+        equal = np.flatnonzero(scores >= best - EQUAL * abs(best))
+        values = self.values[:, equal]
+        new = (values[:, :, None] != points[:, None]).any(axis=0).all(axis=1)
+        order = np.lexsort((-scores[equal], self.box.excess(values), new))
+        return int(equal[order[0]])
+
+    def told(self, places: Sequence[int]) -> NextMeasurement:
+        """What readings at some of the points tell."""
+        rivals, weights = self.rivals, self.rivals.weights
+        points, chosen = self.values[:, places], self.predictions.at(np.array(places))
+        cases = foreseen(weights, chosen, DRAWS, np.random.default_rng(1))
+        after = np.where(cases.weights > 0, cases.weights, 1.0)
+        left = -float((after * np.log(after)).sum(axis=1).mean())
+        missing = rivals.missing
+        used = tuple(axis.heading for axis, matters in zip(self.box.axes, self._matters, strict=True) if matters)
+        return NextMeasurement(
+            tuple(self.box.plain(point) for point in points.T),
+            tuple(rival.model.formula() for rival in rivals.each),
+            tuple(rival.index for rival in rivals.each),
+            weights,
+            chosen.values,
+            np.sqrt(chosen.variances),
+            max(missing - left, 0.0) / math.log(2),
+            missing / math.log(2),
+            cases.deciding(ODDS),
+            used,
+            tuple(self._notes(points)),
+        )
+
+    def _notes(self, points: Floats) -> list[str]:
+        notes = []
+        for axis, own in zip(self.box.axes, points, strict=True):
+            if axis.heading and axis.known is not None and (axis.excess(own) > 0).any():
+                ends = " to ".join(point_text(each) for each in axis.known)
+                notes.append(f"beyond the rows, whose {axis.heading} is {ends}: there, none of the formulas may hold")
+        share = float(np.mean(~self.there[: POINTS if len(self.free) > 1 else ON_A_LINE]))
+        if share >= 0.01:
+            notes.append(f"in {share:.0%} of the box, a formula has no value; points there are left out")
+        return notes
+
+
+def _spread(free: Sequence[int], axes: int) -> Floats:
+    """Points of the unit cube, shape (n_axes, n_points): evenly spread along free axes, and corners.
+
+    Of several axes, they are the additive recurrence by the generalized golden ratio (Roberts 2018).
+    """
+    if len(free) < 2:
+        count = ON_A_LINE if free else 1
+        found = np.full((axes, count), 0.5)
+        found[list(free)] = np.linspace(0.0, 1.0, count)
+        return found
+    count = len(free)
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1 + ratio) ** (1 / (count + 1))
+    steps = ratio ** -np.arange(1.0, count + 1)
+    inner = (0.5 + np.outer(steps, np.arange(1.0, POINTS + 1))) % 1.0
+    corners = min(2**count, MOST_CORNERS) if count < 60 else MOST_CORNERS
+    # With many axes, the first corners and their opposites.
+    bits = (np.arange(corners)[None, :] >> np.arange(min(count, 60))[:, None]) & 1
+    outer = np.zeros((count, corners))
+    outer[: len(bits)] = bits
+    found = np.full((axes, POINTS + corners), 0.5)
+    found[list(free)] = np.concatenate([inner, outer], axis=1)
+    return found
+
+
+def _reading(value: float, deviation: float) -> str:
+    """A value and its standard deviation, with two digits of it."""
+    digits = 6 if not deviation > 0 else 2 + math.floor(math.log10(max(abs(value) / deviation, 1.0)))
+    return f"{value:.{min(max(digits, 2), 15)}g} ± {deviation:.2g}"

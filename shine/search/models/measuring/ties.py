@@ -1,0 +1,78 @@
+"""Formulas of a front that the rows do not tell apart, and the measurement that would, as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_models
+from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.model import Model
+
+MOST_ROWS = 10_000
+"""Rows from which nobody waits for the sentence: so many hardly leave ties."""
+
+LIKELY = 0.5
+"""Probability from which readings are said to decide."""
+
+TOGETHER = 10
+"""Readings that are asked for if one is not enough."""
+
+SILENT, VISIBLE = 0.1, 0.15
+"""Share of the missing information below which a reading does not tell formulas apart, and of the box that a range of
+such readings has to be worth telling."""
+
+
+def ties_text(models: Sequence[Model]) -> str:
+    """The sentence about a front; empty if one formula has odds of 20 to 1 against each other, or nobody knows."""
+    try:
+        if not len(models) > 1 or models[0].uncertainty.rows > MOST_ROWS:
+            return ""
+        rivals = Rivals.of(models)
+        tied = [at for at, weight in enumerate(rivals.weights) if weight * ODDS >= rivals.weights[0]]
+        if len(tied) < 2:
+            return ""
+        box = box_of_models(models, None)
+        found = [Design(rivals.only(tied), each, _free_of_charge) for each in (box, box.beyond_the_rows())]
+        return _sentence(rivals.only(tied), *found)
+    except DataError:
+        return ""
+
+
+def _free_of_charge(values: Floats) -> Floats:
+    return np.ones(values.shape[1])
+
+
+def _sentence(tied: Rivals, within: Design, beyond: Design) -> str:
+    """Ask for one reading within the rows, else for one beyond them, else for several."""
+    *others, last = sorted(rival.index for rival in tied.each)
+    names = f"formulas {', '.join(map(str, others))} and {last} cannot be told apart"
+    told = f"{names} by these rows"
+    for design in (within, beyond):
+        if len(design.rivals.each) > 1 and design.there.any():
+            places = design.places(1)
+            one, several = design.told(places), design.told(places * TOGETHER)
+            if one.decides >= LIKELY:
+                return f"{names} {_where(design)}; one measurement at {one.places[0]} would decide ({one.decides:.0%})"
+            likely = "would decide" if several.decides >= LIKELY else "would hardly decide"
+            told = f"{names} by these rows; {TOGETHER} measurements at {one.places[0]} {likely} ({several.decides:.0%})"
+    return told
+
+
+def _where(design: Design) -> str:
+    """The side of the box where no reading tells the formulas apart."""
+    axes, values = design.box.axes, design.values
+    loud = design.scores() >= SILENT * design.rivals.missing
+    sides = []
+    for at in design.free:
+        if axes[at].labels or not loud.any():
+            continue
+        low, high = axes[at].low, axes[at].high
+        first, last = float(values[at, loud].min()), float(values[at, loud].max())
+        sides += [((first - low) / (high - low), f"below {axes[at].heading} = {first:.4g}"),
+                  ((high - last) / (high - low), f"above {axes[at].heading} = {last:.4g}")]  # fmt: skip
+    share, words = max(sides, default=(0.0, ""))
+    return words if share >= VISIBLE else "by these rows"

@@ -1,0 +1,224 @@
+"""What to measure next: points where the formulas part that the rows leave."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shine.base.errors import DataError
+from shine.data.datasets.preparation import Preparation, PreparedColumn
+from shine.lang.parse import parse
+from shine.search.models.front import Front, Result
+from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.model import Model
+
+RNG = np.random.default_rng(3)
+X = np.linspace(0.2, 2.0, 12)[:, None]
+NOISE = RNG.normal(0, 0.03, 12)
+LAW = 3 * X[:, 0] / (1 + 0.4 * X[:, 0])
+
+
+def front(y, *formulas, rows=X, names=("x",), **options):
+    """A front of formulas with the losses of their best constants."""
+    models = [Model(parse(formula, list(names)), 1.0, 0.5, **options) for formula in formulas]
+    basis = models[0].with_data(rows, y).basis
+    models = [replace(model, basis=basis) for model in models]
+    fitted = [replace(model, loss=model.uncertainty.total / len(y)) for model in models]
+    return Front(tuple(fitted), len(models) - 1)
+
+
+FORMULAS = ("2.1", "1.9*x", "3*x/(0.4*x + 1)", "4.4*(1 - exp(-0.64*x))")
+
+
+@pytest.fixture(scope="module")
+def tied():
+    return front(LAW + NOISE, *FORMULAS)
+
+
+def test_two_formulas_that_the_rows_do_not_tell_apart_are_measured_where_they_part(tied):
+    found = tied.next_measurement({"x": (0, 10)})
+    assert found.indices == (3, 2) or found.indices == (2, 3)
+    assert 4 < found.points[0]["x"] <= 10 and found.used == ("x",)
+    assert 0.5 < found.missing <= 1 and 0.7 * found.missing < found.information < found.missing
+    assert 0.75 < found.decides < 0.95
+    assert found.weights.sum() == pytest.approx(1)
+    assert abs(found.values[0, 0] - found.values[1, 0]) > 2 * found.deviations.max()
+    assert any(note.startswith("beyond the rows, whose x is 0.2 to 2") for note in found.notes)
+
+
+def test_within_the_rows_several_readings_tell_more_than_one(tied):
+    one, five = (tied.next_measurement(n=n) for n in (1, 5))
+    assert len(five.points) == 5 and one.information < five.information < five.missing
+    assert all(0.2 <= point["x"] <= 2 for point in five.points) and not five.notes
+
+
+def test_the_text_has_the_point_the_probability_and_the_predictions(tied):
+    lines = str(tied.next_measurement({"x": (0, 10)})).splitlines()
+    assert lines[0].startswith("measure at x = ") and "this decides with a probability of" in lines[0]
+    assert sum("±" in line for line in lines) == 2
+
+
+def test_repeated_points_are_counted_in_the_text(tied):
+    found = tied.next_measurement({"x": 8}, n=3)
+    assert found.points == ({"x": 8.0},) * 3 and found.places == ["x = 8 (3 times)"]
+    assert str(found).startswith("measure at x = 8 (3 times): together they decide")
+
+
+def test_more_noise_tells_less():
+    told = [front(LAW + size * NOISE, *FORMULAS[2:]).next_measurement({"x": (0, 4)}).decides for size in (1, 6)]
+    assert told[1] < told[0]
+
+
+def test_the_same_question_has_the_same_answer(tied):
+    first, second = (tied.next_measurement({"x": (0, 6)}, n=3).plain() for _ in range(2))
+    assert first == second
+
+
+def test_a_pickle_gives_the_same_answer(tied):
+    box = {"x": (0, 10)}
+    assert pickle.loads(pickle.dumps(tied)).next_measurement(box).points == tied.next_measurement(box).points
+
+
+def test_a_front_from_a_file_gives_the_same_answer(tied):
+    known = Front(tuple(replace(model, basis=None, known=model.uncertainty) for model in tied), tied.best_index)
+    asked = [each.next_measurement({"x": (0, 10)}) for each in (known, tied)]
+    assert asked[0].points == asked[1].points and asked[0].weights == pytest.approx(asked[1].weights, rel=1e-3)
+
+
+def test_the_loss_of_a_file_may_be_a_root(tied):
+    known = tuple(replace(model, basis=None, known=model.uncertainty, loss=math.sqrt(model.loss)) for model in tied)
+    assert Rivals.of(known).weights == pytest.approx(Rivals.of(tied.models).weights, rel=1e-3)
+
+
+def test_formulas_that_are_the_same_in_the_box_count_once():
+    same = front(LAW + NOISE, "2.1", "3*x/(0.4*x + 1)", "3/(0.4 + 1/x)", "7.5 - 7.5/(0.4*x + 1)")
+    found = same.next_measurement({"x": (0.1, 10)})
+    assert len(found.indices) == 1 and found.missing == 0 and found.information == 0 and found.decides == 1
+    assert "the rows leave one formula" in str(found)
+
+
+def test_one_formula_is_tested_where_nobody_measured_and_its_constants_are_least_known():
+    found = front(1.9 * X[:, 0] + NOISE, "1.9*x")
+    (far,) = found.next_measurement({"x": (0, 10)}).points
+    assert far["x"] > 9.5 and found.next_measurement({"x": (0, 10)}).missing == 0
+    two = found.next_measurement({"x": (0, 10)}, n=2).points
+    assert abs(two[0]["x"] - two[1]["x"]) > 2
+
+
+def test_without_noise_the_nearest_point_where_they_differ_decides():
+    # Only rounding is left, and x**2 - x is 0 in the rows, which are whole numbers.
+    rows = np.array([[0.0], [1.0]] * 6)
+    found = front(2 * rows[:, 0] + 1, "2*x + 1", "2*x**2 + 1", rows=rows)
+    assert found.next_measurement({"x": (0, 1)}).missing == 0
+    point = found.next_measurement({"x": (0, 10)})
+    assert point.decides == 1 and point.points == ({"x": 2},)
+
+
+def test_a_cost_moves_the_point_to_cheaper_ones(tied):
+    box = {"x": (0, 10)}
+    free = tied.next_measurement(box).points[0]["x"]
+    prices = [lambda p: 1 + p["x"] ** 4, "1 + x**4"]
+    cheap = [tied.next_measurement(box, cost=price).points[0]["x"] for price in prices]
+    assert cheap[0] == cheap[1] < free
+    assert tied.next_measurement({"x": (1, 10)}, cost={"x": 3.0}).points[0]["x"] < free
+    assert tied.next_measurement(box, cost="7").points[0]["x"] == free
+
+
+def test_points_without_a_value_are_left_out():
+    found = front(LAW + NOISE, "3*x/(0.4*x + 1)", "2.95*log(x + 1.02)").next_measurement({"x": (-3, 1)})
+    assert np.isfinite(found.values).all() and any("a formula has no value" in note for note in found.notes)
+    with pytest.raises(DataError, match="nowhere in the box do all formulas"):
+        front(LAW + NOISE, "3*x/(0.4*x + 1)", "2.95*log(x + 1.02)").next_measurement({"x": (-9, -7)})
+
+
+def test_poles_in_the_box_give_finite_answers():
+    found = front(LAW + NOISE, "3*x/(0.4*x + 1)", "1/(0.33/x + 0.13)").next_measurement({"x": (-5, 5)})
+    assert np.isfinite(found.values).all() and np.isfinite(found.deviations).all() and 0 <= found.decides <= 1
+
+
+TWO = np.column_stack([np.tile(np.arange(1.0, 5), 6), RNG.uniform(1, 2, 24)])
+
+
+def test_features_that_do_not_matter_have_the_middle_and_are_not_told():
+    found = front(1.5 * TWO[:, 1] + RNG.normal(0, 0.05, 24), "1.5*b", "0.55*b**2 + 0.8", rows=TWO, names=("a", "b"))
+    point = found.next_measurement({"b": (0, 5)})
+    assert point.used == ("b",) and point.points[0]["a"] in (2, 3) and "a = " not in str(point)
+
+
+def test_whole_numbers_stay_whole():
+    y = TWO[:, 0] ** 2 * 0.5 + RNG.normal(0, 1.5, 24)
+    point = front(y, "0.5*a**2", "2.3*a - 2", rows=TWO, names=("a", "b")).next_measurement({"a": (0.5, 9.5)}).points[0]
+    assert isinstance(point["a"], int) and 1 <= point["a"] <= 9
+
+
+def test_texts_are_told_as_texts():
+    prepared = Preparation((
+        PreparedColumn("metal", "metal", "one-hot", ("tin",), ("metal is tin",), ("iron", "tin")),
+        PreparedColumn("x", "x", "number", ("x",), ("x",)),
+    ))  # fmt: skip
+    rows = np.column_stack([np.zeros(12), X[:, 0]])
+    rows[::4, 0] = 1
+    found = front(
+        LAW + NOISE + rows[:, 0], "3*x/(0.4*x + 1) + tin", "4.4*(1 - exp(-0.64*x)) + tin", rows=rows,
+        names=("tin", "x"), preparation=prepared,
+    ).next_measurement({"metal": "iron", "x": (0, 9)})  # fmt: skip
+    assert found.points[0]["metal"] == "iron" and "metal = iron, x = " in str(found)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", 10**9])
+def test_n_is_a_number_of_points(tied, n):
+    with pytest.raises(ValueError, match="it is a number of points from 1 to 1000"):
+        tied.next_measurement(n=n)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [("x - 5", "cost is -5 at x = 0; prices are positive numbers"),
+     (lambda p: np.nan, "cost is nan at x = 0"),
+     ({"x": 1.0}, "cost is 0 at x = 0"),
+     ({"z": 1.0}, "cost has 'z', which is no feature; there are x"),
+     ("1 + z", "it is a formula of x"),
+     ({}, "it is a function of the columns, a formula, or a mapping"),
+     (3, "it is a function of the columns, a formula, or a mapping")],
+)  # fmt: skip
+def test_wrong_costs_are_a_value_error(tied, cost, message):
+    with pytest.raises(ValueError, match=message):
+        tied.next_measurement({"x": (0, 10)}, cost=cost)
+
+
+def test_models_without_rows_say_what_to_do(tied):
+    bare = Front(tuple(Model(model.tree, model.loss, model.r2) for model in tied), 0)
+    with pytest.raises(DataError, match="does not know the rows that it was fitted to"):
+        bare.next_measurement()
+
+
+def test_as_many_constants_as_rows_are_no_ground_for_advice():
+    few = front(np.array([1.0, 2.1]), "1.1*x + 0.9", rows=np.array([[0.0], [1.0]]))
+    with pytest.raises(DataError, match="too few to tell constants from noise"):
+        few.next_measurement()
+
+
+def result(found):
+    return Result(found, found.best_index, 0, 0, 0.0, 0, "loss")
+
+
+def test_a_result_names_ties_and_the_measurement_that_decides(tied):
+    told = result(tied).ties_text
+    assert told.startswith("formulas 2 and 3 cannot be told apart ")
+    assert "; one measurement at x = " in told and told in repr(result(tied)).replace("\n    ", " ")
+
+
+def test_a_clear_law_has_no_ties():
+    assert result(front(1.9 * X[:, 0] + NOISE, "2.1", "1.9*x")).ties_text == ""
+    assert result(front(1.9 * X[:, 0] + NOISE, "1.9*x")).ties_text == ""
+    assert result(Front((Model(parse("x"), 0.1, 0.5), Model(parse("2*x"), 0.1, 0.5)), 0)).ties_text == ""
+
+
+def test_ties_that_one_reading_does_not_break_ask_for_several():
+    noisy = front(LAW + 4 * NOISE, *FORMULAS[2:])
+    assert re.search("by these rows; 10 measurements at x = .* would .*decide", result(noisy).ties_text)
