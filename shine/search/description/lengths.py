@@ -25,6 +25,13 @@ SPARE_ROWS = 1 / 8
 """Rows without a constant of their own that an exact formula needs for each of its nodes. Formulas with nearly as many
 constants as rows, or with very many nodes, meet few rows exactly by chance."""
 
+BELIEVED = 1e-8
+"""Share of the variance below which errors are those of the data, unless they are rounding: of their digits, their
+instrument, their preprocessing. Such errors are systematic."""
+
+SYSTEMATIC_ROWS = 4.0
+"""Independent observations in systematic errors. A constant that removes nine tenths of them does not pay."""
+
 
 @dataclass(frozen=True)
 class DescriptionLength:
@@ -40,12 +47,15 @@ class DescriptionLength:
         Relative change of the loss that one nat is worth; 0 if that depends on the loss.
     noise : float
         Loss that noise alone leaves, by rows that are repeated or near; inf if it is not known.
+    believed : float
+        Losses below this one are systematic errors (see `BELIEVED`).
     """
 
     rows: float
     of_errors: Callable[[Floats, Indices], Floats]
     nat: float = 0.0
     noise: float = math.inf
+    believed: float = 0.0
 
     @classmethod
     def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:
@@ -75,7 +85,7 @@ class DescriptionLength:
                 nats: Floats = 0.5 * (rows - constants) * share + beyond
             return nats
 
-        return cls(rows, of_errors, 1 / (power * rows))
+        return cls(rows, of_errors, 1 / (power * rows), believed=worst * BELIEVED ** (0.5 / power))
 
     @classmethod
     def of_likelihood(cls, rows: float, factor: float) -> Self:
@@ -96,6 +106,20 @@ class DescriptionLength:
         formulas = NATS_A_NODE * sizes + 0.5 * constants * math.log(max(self.rows, 1.0))
         allowed = np.isfinite(losses) & ((constants < self.rows) | (sizes == 1))
         return np.where(allowed, self.of_errors(losses, constants) + formulas, np.inf)
+
+    def final(self, losses: Floats, sizes: Indices, constants: Indices) -> Floats:
+        """Nats of each description when the search is over: systematic errors count as few observations.
+
+        While it goes on, a form that is nearly exact may become exact.
+
+        Parameters
+        ----------
+        losses, sizes, constants
+            As for `lengths`.
+        """
+        with np.errstate(all="ignore"):
+            few = self.believed * exp(log(losses / self.believed) * min(SYSTEMATIC_ROWS / self.rows, 1.0))
+        return self.lengths(np.where(losses < self.believed, few, losses), sizes, constants)
 
     def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:
         """Nats by which a formula could be shorter than the shortest description; inf if there is none yet.

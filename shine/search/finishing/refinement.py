@@ -34,7 +34,7 @@ from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened
-from shine.search.finishing.tidying import tidied
+from shine.search.finishing.tidying import tidied, without_trifles
 from shine.search.models.choice import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
@@ -140,6 +140,7 @@ class Refinement:
         # Individuals have at most this size; with their lines they may be larger.
         finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= self.max_size]
         kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset))
+        kept = without_trifles(kept, enough, dataset)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
         def surprise(model: Model) -> float:

@@ -85,7 +85,7 @@ def lengths_of(
 ) -> Floats:
     """Nats of the description by each formula (see `choose`)."""
     losses = np.array([model.loss for model in front])
-    lengths = description.lengths(losses, *_sizes_and_constants(front))
+    lengths = description.final(losses, *_sizes_and_constants(front))
     return lengths + (0.0 if further is None else np.array(further))
 
 

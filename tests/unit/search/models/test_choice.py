@@ -17,7 +17,7 @@ FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a 
 
 
 def model(size: int, loss: float) -> Model:
-    return Model(shine.parse(FORMULAS[size], ("a", "b")), loss, 1 - loss)
+    return Model(shine.parse(FORMULAS.get(size, "a" + " + b" * (size // 2)), ("a", "b")), loss, 1 - loss)
 
 
 def description(rows: float, power: float = 0.5, worst: float = 1.0) -> DescriptionLength:
@@ -116,3 +116,25 @@ def test_noise_alone_is_described_by_a_constant():
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     found = shine.evolve(X, y, population=300, generations=10, seconds=None, seeding=0, max_size=15)
     assert found.best.tree.size <= 3
+
+
+@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
+@pytest.mark.parametrize("fall", [2, 4, 8])
+def test_errors_of_the_data_are_not_described_by_further_terms(rows, fall):
+    # One part in 1e12 of the variance: the rounding of a spline, say, a little less with each term.
+    front = [model(1, 1.0), model(3, 1e-2), *(model(5 + 4 * at, 1e-12 / fall**at) for at in range(5))]
+    assert choose(front, 1e-30, description(rows)).index == 2
+
+
+@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
+def test_a_law_beside_an_approximation_stays(rows):
+    front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-14), model(13, 5e-15)]
+    assert choose(front, 1e-30, description(rows)).index == 3
+    front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-9 / 3), model(25, 1e-30)]
+    assert choose(front, 1e-30, description(rows)).index == 4
+
+
+def test_errors_above_those_of_the_data_count_as_before():
+    lengths = description(200)
+    losses, sizes, constants = np.array([1.0, 0.1, 1e-4, 1e-8]), np.array([1, 3, 5, 7]), np.array([1, 1, 2, 2])
+    assert lengths.final(losses, sizes, constants).tolist() == lengths.lengths(losses, sizes, constants).tolist()
