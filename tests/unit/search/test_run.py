@@ -272,7 +272,7 @@ def interrupt(*arguments, **options):
 def test_an_interrupted_search_does_not_wait_for_constants_to_converge(monkeypatch):
     y = np.sin(A * B)
     whole = evolve(y)
-    monkeypatch.setattr(refinement, "_polished", interrupt)
+    monkeypatch.setattr(refinement.Polishing, "versions", interrupt)
     result = evolve(y, report=lambda progress: interrupt() if progress.generation == 3 else None)
     assert (result.stopped_by, result.generations) == ("interrupted", 3)
     assert result.front[0].loss == whole.front[0].loss
@@ -281,7 +281,7 @@ def test_an_interrupted_search_does_not_wait_for_constants_to_converge(monkeypat
 
 
 def test_an_interrupt_while_constants_converge_ends_that(monkeypatch):
-    monkeypatch.setattr(refinement, "_polished", interrupt)
+    monkeypatch.setattr(refinement.Polishing, "versions", interrupt)
     result = evolve(np.sin(A * B), generations=4)
     assert (result.stopped_by, result.generations) == ("interrupted", 4)
     assert [shine.parse(model.expression, ("a", "b")).size for model in result.front] == [
