@@ -32,10 +32,13 @@ from shine.search.seeding.search_runner import (
     SearchRunner,
     Step,
 )
-from shine.search.seeding.search_table import EARLY_ROUNDS, searches_of
+from shine.search.seeding.search_table import EARLY_ROUNDS, Search, searches_of
 
 MOST_OF_OWN_BANK = 12_000
 """Most members of a bank for one search; many of them are compared with each other."""
+
+MOST_OF_SMALL_BANK, MOST_ROWS = 700, 600
+"""Most members of the small bank of a search on more rows, and its rows, about: exact sums need several rows a term."""
 
 BLOCKS_A_ROUND = 100
 """Building blocks of each sort that a round contributes."""
@@ -120,7 +123,7 @@ class Rounds:
                     if not self._may_run(step):
                         break
                     self._take_in(step, see)
-                    if step.search.fill is not None and self.over:
+                    if not step.search.ends_exactly and self.over:
                         break
                 elif isinstance(step, FailedStep):
                     with self.pool.surviving(step.name):
@@ -185,36 +188,51 @@ class Rounds:
 
     def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Step]]:
         """The steps of each round of a bank, which grows when the next is asked for."""
-        system = system.on(self.screened)
-        growth = BankGrowth(bank, system.values, system.nodes)
+        seen = system.on(self.screened)
+        growth = BankGrowth(bank, seen.values, seen.nodes)
         screen: Screen | None = None
         for number, _ in enumerate(growth.rounds()):
             if not bank.count:
                 return
             if screen is None:
-                screen = self._screen(bank, system)
+                screen = self._screen(bank, seen, self.screened)
             else:
                 screen.refresh()
-            yield self._steps(number, screen)
+            yield self._steps(number, screen, system)
 
-    def _steps(self, number: int, screen: Screen) -> Iterator[Step]:
-        """The searches of a round, and last those on banks of their own, if there are several coordinates."""
+    def _steps(self, number: int, screen: Screen, whole: Coordinates) -> Iterator[Step]:
+        """The searches of a round, and last those on large banks of their own, if there are several coordinates."""
         system = screen.coordinates
         searches = searches_of(number, len(system.nodes) == 1 or not self.pool.split)
         for search in searches:
             if search.fill is None:
                 yield NextSearch(search, screen, screen.bank.count)
+            elif search.on_more_rows and not screen.merged:
+                try:
+                    yield self._on_more_rows(search, whole)
+                except Exception as error:
+                    yield FailedStep(search.name, error)
         yield BuildingBlocks(_closest_members(screen, BLOCKS_A_ROUND))
         for search in searches:
-            if search.fill is not None and len(system.values) > 1:
+            if search.fill is not None and not search.on_more_rows and len(system.values) > 1:
                 bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
                 search.fill(BankGrowth(bank, system.values, system.nodes))
                 yield NextSearch(search, screen.over(bank), bank.count)
 
+    def _on_more_rows(self, search: Search, system: Coordinates) -> NextSearch:
+        """A search on a small bank of its own, over many training rows."""
+        training = np.flatnonzero(self.pool.training)
+        rows = training[:: -(-len(training) // MOST_ROWS)]
+        seen = system.on(rows)
+        bank = self._bank(MOST_OF_SMALL_BANK, len(rows))
+        assert search.fill is not None
+        search.fill(BankGrowth(bank, seen.values, seen.nodes))
+        return NextSearch(search, self._screen(bank, seen, rows), bank.count)
+
     def _may_run(self, step: NextSearch) -> bool:
         """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT or step.search.fill is not None:
+            if self.pool.exact_size <= SHORT or not step.search.ends_exactly:
                 return False
             self.effort.note_exact()
         return not self.effort.is_over
@@ -230,24 +248,24 @@ class Rounds:
             if not self.pool.exact:
                 self.pool.complete(seen.others)
 
-    def _bank(self, capacity: int) -> ExpressionBank:
-        """An empty bank."""
+    def _bank(self, capacity: int, rows: int | None = None) -> ExpressionBank:
+        """An empty bank; for the screened rows, or so many."""
         task = self.pool.task
-        return ExpressionBank(len(self.screened), task.primitives, capacity, task.max_size, self.rng)
+        return ExpressionBank(rows or len(self.screened), task.primitives, capacity, task.max_size, self.rng)
 
-    def _screen(self, bank: ExpressionBank, system: Coordinates) -> Screen:
-        """The target and a bank over coordinates on the screened rows."""
+    def _screen(self, bank: ExpressionBank, system: Coordinates, which: Indices) -> Screen:
+        """The target and a bank over coordinates on some rows."""
         rows = self.pool.rows
-        weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
-        return Screen(bank, system, self._bases(system), rows.target[self.screened], weights, self.pool.writer)
+        weights = rows.weights[which] / rows.weights[which].sum()
+        return Screen(bank, system, self._bases(system, which), rows.target[which], weights, self.pool.writer)
 
-    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
+    def _bases(self, system: Coordinates, which: Indices) -> list[tuple[Nodes, Floats]]:
         """Factors of monomials: features and coordinates without zeros, none a monomial of the others."""
-        columns = self.pool.rows.columns[:, self.screened]
+        columns = self.pool.rows.columns[:, which]
         candidates: list[tuple[Nodes, Floats]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
         candidates += zip(system.nodes, system.values, strict=True)
         found: list[tuple[Nodes, Floats]] = []
-        logs = [np.ones(len(self.screened))]
+        logs = [np.ones(len(which))]
         for nodes, values in candidates:
             if not np.abs(values).min() > 0:
                 continue

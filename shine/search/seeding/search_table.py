@@ -11,7 +11,6 @@ from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.searches.affine import affine
-from shine.search.seeding.searches.close_sums import close_sums
 from shine.search.seeding.searches.factor_times_affine import factor_times_affine
 from shine.search.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
 from shine.search.seeding.searches.factor_times_sum import factor_times_sum
@@ -25,6 +24,7 @@ from shine.search.seeding.searches.quotients_of_sums import quotients_of_sums
 from shine.search.seeding.searches.rational_forms import rational_forms
 from shine.search.seeding.searches.separable_sums import separable_sums
 from shine.search.seeding.searches.sums_of_products import sums_of_products
+from shine.search.seeding.searches.sums_of_terms import sums_of_terms
 from shine.search.seeding.searches.sums_of_three import sums_of_three
 from shine.search.seeding.searches.sums_of_two import sums_of_two
 from shine.search.seeding.searches.sums_with_constants import sums_with_constants
@@ -46,6 +46,8 @@ class Search:
         The round of a bank, from 0, in which it runs; None for all rounds.
     fill : callable, optional
         Fills a bank of its own, over several coordinates; it then gets a screen over that.
+    on_more_rows : bool
+        Whether that bank is small, and over many training rows. The coordinates are the features, also a single one.
     divides : bool
         Whether it divides the target by the members that `DIVIDING` has found.
     """
@@ -53,7 +55,13 @@ class Search:
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
     fill: Callable[[BankGrowth], None] | None = None
+    on_more_rows: bool = False
     divides: bool = False
+
+    @property
+    def ends_exactly(self) -> bool:
+        """Whether it runs after an exact formula: it has no large bank to fill, and may find a shorter one."""
+        return self.fill is None or self.on_more_rows
 
     @property
     def name(self) -> str:
@@ -75,6 +83,13 @@ SEARCHES = (
     Search(partial(affine, each=12)),
     # The same with logarithms, and for each view all pairs: the square of `pairs_of`.
     Search(partial(products, each=12, pairs_of=3000, pairs=24)),
+    # A regression on up to `terms`, once, and projections of all views: only exact sums are worth more.
+    Search(
+        partial(sums_of_terms, most=160, divisors=30, terms=8),
+        only_round=0,
+        fill=BankGrowth.fill_with_simple_terms,
+        on_more_rows=True,
+    ),
     # For each view all pairs: the square of `most`.
     Search(partial(sums_of_two, most=2500, pairs=24)),
     # For each of four powers all pairs: `divisors` times `others`.
@@ -91,8 +106,6 @@ SEARCHES = (
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
     # All members with some hundred views, and once more with their logarithms.
     Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
-    # For each view the square of `simplest` times `most`, in double precision.
-    Search(partial(close_sums, simplest=32, most=3000, kept=16, divisors=4), divides=True),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
     # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.

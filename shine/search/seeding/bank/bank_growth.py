@@ -16,7 +16,8 @@ from shine.search.seeding.bank.expression_bank import (
     SEVERAL_LEAVES,
     ExpressionBank,
 )
-from shine.search.seeding.bank.formula_writer import Nodes
+from shine.search.seeding.bank.formula_writer import Nodes, Writer
+from shine.search.seeding.bank.simple_terms import simple_terms
 
 LEFT_OUT = names_where(lambda facts: facts.family in ("comparison", "logic", "remainder"))
 """Functions that no member has: they take few values, so most would equal another member on the rows."""
@@ -80,6 +81,7 @@ class BankGrowth:
         functions = [f for f in bank.primitives.functions if f.name not in LEFT_OUT]
         self.unary = [f.name for f in functions if f.arity == 1]
         self.binary = [f.name for f in functions if f.arity == 2]
+        self._values, self._nodes = values, tuple(nodes)
         self.leaves = bank.leaves(values, nodes)
         self.constants = np.concatenate([bank.constant(value) for value in CONSTANTS])
         self.monomials: list[Indices] = [self.leaves]
@@ -118,6 +120,16 @@ class BankGrowth:
                 bank.binary(name, levels[max(cost - 2, 0)], one, MOST_OF_A_LEVEL)
                 if name not in COMMUTATIVE:
                     bank.binary(name, one, levels[max(cost - 2, 0)], MOST_OF_A_LEVEL)
+
+    def fill_with_simple_terms(self) -> None:
+        """Fill the bank with terms that laws add up, as in c*x^(1/3) and x*sin(y).
+
+        Use it instead of `rounds`, for a bank of their own: they are few, and evaluated on more rows.
+        """
+        writer = Writer(self.bank.primitives)
+        terms = simple_terms(self._values, self._nodes, self.unary, writer, self.bank.capacity)
+        values, costs = np.array([term.values for term in terms]), np.array([2 * term.cost for term in terms])
+        self.bank.formulas(values, [term.nodes(writer) for term in terms], costs)
 
     def fill_with_products(self) -> None:
         """Fill the bank with functions of one or two leaves times monomials of one or two, as in a*b*cos(c - d).

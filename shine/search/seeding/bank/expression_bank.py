@@ -123,6 +123,17 @@ class ExpressionBank:
                 new.append(member)
         return np.array(new, np.int64)
 
+    def formulas(self, values: Floats, nodes: Sequence[Nodes], costs: Floats) -> Indices:
+        """Add formulas with their costs, all at once, leaving out those with the values of others; the new members."""
+        places = np.arange(len(values))
+        codes, limits = np.full(len(values), -1, np.int16), np.full(len(values), LARGEST)
+        new = self._append(values, codes, places, None, limits)
+        for member, place in zip(new.tolist(), self.left[new].tolist(), strict=True):
+            self._leaves[member] = nodes[place]
+            self.sizes[member], self.costs[member] = len(nodes[place]), costs[place]
+        self.left[new], self.only_leaf[new] = -1, SEVERAL_LEAVES
+        return new
+
     def constant(self, value: float) -> Indices:
         """Add a constant; the new member, shape (1,), or (0,) if the bank is full."""
         if self.full:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 
@@ -242,10 +243,53 @@ class Writer:
         if not pairs:
             return constant(intercept)
         squares, shift = self._completed_squares(pairs)
-        forms = [lambda: self._sum(pairs, intercept)]
+        forms = [lambda: self._sum(pairs, intercept), lambda: self._gathered(pairs, intercept)]
         if len(squares) < len(pairs):
             forms.append(lambda: self._sum(squares, 0.0 if shifted else intercept + shift))
         return self.shortest(*forms)
+
+    def _gathered(self, pairs: Sequence[tuple[float, Nodes]], intercept: float) -> Nodes:
+        """The sum with a factor that several terms share written once, as in a*x*(1 - x/b)."""
+        factors = [self._factors(term) for _, term in pairs]
+        shared = Counter(factor for own in factors for factor in dict.fromkeys(own))
+        saved = {factor: (count - 1) * (len(factor) + 1) for factor, count in shared.items() if count > 1}
+        if not saved:
+            raise Unwritable
+        factor = max(saved, key=lambda each: saved[each])
+        inside = [
+            (c, self._without(factor, term)) for (c, term), own in zip(pairs, factors, strict=True) if factor in own
+        ]
+        others = [pair for pair, own in zip(pairs, factors, strict=True) if factor not in own]
+        rest = [(c, term) for c, term in inside if not is_constant(term)]
+        alone = sum(c * term[0][1] for c, term in inside if is_constant(term))
+        within = self.linear([term for _, term in rest], [c for c, _ in rest], alone)
+        gathered = self.multiply(factor, within)
+        return self.linear([gathered, *(term for _, term in others)], [1.0, *(c for c, _ in others)], intercept)
+
+    def _factors(self, nodes: Nodes) -> list[Nodes]:
+        """Factors of a formula's numerator; constants are left out."""
+        codes, root = self.primitives.function_codes, nodes[-1][0]
+        if root == codes.get("mul"):
+            left, right = self._operands(nodes)
+            return self._factors(left) + self._factors(right)
+        if root == codes.get("div"):
+            return self._factors(self._operands(nodes)[0])
+        if root == codes.get("square"):
+            return [*self._factors(nodes[:-1]), *self._factors(nodes[:-1])]
+        return [] if is_constant(nodes) else [nodes]
+
+    def _without(self, factor: Nodes, nodes: Nodes) -> Nodes:
+        """A formula divided by one of its factors."""
+        if nodes == factor:
+            return constant(1.0)
+        if nodes[-1][0] == self.primitives.function_codes.get("square"):
+            return self.multiply(self._without(factor, nodes[:-1]), nodes[:-1])
+        left, right = self._operands(nodes)
+        if nodes[-1][0] == self.primitives.function_codes.get("div"):
+            return self.divide(self._without(factor, left), right)
+        if factor in self._factors(left):
+            return self.multiply(self._without(factor, left), right)
+        return self.multiply(left, self._without(factor, right))
 
     def _completed_squares(self, pairs: Sequence[tuple[float, Nodes]]) -> tuple[list[tuple[float, Nodes]], float]:
         """The pairs with a*t^2 + b*t as a*(t + b/(2a))^2, and the constant to add for this."""

@@ -121,6 +121,16 @@ class Screen:
         self._slice()  # views of the bank's arrays, which travel once
 
     @property
+    def roots(self) -> list[Floats]:
+        """Square roots of the weights of rows, for each kind of error: absolute, and relative for a wide target."""
+        return [np.sqrt(weights) for weights in self._errors.weights]
+
+    @property
+    def merged(self) -> bool:
+        """Whether coordinates are merged features: many are sums or products of these, and of them are many systems."""
+        return bool(self.coordinates.factors) or any(len(nodes) > 1 for nodes in self.coordinates.nodes)
+
+    @property
     def simple_views(self) -> list[View]:
         """The target through chains of at most one step."""
         return [View(chain) for chain in self.chains if len(chain) < 2]

@@ -20,6 +20,9 @@ LAWS = {
     "quadratic_forms": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
     "affine": lambda x: 3 - 7 * np.sin(x[0] * x[1]),
     "products": lambda x: x[2] * np.sin(x[0]) * (x[1] + np.log(x[0])) ** 2,
+    "sums_of_terms": lambda x: (
+        np.sin(x[0]) + 0.7 * np.sqrt(x[0]) - 1.3 * np.log(x[0]) + 0.8 * np.cbrt(x[1]) - 0.4 * x[0] * x[2] ** 2
+    ),
     "sums_of_two": lambda x: x[0] * x[1] + 0.7 * np.sin(x[2]),
     "factor_times_affine": lambda x: (x[0] + x[1]) * np.sqrt(1.3 + 0.4 * x[1] * x[2]),
     "factor_times_shifted_product": lambda x: x[0] * (1 + 0.2 * x[1] * np.cos(x[2])),
@@ -28,7 +31,6 @@ LAWS = {
     "quotients_of_sums": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "sums_of_three": lambda x: x[0] + 0.7 * np.sin(x[2]) + 3.1 * x[1] * x[2] / x[0],
     "functions_of_quotients": lambda x: x[1] * np.log(x[2] / (x[1] + np.exp(x[0]))),
-    "close_sums": lambda x: np.sin(x[0]) + 0.7 * np.sqrt(x[0]) - 1.3 * np.log(x[0]),
     "functions_with_constants": lambda x: 2 - 3 * np.exp(-0.37 * x[0] / x[1]),
     "products_with_constants": lambda x: x[1] ** 2 * np.exp(-0.37 * x[0]) * (x[2] + 0.83),
     "oscillations": lambda x: 2 + np.exp(-0.31 * x[0]) * np.sin(5.3 * x[0] + 0.4),

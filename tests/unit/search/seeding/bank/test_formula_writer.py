@@ -132,3 +132,30 @@ def test_a_constant_times_a_quotient_of_a_constant_is_one_quotient():
     assert writer.multiply(constant(3.0), writer.divide(constant(1.0), LEAVES[0])) == writer.call(
         "div", constant(3.0), LEAVES[0]
     )
+
+
+@given(
+    st.sampled_from(SETS),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([-2.5, 1.0, 0.37])), min_size=1, max_size=5
+    ),
+)
+def test_a_sum_whose_terms_share_factors_has_the_value_of_its_terms(names, products):
+    writer = writer_of(names)
+    terms, factors, expected = [], [], np.full(20, 0.7)
+    for i, j, factor in products:
+        try:
+            terms += [writer.multiply(LEAVES[i], LEAVES[j]), writer.divide(LEAVES[i], LEAVES[j])]
+        except Unwritable:
+            return
+        factors += [factor, 2 * factor]
+        expected = expected + factor * COLUMNS[i] * COLUMNS[j] + 2 * factor * COLUMNS[i] / COLUMNS[j]
+    assert value(writer, writer.linear(terms, factors, 0.7)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_a_factor_that_terms_share_is_written_once():
+    writer = writer_of(("add", "sub", "mul", "div", "square"))
+    p, t = LEAVES[:2]
+    growth = writer.linear([p, writer.power(p, 2.0), writer.multiply(t, p)], [2.5, -0.3, 0.7])
+    assert growth.count(p[0]) == 2
+    assert len(growth) == 11

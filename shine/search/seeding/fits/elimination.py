@@ -1,0 +1,112 @@
+"""Exact sums: a regression on many terms at once, from which those are eliminated that the sum does not need.
+
+Without noise, double precision carries some 15 digits. If a view is a sum of terms that are independent on the rows,
+the coefficients of all others are 0 to rounding: nothing has to be searched, however many terms the sum has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.arrays import dot
+from shine.compiler.arrays.functions import Regression, combined
+
+DEPENDENT = 1e-14
+"""Length, as a share of its own, below which what a term adds to simpler ones is rounding."""
+
+RIDGE = 1e-14
+"""Weight of the coefficients beside the residual: of many solutions that are equal to rounding, the smallest is the one
+whose coefficients say most about which terms are needed."""
+
+ENOUGH = 3e-13
+"""Residual of an exact sum, as a share of the length of the view, uncentered: a thousand times the rounding of one
+number."""
+
+AT_A_TIME = 1 / 6
+"""Share of the terms that go at a time; fewer if the sum needs one of them."""
+
+LAST_TRIED, FEW = 12, 40
+"""Terms with small coefficients that are tried one by one if so few are left: many are a sum of other terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """What terms span on the rows.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (n_basis, n_rows)
+        Orthonormal.
+    terms : ndarray of shape (n_terms, n_basis)
+        Each term, scaled to length 1, in terms of the basis: also those that depend on others to rounding.
+    """
+
+    basis: Floats
+    terms: Floats
+
+    @classmethod
+    def of(cls, columns: Floats) -> Span:
+        """The span of columns, shape (n_columns, n_rows)."""
+        regression = Regression.of(of_length_one(columns), DEPENDENT)
+        kept = regression.kept
+        return cls(regression.basis[kept], np.ascontiguousarray((regression.triangle[kept] * regression.scale).T))
+
+    def rest(self, views: Floats) -> Floats:
+        """What the span leaves of views, shape (n_views, n_rows); projected twice, so that it is right to rounding."""
+        for _ in range(2):
+            for vector in self.basis:
+                views = views - dot(views, vector)[:, None] * vector
+        return views
+
+    def needed(self, view: Floats, most: int) -> Indices | None:
+        """The terms that a view needs, if it is a sum of at most `most` of them to rounding.
+
+        Parameters
+        ----------
+        view : ndarray of shape (n_rows,)
+        most : int
+        """
+        view = of_length_one(view[None])[0]
+        rest = self.rest(view[None])[0]
+        left = ENOUGH**2 - float(dot(rest, rest))
+        if not left > 0:
+            return None
+        along = dot(self.basis, view)
+        places = self._eliminated(along, left)
+        return places if len(places) <= most else None
+
+    def _eliminated(self, along: Floats, enough: float) -> Indices:
+        """Places of the terms that are left while the squared residual is at most `enough`."""
+        kept = np.arange(len(self.terms))
+        sizes, left = self._fitted(kept, along)
+        while len(kept) > 1 and left <= enough:
+            order = np.argsort(sizes, kind="stable")
+            count = max(int(AT_A_TIME * len(kept)), 1)
+            singles = order[1 : LAST_TRIED if len(kept) <= FEW else 1, None]
+            halves = [order[: count >> i] for i in range(count.bit_length())]
+            for dropped in (*halves, *singles):
+                fewer = np.delete(kept, dropped)
+                found, left = self._fitted(fewer, along)
+                if left <= enough:
+                    kept, sizes = fewer, found
+                    break
+        return kept
+
+    def _fitted(self, kept: Indices, along: Floats) -> tuple[Floats, float]:
+        """Sizes of the coefficients of these terms, and the squared residual."""
+        design = np.concatenate([self.terms[kept], RIDGE * np.eye(len(kept))], axis=1)
+        coefficients = Regression.of(design, 0.0).coefficients(np.concatenate([along, np.zeros(len(kept))]))
+        rest = along - combined(coefficients, self.terms[kept])
+        return np.abs(coefficients), float(dot(rest, rest))
+
+
+def of_length_one(rows: Floats) -> Floats:
+    """Rows scaled to length 1, whatever their scale; zeros where a row is not finite, or zero."""
+    with np.errstate(all="ignore"):
+        rows = rows / np.abs(rows).max(axis=1, initial=0.0)[:, None]
+        scaled = rows / np.sqrt(dot(rows, rows))[:, None]
+    finite: Mask = np.logical_and.reduce(np.isfinite(scaled), axis=1)
+    return np.where(finite[:, None], scaled, 0.0)
