@@ -81,6 +81,7 @@ def test_rows_are_as_many_as_published(name):
     assert (len(split.y), len(split.y_test)) == ROWS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", classics.PROBLEMS, ids=lambda problem: problem.name)
 def test_every_classic_has_finite_rows_within_its_range_and_recovers_itself(problem):
     split = split_of(problem)

@@ -34,6 +34,7 @@ def tied_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_it_prints_where_to_measure_and_what_the_formulas_predict_there(tied_run: Path) -> None:
     done = shine("next", tied_run, "--box", "t [s]=0.5:10", "--box", "metal=iron,zinc", "-n", "2")
     assert done.exit_code == 0, done.stderr

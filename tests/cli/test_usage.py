@@ -111,6 +111,7 @@ def test_a_folder_without_a_run_is_wrong_usage(
         assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [0, 1, 100, -3])
 @pytest.mark.parametrize("words", [["predict", "run", "d.csv"], ["report", "run"], ["export", "run", "--to", "python"]])
 def test_a_result_that_was_cut_short_is_wrong_usage(words: list[str], keep: int, run: Path) -> None:

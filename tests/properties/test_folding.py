@@ -64,6 +64,7 @@ def test_there_is_something_to_fold():
     assert all(re.search(rf"\b{name}\(|\*\*" if name == "pow" else rf"\b{name}\(", used) for name in APPROXIMATE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opt_level", ["O0", "O2"])
 def test_machine_and_native_code_agree_on_constants(opt_level):
     for tree, value in list(zip(TREES, VALUES.tolist(), strict=True))[:60]:
@@ -88,6 +89,7 @@ def test_folding_by_numpy_would_give_other_bits():
     assert (evaluated(simple)[finite] != VALUES[finite]).any()
 
 
+@pytest.mark.slow
 def test_without_compiled_functions_only_exact_operations_are_folded():
     texts = {"x + (2*3 - sqrt(16))": "x + 2", "x*exp(2)": "x*exp(2)", "x + sin(0)": "x", "x + 7**2 + 2**0.5": None}
     for text, expected in texts.items():

@@ -52,6 +52,7 @@ def texts(exponent: int) -> list[str]:
     return [*finite, *PRODUCTS[exponent]]
 
 
+@pytest.mark.slow
 @each_power
 @pytest.mark.parametrize("level", ["O0", "O2"])
 def test_kernels_multiply(level, dtype, exponent):

@@ -8,6 +8,7 @@ import pytest
 from helpers.doors import DOORS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_random_input_is_read_or_refused(door, tmp_path):
     DOORS[door](random.Random(door), 150, tmp_path)

@@ -130,6 +130,7 @@ def test_rows_of_weight_zero_do_not_mislead():
     assert result.best.loss == pytest.approx(0, abs=1e-20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("tier", [*TIERS, "auto"])
 def test_every_tier_and_number_type_recovers_a_product(tier, dtype):

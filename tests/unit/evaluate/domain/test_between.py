@@ -80,6 +80,7 @@ def test_sound_formulas_are_tested(formula):
     assert untested(formula, five=FIVE) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e20, 1e150])
 def test_units_of_the_target_do_not_matter(scale):
     for formula, feature in WILD.items():
@@ -118,6 +119,7 @@ def test_a_way_out_of_the_region_of_values_says_nothing():
     assert untested("sqrt(1 - p**2 - q**2)", p=radius * np.cos(angle), q=radius * np.sin(angle)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_a_period", [8, 10, 20])
 @pytest.mark.parametrize("column", ["even", "any"])
 def test_oscillations_that_rows_show_are_tested(rows_a_period, column):

@@ -260,6 +260,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "target", "planted"), PLANTED, ids=[text for text, *_ in PLANTED])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_planted_constants_are_found(text, target, planted, loss):

@@ -62,6 +62,7 @@ def line_and_bend(places, noise=0.04):
     return Predictions(values, [0.2 * x[None], 0.1 * x[None] ** 2], np.full(len(x), noise))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [[3.0], [3.0, 3.0], [1.0, 4.0]])
 def test_the_probability_to_decide_is_that_of_a_simulation(places):
     chosen, weights = line_and_bend(places), np.array([0.6, 0.4])

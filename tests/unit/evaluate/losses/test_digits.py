@@ -66,6 +66,7 @@ def _agree(name: str, exact: Exact, predictions: np.ndarray, targets: np.ndarray
     assert not wrong, wrong[:5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POSITIVE)
 def test_errors_of_positive_predictions_keep_their_digits(name):
     rng = np.random.default_rng(0)

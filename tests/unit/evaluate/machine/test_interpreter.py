@@ -160,6 +160,7 @@ def test_functions_of_two_arguments_have_an_instruction_for_each_place_of_a_cons
     assert kinds["where"] == [(False, False, False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fill", "copy", "end", "table", "assemble", "predict", "squared", "größe"])
 def test_a_user_s_function_may_be_called_like_a_part_of_the_machine(name):
     population = Population.from_sources([f"{name}(a) + 1"], ("a",), [f"def {name}(x):\n    return x * 3"])

@@ -130,6 +130,7 @@ def dataset(rows: int) -> Dataset:
     return Dataset.from_arrays(rng.uniform(0.5, 2, (rows, 2)), rng.normal(size=rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("scaling", [False, True])
 def test_the_choice_of_individuals_to_compile_changes_no_bit(host, scaling, dtype):

@@ -138,6 +138,7 @@ def test_gradients_are_differences(name):
         assert gradient == pytest.approx((errors[0] - errors[1]) / (2 * step), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_errors_of_fits_are_sums_of_errors_and_none_becomes_worse(name):
     target = noisy(tail=True)

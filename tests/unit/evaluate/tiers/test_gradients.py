@@ -110,6 +110,7 @@ def test_any_number_of_rows_is_added_up_in_full(rows, weighted, loss):
     check(Population.from_sources(FORMULAS, ("x", "y", "z")), dataset_of(rows, weighted), loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_data_are_read_where_they_are(loss, weighted):
@@ -137,6 +138,7 @@ def test_lines_are_part_of_the_residual_and_not_of_the_derivatives(loss):
     check(population, dataset_of(100), loss, [2.0, -0.5, 1e3, 0.0, 1.0], [1.0, 0.3, -7.0, 2.0, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STANDARD)
 def test_every_primitive_has_the_derivatives_of_its_values(name):
     """Rows on a step or a kink, where differences of two widths disagree, are left out."""
@@ -231,6 +233,7 @@ def test_predictions_that_are_not_finite_make_infinite_errors(loss, text):
     assert found.errors[1] == pytest.approx(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_threads_and_company_change_no_bit(loss, monkeypatch):
     monkeypatch.setattr(machine_rows, "SHARED_WORK", 1)

@@ -60,6 +60,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 # The same bits always
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3, 500])
 @each_dtype
 @each_scaling
@@ -249,6 +250,7 @@ def assert_only_losses_above_are_inf(data: Dataset, population: Population, loss
     assert wrong == []
 
 
+@pytest.mark.slow
 @each_loss
 @each_scaling
 @each_weighting

@@ -45,6 +45,7 @@ def assert_same_fitness(ours, theirs, least):
     assert [a for a, _ in known] == [pytest.approx(b, rel=1e-11, abs=1e-25) for _, b in known]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pset", "rows"),
     [

@@ -146,6 +146,7 @@ def test_the_seeding_looks_for_the_classes_too():
     assert model.score(X, LABELS) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_size", [1, 5, 8])
 def test_no_formula_is_larger_than_the_user_allows(max_size):
     X = np.random.default_rng(0).uniform(-2, 2, (200, 3))

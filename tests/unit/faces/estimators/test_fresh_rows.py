@@ -59,6 +59,7 @@ def test_regressors_do(seed):
     assert np.abs(model.predict(fresh)).max() < 1000 * np.ptp(y)
 
 
+@pytest.mark.slow
 @each_seed
 @pytest.mark.parametrize("selection", ["accuracy", "score"])
 def test_however_the_formula_is_chosen(seed, selection):

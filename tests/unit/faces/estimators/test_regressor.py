@@ -267,6 +267,7 @@ def test_an_index_that_is_no_position_is_told_with_the_positions(index):
     assert np.array_equal(model.predict(X, index=np.int64(0)), model.predict(X, index=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
 def test_the_score_does_not_depend_on_the_unit_of_the_target(unit):
     model = quick(model_selection=lambda front: 0).fit(X, HARD)

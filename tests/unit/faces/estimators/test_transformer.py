@@ -168,6 +168,7 @@ def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
     assert [component.tree.size for component in model.fit(x, y).best_ if component.tree.size > 6] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw_features", [True, False])
 @pytest.mark.parametrize("scale", [1e200, 1.7e308, 1e-310])
 def test_residuals_of_extreme_targets_are_finite(raw_features, scale):
@@ -177,6 +178,7 @@ def test_residuals_of_extreme_targets_are_finite(raw_features, scale):
     assert np.isfinite(Components(np.ones(200), X.T).residual(target)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
 def test_targets_at_the_ends_of_float64s_range_have_components(size):
     y = np.where(X[:, 0] > np.median(X[:, 0]), size, -size)

@@ -101,6 +101,7 @@ def test_it_listens_on_the_loopback_address_only(server):
     assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", "x", "%00", "é" * 43, "x" * 5000])
 @pytest.mark.parametrize("path", ["/", "/events", "/echo", "/nothing"])
 def test_without_the_token_a_request_gets_nothing(server, path, token):
@@ -255,6 +256,7 @@ def test_there_are_not_more_connections_than_allowed(server, monkeypatch):
             assert get(server)[0] == 0
 
 
+@pytest.mark.slow
 def test_connections_without_the_token_do_not_keep_the_user_out(server):
     strangers = [socket.create_connection(server.server_address, timeout=20) for _ in range(40)]
     try:
@@ -286,6 +288,7 @@ def test_a_stranger_who_sends_slowly_is_sent_away(server, monkeypatch):
             pytest.fail("the connection lasted 10 seconds")
 
 
+@pytest.mark.slow
 def test_a_page_that_has_shown_the_token_stays(server, pages, monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 0.1)
     with closing(opened(server)) as page:

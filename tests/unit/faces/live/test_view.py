@@ -113,6 +113,7 @@ def seen(use, *, dataset=NOISY, find=search, given=None, title="A title"):
     return result
 
 
+@pytest.mark.slow
 def test_a_formula_is_edited_accepted_and_on_the_front_and_the_search_ends_with_its_report():
     pages = []
 

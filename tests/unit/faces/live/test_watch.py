@@ -172,6 +172,7 @@ def test_a_formula_wakes_a_paused_search_for_one_generation(controls):
     assert generations == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "message"),
     [

@@ -216,6 +216,7 @@ def test_no_primitive_needs_a_library(triple, dtype):
     assert not undefined_symbols(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("triple", TARGETS)
 def test_rows_are_copied_without_a_library(triple):
     text = module_of(["floor(a) % b", "a // b"], "float64", emit_program_rows)

@@ -287,6 +287,7 @@ def test_a_text_s_power_does_so_too_and_others_are_refused():
     assert evolve(X, A**3 - B, guesses=["a^3 - b"], primitives=["add", "mul"], **FAST).best.loss < 1e-20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [SymbolicRegressor, SymbolicClassifier])
 def test_estimators_start_from_graphs(estimator):
     target = 0.5 * A * A + B if estimator is SymbolicRegressor else (0.5 * A * A + B > 2.5)

@@ -217,6 +217,7 @@ def test_invalid_names_become_identifiers():
     assert run(python_source(tree))(4, 5) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", ["sin", "add", "where"])
 def test_formulas_of_ten_thousand_levels_are_exported(chain):
     node = ast.Name("x", ast.Load())

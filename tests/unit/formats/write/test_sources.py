@@ -186,6 +186,7 @@ def test_every_form_rounds_when_asked(form):
     assert export(tree, form, precision="exact") == export(tree, form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["python", "c", "torch", "jax", "graphdef", "sympy"])
 def test_code_has_the_headings_in_comments(form):
     if form in LIBRARIES:

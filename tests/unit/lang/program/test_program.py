@@ -359,6 +359,7 @@ def test_a_formula_needs_a_number_type():
         tree_program(shine.parse("a"), "bool")
 
 
+@pytest.mark.slow
 def test_a_chain_of_5_000_statements_is_built_evaluated_and_read_as_a_formula():
     build = ProgramBuilder()
     name = build.parameter("x", "int32")

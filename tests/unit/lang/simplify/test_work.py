@@ -91,6 +91,7 @@ def test_wide_formulas_take_work_in_proportion_to_their_size(kind, operator):
     check(joined(WIDE[kind], operator))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["sin(-2.5*y)", "exp(1.5 - y)", "sqrt(3.5*y)"])
 def test_formulas_deeper_than_the_stack_are_simplified(text):
     tree = nested(text, 2 * sys.getrecursionlimit())

@@ -319,6 +319,7 @@ def test_forbidden_and_required_features_and_limits_hold_for_the_whole_front():
     assert np.isfinite(result.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_a_guess_that_is_not_allowed_is_dropped():
     guesses = ["a*b", "a*c", "a*a"]
     constraints = {"forbidden": ["b"], "limits": {"a": 1}}
@@ -435,6 +436,7 @@ def classes_of_powers(**options):
     return model.fit(X, 1.495 ** X[:, 0] + 2.04 ** X[:, 1] > 5).front_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fronts", [search_of_powers, partial(search_of_powers, judged=True), classes_of_powers])
 def test_no_model_of_a_search_breaks_the_limit_of_an_argument(fronts):
     found = fronts(constraints={"arguments": {"^": (1, "constant")}})
@@ -444,6 +446,7 @@ def test_no_model_of_a_search_breaks_the_limit_of_an_argument(fronts):
                 assert isinstance(node.right, ast.Constant) and isinstance(node.left, ast.Name), model.expression
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guess", ["1.495**x0", "3*1.5**x1 + 2"])
 def test_a_guess_that_breaks_the_limit_of_an_argument_is_told(guess):
     with pytest.warns(UserWarning, match=r"guesses\[0\]: .* breaks constraints.arguments, so it takes no part"):

@@ -42,6 +42,7 @@ def test_a_sample_that_lasts_longer_than_the_run_changes_nothing():
     assert never[0].evaluations == later[0].evaluations
 
 
+@pytest.mark.slow
 def test_losses_are_those_of_the_latest_sample():
     _, states, _ = found(3)
     before, after = (states[generation].archive.best_losses for generation in (3, 4))

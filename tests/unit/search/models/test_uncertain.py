@@ -183,6 +183,7 @@ def test_extrapolation_can_be_silenced():
         model().predict([[9.0]])
 
 
+@pytest.mark.slow
 def test_a_search_hands_over_models_that_know_their_rows(result):
     assert result.conf_int().keys() == result.standard_errors().keys()
     assert str(result.summary()) == str(result.best.summary())

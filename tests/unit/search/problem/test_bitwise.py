@@ -63,11 +63,13 @@ def test_a_function_that_compares_first_has_values() -> None:
     assert told(["def f(a, b): return (a > 2) ^ (b > 2)", "def g(a, b): return (a > 2) & (b > 2)"], INTEGERS) == []
 
 
+@pytest.mark.slow
 def test_a_search_tells() -> None:
     with pytest.warns(UserWarning, match="bitwise_xor is defined for 0 and 1 only"):
         shine.evolve(INTEGERS, np.arange(20.0), primitives=[operator.xor], generations=1, seconds=None)
 
 
+@pytest.mark.slow
 def test_a_search_with_a_template_tells() -> None:
     options: dict[str, Any] = {"primitives": ["add", operator.xor], "generations": 1, "seconds": None, "population": 20}
     with pytest.warns(UserWarning, match="bitwise_xor is defined for 0 and 1 only"):
@@ -75,6 +77,7 @@ def test_a_search_with_a_template_tells() -> None:
     shine.evolve(INTEGERS, np.arange(20.0), template="f(x0 > 3, x1 > 2)", **options)
 
 
+@pytest.mark.slow
 def test_a_bitwise_function_around_unknown_ones_ends_in_a_front() -> None:
     options: dict[str, Any] = {"primitives": ["add"], "generations": 1, "seconds": None, "population": 20}
     assert shine.evolve(FLAGS[:, :1], FLAGS[:, 0], template="f(x0)^g(x0)", **options).front

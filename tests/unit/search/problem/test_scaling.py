@@ -126,6 +126,7 @@ def test_progress_is_reported_in_the_units_of_the_data():
     assert np.sqrt(np.mean(((fitted - y) * 1e100) ** 2)) * 1e-100 == pytest.approx(last.best_loss, rel=1e-3, abs=1e-112)
 
 
+@pytest.mark.slow
 def test_guesses_are_formulas_of_the_given_data():
     x, y = X * 1e100, np.sin(X[:, 0]) + X[:, 1] ** 3
     result = shine.evolve(

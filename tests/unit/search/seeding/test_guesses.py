@@ -310,6 +310,7 @@ def noisy():
     return problem, problem.guesses(settings=QUICK)
 
 
+@pytest.mark.slow
 def test_the_unexplained_share_is_measured(noisy):
     problem, guesses = noisy
     overall = [problem.unexplained(guesses, problem.columns, problem.target, i) for i in range(20)]

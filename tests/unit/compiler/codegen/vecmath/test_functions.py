@@ -175,6 +175,7 @@ def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> No
         assert same_bits(compiled(name, dtype)(beside)[::2], alone).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh"])
 def test_a_processor_without_fma_gets_the_same_bits(name: str) -> None:
     assert "llvm.fma" in loop(name, 8, np.float32)

@@ -38,6 +38,7 @@ def test_constants_by_group_are_found_with_the_function(decay):
     assert best.groups == (0.0, 2.0, 4.0, 6.0)
 
 
+@pytest.mark.slow
 def test_the_result_reads_as_its_parts(decay):
     assert decay.best.formula() == "(a**2 + 1)*exp(-k[day]*t)"
     assert str(decay.best).splitlines()[1:3] == ["  f(a) = a**2 + 1", "  k[day] = 0: 0.3, 2: 0.7, 4: 1.1, 6: 0.5"]

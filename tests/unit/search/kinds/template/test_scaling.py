@@ -48,6 +48,7 @@ def test_ordinary_targets_are_not_scaled():
     assert TemplateScaling.of(shine.template("f(t)"), data) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", ["(f(t) + g(t)**2)*c", "exp(f(t))", "f(t)**2 + c"])
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_a_template_that_cannot_be_scaled_ends_in_a_result_or_a_clear_error(template, unit):

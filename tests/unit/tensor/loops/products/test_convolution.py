@@ -23,6 +23,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_convolution_with_bias(case):
     image, kernel, attributes = CASES[case]
