@@ -261,6 +261,7 @@ def test_few_blocks_are_not_run_and_all_of_them_are_python() -> None:
         ast.parse(block.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", of("yaml"), ids=str)
 def test_configurations_are_valid(block: Block, tmp_path: Path) -> None:
     content = yaml.safe_load(block.text)

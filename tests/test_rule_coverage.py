@@ -89,6 +89,7 @@ def test_a_table_of_integers_lacks_the_listed_primitives_only(table):
     assert set(table) <= set(BASIC)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", ["lang", "domain", "codegen", "evaluators", "gp"])
 def test_no_file_keeps_a_list_of_primitives_of_its_own(layer):
     found = set()
@@ -125,6 +126,7 @@ def test_constants_are_folded_to_the_bits_of_compiled_code(name):
         assert same_bits(compiled, COMPILED[name](*columns)), f"is {name!r} inexact? see shine.lang.forms.facts"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(INEXACT))
 def test_an_inexact_primitive_is_never_folded_by_numpy(name):
     assert COMPILED[name] is not REFERENCE[name]

@@ -65,6 +65,7 @@ def test_a_form_with_a_freedom_that_the_law_lacks_is_so_up_to_constants(candidat
     assert verdict(candidate, law, 0.05) == "constants"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "law"),
     [

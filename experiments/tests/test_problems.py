@@ -75,6 +75,7 @@ def test_a_formula_has_its_value(name):
     assert BY_NAME[name].truth.predict(np.array([point])) == pytest.approx([value], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_are_as_many_as_published(name):
     split = split_of(BY_NAME[name])

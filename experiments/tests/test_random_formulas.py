@@ -20,6 +20,7 @@ ONE = Drawn((anywhere(1, 3),), 500).points(np.random.default_rng(0))
 TWO = Drawn((anywhere(1, 3), anywhere(-1, 1)), 500).points(np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", range(8, 21, 3))
 def test_a_formula_has_the_nodes_that_were_asked_for(size):
     problems = [random_problem(size, number) for number in range(5)]

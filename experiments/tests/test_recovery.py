@@ -84,6 +84,7 @@ def test_a_factor_and_an_added_constant_together_are_no_recovery():
     assert not verdict("2.0*x*y + 1.7", "x*y").recovered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [6, 9, 12])
 def test_an_approximation_is_no_recovery_however_accurate(degree):
     nodes = np.polynomial.chebyshev.Chebyshev.interpolate(np.sin, degree, [1, 5])

@@ -16,6 +16,7 @@ from shine.faces.cli.commands import shine as group
 TEXT = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_its_commands_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "configs", "configs")

@@ -55,6 +55,7 @@ def test_an_object_file_is_in_the_targets_format(target: str, tmp_path: Path) ->
     assert out.read_bytes().startswith(MAGIC[target])
 
 
+@pytest.mark.slow
 def test_an_object_file_goes_through_a_pipe_unchanged(tmp_path: Path) -> None:
     out = tmp_path / "f.o"
     with out.open("wb") as piped:

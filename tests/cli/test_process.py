@@ -21,6 +21,7 @@ from shine.runs import read_result
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as Unix has them")
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_the_command_does(tmp_path: Path) -> None:
     done = process("evolve", "none.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -205,6 +206,7 @@ def test_a_closed_output_harms_no_file(small: Path) -> None:
     assert all(json.loads(line) for line in Path("runs/small/log.jsonl").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_an_object_file_needs_somewhere_to_go() -> None:
     done = closed(">&-", "jit", "a", "--emit", "obj")
     assert done.returncode == 2
@@ -230,6 +232,7 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
     return running.wait(60), shown.decode()
 
 
+@pytest.mark.slow
 def test_no_terminal_gets_an_object_file() -> None:
     code, shown = on_a_terminal("jit", "a", "--emit", "obj")
     assert code == 2

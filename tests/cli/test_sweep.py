@@ -9,6 +9,7 @@ import pytest
 from cli.commandline import shine
 
 
+@pytest.mark.slow
 def test_what_won_and_where(small: Path):
     result = shine("sweep", small, "--grid", "evolution.population=20,50", "--seeds", "2")
     assert result.exit_code == 0

@@ -54,6 +54,7 @@ def test_check_tells_what_became_of_the_columns(flats: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_tells_and_remembers_and_predictions_follow(flats: Path) -> None:
     result = shine("evolve", flats, "--out", "run", "--json")
     assert told(result.stderr) == NOTES

@@ -126,6 +126,7 @@ def test_no_division_kills_the_process(level):
     assert run_alone(FATAL.replace("LEVEL", repr(level))) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_most_negative_exponent_is_one_like_any_other():
     # The absolute value of this exponent is negative: a loop over its bits could run forever.
     code = """

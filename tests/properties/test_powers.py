@@ -123,6 +123,7 @@ def test_squares_and_cubes_are_within_two_ulp_of_the_exact_product(dtype):
             assert off <= Fraction(float(np.spacing(np.abs(power)))) * Fraction(2 * exponent - 3, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_powers_of_integers_wrap_like_products(dtype):
     x = np.random.default_rng(6).integers(np.iinfo(dtype).min, np.iinfo(dtype).max, 100, dtype)

@@ -19,6 +19,7 @@ from shine.lang.parse import parse
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), PARAMETERS)
 
 
+@pytest.mark.slow
 @given(trees())
 def test_text_gives_the_tree_back(tree):
     assert parse(str(tree), PARAMETERS) == tree

@@ -101,6 +101,7 @@ def test_they_agree_at_the_ends_of_the_range(scale, tiers):
     assert tiers["float64"].disagreements(scaled) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 500])
 @each_dtype
 def test_they_agree_whatever_the_number_of_threads(dtype, threads, tiers, monkeypatch):
@@ -109,6 +110,7 @@ def test_they_agree_whatever_the_number_of_threads(dtype, threads, tiers, monkey
     assert tiers[dtype].disagreements(data, ASKED[1::4], threads) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaling", [False, True])
 @each_dtype
 def test_no_choice_of_auto_changes_a_bit(dtype, scaling, tiers, monkeypatch):
@@ -162,6 +164,7 @@ def test_every_function_agrees_on_every_mix_of_columns_constants_and_tiles(dtype
     assert same_bits(predicted, reference_predictions(population, columns, dtype)).all()
 
 
+@pytest.mark.slow
 @each_dtype
 def test_every_inexact_primitive_is_within_two_ulp_of_numpy(dtype):
     assert primitive_disagreements(np.random.default_rng(2), 20_000, dtype) == []

@@ -83,6 +83,7 @@ def signed(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> 
     return content + hashlib.sha256(content).hexdigest().encode()
 
 
+@pytest.mark.slow
 def test_the_checkpoint_itself_goes_on(run: Path, good: Checkpoint, tmp_path: Path) -> None:
     assert resumed(run, checkpoint_bytes(good), tmp_path / "r") is None
 
@@ -115,6 +116,7 @@ HEADERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value", "message"), HEADERS, ids=[f"{key} {str(v)[:9]}" for key, v, _ in HEADERS])
 def test_a_header_of_wrong_content(
     key: str, value: Any, message: str, run: Path, good: Checkpoint, tmp_path: Path

@@ -92,6 +92,7 @@ def test_bitmaps_are_read_from_any_bit(rows, offset):
     assert shine.arrow.eval(table, "~b").to_pylist() == [None if value is None else not value for value in given]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "count"), [("s", 2**40), ("ms", 2**50), ("us", 2**60), ("ns", 2**62), ("ns", -(2**62) - 1)]
 )

@@ -96,6 +96,7 @@ def test_the_oracles_cover_every_primitive_that_is_not_flat():
     assert {"floordiv", "floor", "ceil", "sign", "lt", "le", "gt", "ge", "eq", "ne", "logical_not"} == FLAT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_partials_of_a_primitive_are_those_of_mpmath(name):
     function, points = ORACLES[name]
@@ -339,6 +340,7 @@ def test_derivatives_of_random_analytic_formulas_are_those_of_complex_steps(node
         assert at(derivative(tree, name), *point) == pytest.approx(expected, rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.slow
 @given(expressions((*STANDARD,)), st.tuples(small_numbers, small_numbers, small_numbers))
 def test_derivatives_of_random_formulas_are_the_slopes_of_their_values(node, point):
     tree = parse(node, PARAMETERS)

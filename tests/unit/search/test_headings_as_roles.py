@@ -20,6 +20,7 @@ def frames():
     return [pandas.DataFrame(COLUMNS), polars.DataFrame(COLUMNS), arrow.table(COLUMNS), batch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(4), ids=["pandas", "polars", "table", "batch"])
 def test_they_are_what_arrays_of_their_values_are(kind):
     frame = frames()[kind]

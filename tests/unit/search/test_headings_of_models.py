@@ -24,6 +24,7 @@ def check(front):
         assert model.digits is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("noise", ["auto", "absolute", "relative", "log", "counts"])
 def test_with_each_model_of_the_noise(loss, noise):

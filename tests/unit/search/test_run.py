@@ -50,6 +50,7 @@ def leaning_gap(x, y):
     return gap(x, y) + x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "primitives", "expected"),
     [
@@ -138,6 +139,7 @@ def test_every_tier_and_number_type_recovers_a_product(tier, dtype):
     assert result.best.predict([[2.0, 9.0]])[0] == pytest.approx(18, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier != "reference"])
 def test_the_front_does_not_depend_on_the_tier(tier):
     y = A * B + np.sin(A)
@@ -145,6 +147,7 @@ def test_the_front_does_not_depend_on_the_tier(tier):
     assert front(evolve(y, tier=tier, **options)) == front(evolve(y, tier="reference", **options))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_front_and_another_seed_another():
     y = np.sin(A) * B + np.log(B)
     first, again, other = (evolve(y, seed=seed, population=60, generations=6) for seed in (4, 4, 5))
@@ -152,6 +155,7 @@ def test_the_same_seed_gives_the_same_front_and_another_seed_another():
     assert (first.evaluations, first.seed) == (again.evaluations, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse", "r2"])
 def test_the_reported_loss_is_that_of_the_formula_as_written(loss):
     y = np.sin(A) * B + 10
@@ -209,6 +213,7 @@ def test_an_interrupt_returns_the_results_so_far():
     assert result.front
 
 
+@pytest.mark.slow
 def test_a_limit_of_seconds_ends_the_run():
     result = evolve(np.sin(A) * B, generations=10**6, seconds=0.3)
     assert result.stopped_by == "seconds"
@@ -270,6 +275,7 @@ def interrupt(*arguments, **options):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_does_not_wait_for_constants_to_converge(monkeypatch):
     y = np.sin(A * B)
     whole = evolve(y)
@@ -290,6 +296,7 @@ def test_an_interrupt_while_constants_converge_ends_that(monkeypatch):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 4, 16])
 def test_the_guesses_of_an_interrupted_seeding_reach_the_result(calls, monkeypatch):
     predict, count = MachineEvaluator.predict, [0]

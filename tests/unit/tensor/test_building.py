@@ -52,6 +52,7 @@ def test_what_cannot_be_made_is_refused(options) -> None:
         shine.tensor.compile(DOUBLE, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

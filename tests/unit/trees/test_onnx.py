@@ -126,6 +126,7 @@ def runtime(content: bytes, X: np.ndarray) -> list[Any]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("double", [False, True])
 def test_each_comparison_sends_rows_and_missing_values_where_it_says(mode, double):
@@ -160,6 +161,7 @@ def test_one_score_of_two_classes_is_a_probability_if_no_weight_is_negative():
     assert made.predict(X).tolist() == np.where(second > 0.5, "yes", "no").tolist()
 
 
+@pytest.mark.slow
 def test_scores_of_classes_become_probabilities():
     X = rows()
     three = attributes(["BRANCH_LEQ"], 3)

@@ -88,7 +88,7 @@ def rough_functions(
     starts = np.array([_start(composition, start, rng) for start in range(STARTS)])
     found: list[RoughFit] = []
     for shape in SHAPES:
-        if found and out_of_time():
+        if out_of_time():
             break
         forms = [list(_polynomials(slot, shape)) for slot in slots]
         together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]

@@ -29,6 +29,7 @@ def test_clients_clusters_and_addresses_do_tasks():
                 assert list(pool.results(abs, [-1, 2])) == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf", "sge", "moab"])
 def test_options_reach_the_batch_system(name):
     pytest.importorskip("dask_jobqueue")

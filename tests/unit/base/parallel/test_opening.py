@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from shine.base.parallel import opened, processes
 
 
+@pytest.mark.slow
 def test_processes_that_are_still_busy_end_with_an_interrupted_block():
     with pytest.raises(KeyboardInterrupt), opened(workers=1) as pool:
         assert pool is not None

@@ -81,6 +81,7 @@ def test_moments_are_those_of_exact_arithmetic(rows, weighted, tier):
     assert moments(data(p, y, weights), tier) == pytest.approx(exact(p, y, weights), rel=1e-13, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [9, 1300])
 def test_predictions_in_float32_are_summed_in_float64(rows, tier):
     rng = np.random.default_rng(0)
@@ -88,6 +89,7 @@ def test_predictions_in_float32_are_summed_in_float64(rows, tier):
     assert moments(data(p, y), tier, "float32") == pytest.approx(exact(p, y), rel=1e-13, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [1e8, -1e8])
 def test_a_large_offset_does_not_cancel_the_variance(offset, tier):
     rng = np.random.default_rng(1)
@@ -98,6 +100,7 @@ def test_a_large_offset_does_not_cancel_the_variance(offset, tier):
     assert found["product"] == pytest.approx(expected["product"], abs=1e-9 * expected["square"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zero", [slice(0, 512), slice(512, 1536), slice(1100, 1700), slice(1, 1700)])
 def test_rows_of_weight_zero_do_not_count_even_as_whole_chunks(zero, tier):
     rng = np.random.default_rng(2)

@@ -36,6 +36,7 @@ def test_fast_math_flags_change_no_result(content):
     assert foreign_function(content, "f").body.count("fadd double") == 2  # LLVM adds -1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "message"),
     [

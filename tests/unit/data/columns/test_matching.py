@@ -79,6 +79,7 @@ def test_columns_that_are_not_needed_are_zero():
     assert [column.tolist() for column in columns] == [[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]
 
 
+@pytest.mark.slow
 def test_the_result_of_a_search_predicts_a_reordered_frame():
     target = 2 * FRAME["rooms"].repeat(10) + np.arange(20)
     result = shine.evolve(FRAME.loc[target.index].assign(age=np.arange(20.0)), target, generations=0, seeding=0.0)

@@ -70,11 +70,13 @@ SOUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", WILD)
 def test_wild_formulas_are_found_with_their_feature(formula):
     assert untested(formula) == WILD[formula]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", SOUND)
 def test_sound_formulas_are_tested(formula):
     assert untested(formula, five=FIVE) is None

@@ -96,6 +96,7 @@ def test_formulas_that_explode_on_fresh_rows_are_told_by_the_known_ones(rows):
     assert len(missed) <= len(cases) // 10, missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["uniform", "normal", "lognormal", "clustered counts"])
 def test_the_order_of_the_rows_does_not_matter(kind):
     rng = np.random.default_rng(6)

@@ -112,6 +112,7 @@ def test_steps_are_those_of_marquardt(loss, scaled, weighted):
     assert compared > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_steps_in_calls_of_their_own_give_the_same_bits(loss, scaled, monkeypatch):

@@ -49,6 +49,7 @@ def test_numbers_that_are_taken_as_exact_are_structure(formula, exact, form):
     assert form_of(parse(formula, ["x", "y"]), Held(tuple(map(float, exact)))).text == form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["+", "*", "/"])
 def test_sums_and_products_of_any_length_have_a_form(operator):
     form = form_of(parse(f" {operator} ".join(f"({number}.5 + x*y)" for number in range(300))))

@@ -46,6 +46,7 @@ def test_counts_are_compared_by_their_likelihood():
     assert first - second == pytest.approx(likelihood(4 * x) - likelihood(3 * x + 2))
 
 
+@pytest.mark.slow
 def test_as_many_constants_as_rows_have_no_weight():
     x, y = line(rows=2)
     known = [inference(text, {"x": x}, y).uncertainty for text in ("2.31*x + 1.37", "2.31*x")]

@@ -48,6 +48,7 @@ def both(which):
     return InferenceOfManyRows(form, basis), Inference(form, basis)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", FITS)
 def test_standard_errors_are_those_of_all_rows(which):
     some, exact = (each.uncertainty for each in both(which))
@@ -55,6 +56,7 @@ def test_standard_errors_are_those_of_all_rows(which):
     assert some.kind == exact.kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", FITS)
 def test_the_most_likely_constants_are_those_of_all_rows(which):
     some, exact = (each.uncertainty for each in both(which))
@@ -63,6 +65,7 @@ def test_the_most_likely_constants_are_those_of_all_rows(which):
     assert np.abs(away).max() < (1.0 if which == "absolute errors" else 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", FITS)
 def test_rows_noise_and_evidence_are_those_of_all_rows(which):
     some, exact = (each.uncertainty for each in both(which))

@@ -83,6 +83,7 @@ def test_the_outputs_of_one_kernel_share_their_values():
     assert len(calls) == 3  # exp, sin, cos
 
 
+@pytest.mark.slow
 @given(trees(), st.integers(0, 2**32 - 1))
 @settings(max_examples=25)
 def test_compiled_derivatives_are_those_of_the_reference(tree, seed):

@@ -162,6 +162,7 @@ def test_fractions_are_refused_by_integer_kernels():
         shine.jit("a", dtype="int64")(1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["O0", "O1", "O2", "O3"])
 def test_every_pipeline_gives_the_same_bits(level):
     x = np.random.default_rng(1).normal(size=1001)
@@ -214,6 +215,7 @@ def test_a_kernel_is_compiled_anew_from_its_formula():
     assert shine.jit(shine.jit("a / b"), dtype="int32")(7, 2) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(20,), (30_000,), (700, 200)])
 def test_few_and_many_rows_get_the_same_bits(shape):
     kernel = shine.jit("exp(sin(a)*b) + a/b")

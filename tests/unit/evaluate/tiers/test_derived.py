@@ -36,6 +36,7 @@ def bits(values):
     return np.where(np.isnan(whole), np.nan, whole).tobytes()  # which NaN it is, is not promised
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_predictions_are_the_same_with_and_without_columns(dtype):
     population, data = individuals(), dataset()
@@ -144,6 +145,7 @@ def test_existing_columns_are_read():
     assert known.tolist() == [True, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_function_of_constants_has_the_bits_of_one_of_a_constant_column(dtype):
     # The oracle is the same function of a constant feature, which is computed row by row.

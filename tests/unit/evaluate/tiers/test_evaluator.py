@@ -58,6 +58,7 @@ def test_predictions_have_a_row_for_each_individual(dtype, tier):
     assert predicted.tolist() == [[3.0, 4.0, 2.0], [1.0, np.inf, np.dtype(dtype).type(1 / 3)], [4.0, 8.0, -2.0]]
 
 
+@pytest.mark.slow
 @each_tier
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_losses_are_float64_whatever_the_predictions_are(dtype, tier):
@@ -74,6 +75,7 @@ def test_row_errors_are_absolute_and_unscaled(tier, scaling):
     assert errors.tolist() == [[2, 2, 1], [0, np.inf, 3 - 1 / 3], [3, 6, 5]]
 
 
+@pytest.mark.slow
 @each_tier
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_threshold_keeps_the_losses_up_to_it(tier, loss):
@@ -112,6 +114,7 @@ def steep(prediction, target):
     return abs(prediction - target) ** 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["reference", "machine", "native"])
 @pytest.mark.parametrize("loss", [steep, "lambda prediction, target: abs(prediction - target)**1.5"])
 def test_the_loss_may_be_a_function_of_the_users(tier, loss):

@@ -61,6 +61,7 @@ CONVEX = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [True, False])
 @pytest.mark.parametrize("name", CONVEX)
 def test_a_fit_finds_the_minimum(name, least):
@@ -115,6 +116,7 @@ def test_log_losses_have_their_maximum_of_likelihood_from_any_start(start):
         assert WEIGHTS * column @ left == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TEXTS, "poisson_log", "logistic", "mse", "mae"])
 def test_gradients_are_differences(name):
     rng = np.random.default_rng(1)

@@ -131,6 +131,7 @@ def test_constants_get_the_best_constant_and_failures_no_line():
     assert np.isinf(found.losses[[1, 3]]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_threads_and_parts_of_a_population_change_no_bit(dtype, monkeypatch):
     target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(2, 203)
@@ -175,6 +176,7 @@ def test_large_data_that_are_read_in_place_get_the_same_lines(rows, monkeypatch)
     assert large.losses == pytest.approx(small.losses, rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_a_best_constant_that_meets_many_rows_does_not_hold_lines(share):
     target = np.random.default_rng(3).poisson(VALUES[0] / 2) * 1.0

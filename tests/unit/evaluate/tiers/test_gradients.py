@@ -103,6 +103,7 @@ def check(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
@@ -222,6 +223,7 @@ def test_an_individual_is_left_as_soon_as_its_errors_exceed_its_limit():
     assert found.matrices[2, 1, 1] < 0.1 * total.matrices[2, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("text", ["log(x - 0.5)", "1.0/(x - x)", "0.1*sqrt(0.2 - x)"])
 def test_predictions_that_are_not_finite_make_infinite_errors(loss, text):
@@ -259,6 +261,7 @@ def test_rows_without_an_error_weigh_nothing_in_a_fit_of_absolute_errors():
     assert np.isfinite(found.matrices).all()
 
 
+@pytest.mark.slow
 def test_memory_that_a_pass_points_to_lives_as_long_as_the_pass(monkeypatch):
     """Blocks of large row-major tables are copies that nothing else holds."""
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)

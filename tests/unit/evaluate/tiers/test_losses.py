@@ -89,6 +89,7 @@ def test_random_losses_of_random_formulas_are_the_same_on_every_tier(seed):
             assert np.isinf(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_threads_and_row_blocks_change_no_bit(dtype, monkeypatch):
     dataset, loss = dataset_of(20_011, weighted=True), own_loss(TEXTS["interval"])
@@ -140,6 +141,7 @@ def test_thresholds_hold_for_losses_that_may_be_negative(least):
         assert found == pytest.approx(np.where(whole <= threshold, whole, np.inf), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_bounded_error_of_a_prediction_that_is_not_finite_is_no_loss():
     dataset = Dataset.from_arrays([[1.0], [0.0], [2.0]], [1.0, 2.0, 3.0], features=("a",))
     population = Population.from_sources(["1/a", "log(a - 5.0)", "a"], ("a",))
@@ -185,6 +187,7 @@ def test_kernels_measure_losses_too():
     assert jit("2*x").fitness([[1.0], [2.0]], [2.0, 9.0], loss=LOSSES["mae"]) == 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-13), ("float32", 1e-5)])
 def test_log_losses_neither_overflow_nor_cancel(dtype, tolerance):
     rng = np.random.default_rng(0)

@@ -117,6 +117,7 @@ def test_one_row_is_enough(tier):
     assert shine.Evaluator([[2.0]], [5.0], tier=tier, linear_scaling=True)(population).tolist() == [0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 7, 63, 65, 127, 255, 257, 511, 513, 769, 10_007])
 @each_dtype
 def test_any_number_of_rows_is_predicted_right(dtype, rows):
@@ -139,6 +140,7 @@ def blocks(monkeypatch):
 each_order = pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by row"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 64, 256, 512, 513, 1025, 2048])
 @each_dtype
 @each_scaling
@@ -182,6 +184,7 @@ def test_only_the_columns_in_use_need_to_be_converted(count, order, blocks):
     assert evaluator(stored).predict(population).tobytes() == (data.columns[::-1][:count] * 2).tobytes()
 
 
+@pytest.mark.slow
 @each_loss
 @each_scaling
 def test_a_threshold_is_honoured_from_block_to_block(loss, scaling, blocks):
@@ -270,6 +273,7 @@ def test_a_threshold_is_honoured_if_one_row_has_all_the_error(loss, scaling, whe
     assert_only_losses_above_are_inf(Dataset.from_arrays(x, y), population, loss, scaling)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [0, 300, -1])
 @each_scaling
 def test_a_row_that_is_not_finite_makes_the_loss_infinite_wherever_it_is(scaling, where):
@@ -363,6 +367,7 @@ def test_weights_of_one_have_the_bits_of_no_weights(loss, scaling):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty", [slice(0, 256), slice(256, 768), slice(768, ROWS), slice(0, 1002), slice(1, ROWS)])
 @each_loss
 @each_scaling
@@ -428,6 +433,7 @@ def test_an_interrupt_waits_for_the_current_items_of_other_threads():
     assert finished == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer interrupts")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_an_evaluation_long_before_its_end(threads):

@@ -29,6 +29,7 @@ def rows_and_whole(count: int) -> tuple[Dataset, Whole]:
     return rows, Whole(count, *moments, ranges={}, checksum=0, read=read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1000, BLOCK_ROWS, 2 * BLOCK_ROWS + 77])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_errors_equations_and_fits_have_the_bits_in_memory(count, loss):

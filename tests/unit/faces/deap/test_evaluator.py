@@ -63,6 +63,7 @@ def test_the_fitness_of_random_individuals_is_that_of_deap(pset, rows):
     assert_same_fitness(compiled(pset, rows, y)(individuals), theirs, 0.3)
 
 
+@pytest.mark.slow
 def test_automatically_defined_functions_are_written_out():
     psets = evolving()
     trees = [population(pset, 80, seed, high=3) for seed, pset in enumerate(psets)]
@@ -117,6 +118,7 @@ def plain_division(left, right):
     return 1 if right == 0 else left / right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("linear_scaling", [False, True])
 def test_losses_are_those_of_the_evaluator_of_formulas(loss, linear_scaling):

@@ -75,6 +75,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_makes_the_same_decisions_as_plain_deap(name):
     objectives, plain, weights, select, options = RUNS[name]

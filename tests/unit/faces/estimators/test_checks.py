@@ -112,6 +112,7 @@ def unread(kind):
     return found if kind == "InMemoryDataset" else found.scanner()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["LazyFrame", "DuckDBPyRelation", "InMemoryDataset", "RecordBatchReader", "Scanner", "generator"]
 )
@@ -135,6 +136,7 @@ def test_predictions_refuse_paths_and_take_memory_maps(tmp_path):
     np.testing.assert_array_equal(model.predict(np.load(tmp_path / "x.npy", mmap_mode="r")), model.predict(X))
 
 
+@pytest.mark.slow
 def test_sparse_columns_of_a_frame_are_read():
     pandas = pytest.importorskip("pandas")
     dense = pandas.DataFrame({"a": [0.0, 1, 2, 3], "b": [1.0, 0, 0, 2], "c": [5, 6, 7, 9]})

@@ -32,6 +32,7 @@ def quick(**parameters):
     return SymbolicClassifier(**QUICK | parameters)
 
 
+@pytest.mark.slow
 def test_the_formula_of_the_odds_is_found():
     model = quick(population_size=200, generations=8).fit(X, LABELS)
     assert {token[1] for token in model.best_.tree.tokens[1:] if token[0] == "name"} == {"x0", "x1"}
@@ -52,6 +53,7 @@ def test_the_losses_of_the_front_are_log_losses():
     assert losses == sorted(set(losses), reverse=True)
 
 
+@pytest.mark.slow
 def test_a_line_is_that_of_logistic_regression():
     # Five nodes are a column and a line around it: scikit-learn's logistic regression on it has the same loss.
     model = quick(generations=1, max_size=5, primitives=["add", "mul"]).fit(X[:, 1:], LABELS)
@@ -62,6 +64,7 @@ def test_a_line_is_that_of_logistic_regression():
     assert model.front_[-1].loss == pytest.approx(best, rel=3e-3)
 
 
+@pytest.mark.slow
 def test_two_classes_have_one_formula_and_three_have_three():
     two, three = quick().fit(X, LABELS), quick().fit(X, THREE)
     assert two.decision_function(X).shape == (200,)
@@ -73,6 +76,7 @@ def test_two_classes_have_one_formula_and_three_have_three():
     assert three.score(X, THREE) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::shine.ExtrapolationWarning")
 @pytest.mark.parametrize("labels", [LABELS, THREE])
 @pytest.mark.parametrize("scale", [1.0, 1e6])

@@ -51,6 +51,7 @@ def endless(kind, callbacks=(), **options):
     return kind(settings={"seeding": 0.0}, random_state=0, n_jobs=1, callbacks=callbacks, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fit_of_the_users_own_keeps_what_it_found_and_warns(name):
     kind, y = KINDS[name]
@@ -68,6 +69,7 @@ def test_a_fit_of_the_users_own_keeps_what_it_found_and_warns(name):
     assert (model.stopped_by_, model.generations_) == ("callback", 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_clone_raises_and_is_as_it_was(name):
     kind, y = KINDS[name]
@@ -80,6 +82,7 @@ def test_a_clone_raises_and_is_as_it_was(name):
         pickle.loads(pickle.dumps(clone(endless(kind)))).set_params(callbacks=interrupt_at(1)).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fit_that_fails_leaves_the_earlier_one(name):
     kind, y = KINDS[name]
@@ -103,6 +106,7 @@ OUTER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", OUTER)
 def test_programs_that_fit_again_and_again_end(program):
     fits = []

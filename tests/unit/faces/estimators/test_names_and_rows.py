@@ -90,6 +90,7 @@ def test_threads_and_seeds_are_counted_as_scikit_learn_does():
             checked_threads(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
     [

@@ -50,6 +50,7 @@ def generations(caplog):
     return [line for line in lines if line.startswith("generation")]
 
 
+@pytest.mark.slow
 def test_verbose_logs_each_stage_when_it_begins(caplog):
     fitted(verbose=1, generations=1, settings={"seeding": 0.5})
     lines = [record.getMessage() for record in caplog.records if record.name == "shine"]

@@ -33,6 +33,7 @@ def quick(**parameters):
     return SymbolicTransformer(**QUICK | parameters)
 
 
+@pytest.mark.slow
 def test_components_are_related_to_the_target_and_little_to_one_another():
     found = quick(n_components=3, raw_features=False).fit_transform(X, Y)
     assert found.shape == (200, 3)
@@ -44,6 +45,7 @@ def test_components_are_related_to_the_target_and_little_to_one_another():
     assert left[0] < 0.3 * Y.var() * 200
 
 
+@pytest.mark.slow
 def test_components_add_to_the_raw_features():
     model = quick(n_components=3, generations=10).fit(X, Y)
     design = np.column_stack([np.ones(200), X])
@@ -56,6 +58,7 @@ def test_components_add_to_the_raw_features():
     assert model.n_components_ == len(model.best_) == found.shape[1] - 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [2 * X[:, 0] - X[:, 1] + 1, X[:, 2] + NOISE, NOISE, np.full(200, 2.0)])
 def test_if_nothing_adds_to_the_raw_features_there_is_no_component(target):
     model = quick(n_components=3).fit(X, target)

@@ -123,6 +123,7 @@ def test_intervals_of_probabilities_hold_the_predicted_ones():
         model.predict_interval(X, kind="prediction")
 
 
+@pytest.mark.slow
 def test_several_classes_have_intervals_of_constants_but_not_of_probabilities():
     model = classifier(classes(-2.0, 2.0)[1])
     assert len(model.conf_int()) == len(model.summary()) == 3

@@ -32,6 +32,7 @@ def test_groups_are_kept_back():
     assert model.score(X, Y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validation", ["random", "time"])
 def test_rows_are_kept_back(validation):
     assert "the least error on 20 rows" in quick(validation=validation).fit(X, Y).front_.reason

@@ -28,6 +28,7 @@ def test_limits_and_primitives_may_change(scale, change):
     assert np.isfinite(model.predict(X * scale)).all()
 
 
+@pytest.mark.slow
 def test_a_template_may_come_change_and_go():
     model = first().fit(X, Y).set_params(guesses=())
     for template in ("f(x0) + g(x1)", "h(x0, x1)", None):

@@ -180,6 +180,7 @@ def test_a_body_that_is_shorter_than_it_says_is_refused(server):
     assert post(server, "/echo", b'{"a"', length=100)[0] == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -199,6 +200,7 @@ def test_other_methods_and_paths_are_refused_without_a_word(server, request_, st
     assert (found, body) == (status, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_", [b"", b"\r\n\r\n", b"\x16\x03\x01\x00" * 50, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 200_000,
                  b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 1000 + b"\r\n",

@@ -95,6 +95,7 @@ def test_the_clock_stands_still_while_the_search_is_paused(controls, monkeypatch
     assert watch.clock() == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_stop_ends_the_search_with_its_result(controls, paused):
     watch = Watch(controls)

@@ -150,6 +150,7 @@ def test_a_finished_run_says_so(job: Job, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_to_a_higher_limit(job: Job, tmp_path: Path) -> None:
     longer = read_job(tmp_path / "small.yaml", ["stop.generations=9"])
     run_job(longer, chosen_folder(tmp_path / "whole"))
@@ -193,6 +194,7 @@ def test_a_limit_that_is_over_is_refused(
     assert ending(tmp_path / "run") == before
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_formulas_that_are_better_than_those_it_finds(job: Job, tmp_path: Path) -> None:
     short = read_job(tmp_path / "small.yaml", ["evolution.population=2", "stop.generations=1"])
     run_job(short, chosen_folder(tmp_path / "run"))

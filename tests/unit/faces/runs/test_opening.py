@@ -49,6 +49,7 @@ def test_formulas_predict_what_they_did(formula: str, tmp_path: Path) -> None:
         assert model.predict(X).tobytes() == other.predict(X).tobytes()
 
 
+@pytest.mark.slow
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_every_constant_reads_back(tmp_path_factory: pytest.TempPathFactory, one: float, other: float) -> None:
     folder = tmp_path_factory.mktemp("run")

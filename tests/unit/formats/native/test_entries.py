@@ -55,6 +55,7 @@ def laid_out(values: np.ndarray, stride: int) -> np.ndarray:
     return view
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ELEMENTS)
 @given(rows=counts, first=strides, second=strides, out=strides)
 def test_columns_may_lie_anywhere(dtype: str, rows: int, first: int, second: int, out: int) -> None:

@@ -164,6 +164,7 @@ def division_oracle(operation, n, d):
     return np.array(results, f"u{n.itemsize}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", DIVISIONS)
 @pytest.mark.parametrize(("kind", "lanes"), [("i64", 1), ("i32", 1), ("i64", 8)])
 def test_division_has_the_digits_of_pythons(operation, kind, lanes):
@@ -243,6 +244,7 @@ FUSED = r"^\s+(v?fn?m(add|sub)\w*|vfn?m[as]\.\w+|fml[as]|xs\w*n?m(add|sub)\w*|v(
 WITHOUT_FMA = ("x86_64-linux-gnu", "armv7-linux-gnueabihf", "wasm32-unknown-unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("triple", [*TARGETS, "x86-64-v4", "armv7 with vfp4"])
 def test_nothing_is_fused(triple, dtype):

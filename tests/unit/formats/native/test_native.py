@@ -59,6 +59,7 @@ int main(void)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compiler", "source", "options"),
     [
@@ -217,6 +218,7 @@ print(length(np.zeros((0, 3)), 1.0, 1.0).shape)
     assert third == "(0, 3)"
 
 
+@pytest.mark.slow
 def test_the_types_of_the_python_module_can_be_resolved(module_folder: Path) -> None:
     code = """
 import length, typing, numpy.typing

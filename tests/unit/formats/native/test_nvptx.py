@@ -82,6 +82,7 @@ def kernel_ir(expression):
     return str(module)
 
 
+@pytest.mark.slow
 @needs_ptxas
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ptxas_takes_every_primitive(dtype, tmp_path):
@@ -92,6 +93,7 @@ def test_ptxas_takes_every_primitive(dtype, tmp_path):
     assert ".extern" not in text
 
 
+@pytest.mark.slow
 @needs_ptxas
 @pytest.mark.parametrize("processor", ["sm_75", "sm_80", "sm_100"])
 def test_processors_from_turing_on_are_targets(processor, tmp_path):
@@ -134,6 +136,7 @@ def threads_on_this_machine(program, arguments, places):
     run_threads(str(module), "f_kernel", arguments, places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "int32"])
 def test_the_kernel_computes_what_this_machine_does(dtype):
     program = program_of(expressions(dtype), dtype)

@@ -156,6 +156,7 @@ def test_nodes_of_one_level_keep_their_distance_and_order(tree):
             assert gap >= SIBLINGS - 1e-6
 
 
+@pytest.mark.slow
 @given(trees())
 def test_parents_stand_over_the_middle_of_their_children(tree):
     widths, children = tree

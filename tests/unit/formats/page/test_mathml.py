@@ -190,6 +190,7 @@ def test_assignments_come_before_the_result():
     assert len(lines[0].terms) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outer", "inner"), [("sin(", ")"), ("-(", ")"), ("1 + 2*(", ")")])
 def test_deep_formulas_do_not_recur(outer, inner):
     levels = 3000

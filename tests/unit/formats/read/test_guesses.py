@@ -418,6 +418,7 @@ def test_a_run_needs_its_graph_only_once(tmp_path):
     assert list(resumed.rows()) == list(whole.rows())
 
 
+@pytest.mark.slow
 def test_a_job_made_by_hand_keeps_formulas_too(tmp_path):
     path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
     job = Job(read_config(path), read_job(path).dataset)

@@ -504,6 +504,7 @@ def test_an_unsupported_instruction_is_named(what):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signature", "message"),
     [

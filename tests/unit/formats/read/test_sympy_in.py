@@ -106,6 +106,7 @@ def exactly(expression: Any) -> float:
     return float(value) if value.is_Float or value.is_Rational else math.nan
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.recursive(leaves, grown, max_leaves=6))
 def test_a_formula_has_the_value_of_its_expression(expression):
@@ -235,6 +236,7 @@ def test_an_object_that_is_not_an_expression_is_a_type_error():
         shine.parse(3)
 
 
+@pytest.mark.slow
 def test_shine_does_not_import_sympy():
     code = "import sys, shine; shine.jit('a + b'); shine.formats.read.sympy; print('sympy' in sys.modules)"
     code = code.replace("shine.formats.read.sympy", "__import__('shine.formats.read.sympy')")

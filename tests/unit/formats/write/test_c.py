@@ -78,6 +78,7 @@ def primitives(tmp_path_factory):
     return {name: function(position) for position, name in enumerate(STANDARD)}
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", EXACT)
 def test_an_exact_primitive_has_the_same_bits(name, primitives):
@@ -85,6 +86,7 @@ def test_an_exact_primitive_has_the_same_bits(name, primitives):
     assert differences(primitives[name](*columns), evaluate(application(name), columns), columns) == []
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", APPROXIMATE)
 def test_a_primitive_is_within_two_ulp_of_the_compiled_one(name, primitives):
@@ -102,6 +104,7 @@ def test_a_composite_is_made_of_the_same_primitives(name, primitives):
     assert differences(primitives[name](*columns), expected, columns) == []
 
 
+@pytest.mark.slow
 @needs_compiler
 @settings(max_examples=3, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.lists(trees(), min_size=1, max_size=40), st.integers(0, 2**32))

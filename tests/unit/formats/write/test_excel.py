@@ -57,6 +57,7 @@ def test_random_trees_have_the_bits_of_the_reference_tier_where_all_is_finite(se
     assert same_bits(evaluated(formula, COLUMNS), expected)[finite].all(), formula
 
 
+@pytest.mark.slow
 @given(trees())
 def test_any_tree_is_exported_or_refused(tree):
     try:

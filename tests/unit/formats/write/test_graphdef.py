@@ -182,6 +182,7 @@ def test_a_formula_that_it_cannot_write_is_an_error():
         graphdef(shine.parse("a"), dtype="bool")
 
 
+@pytest.mark.slow
 def test_without_protobuf_the_error_says_what_to_install():
     code = """
 import sys

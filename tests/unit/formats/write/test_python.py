@@ -61,6 +61,7 @@ def test_random_trees_have_the_bits_of_the_reference_tier(seed):
     assert same_bits(found, evaluate(tree, COLUMNS)).all(), python_source(tree)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(trees(SAME))
 def test_any_tree_has_the_bits_of_the_reference_tier(tree):

@@ -73,6 +73,7 @@ def test_duckdb_finds_each_column():
         np.testing.assert_array_equal(found, EXPECTED, heading)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", [*AWKWARD, ""])
 def test_pandas_and_polars_find_the_column(heading):
     tree, headings = formula(heading, "other one")

@@ -63,6 +63,7 @@ def test_sqlite_has_the_values_of_each_primitive_unless_they_are_infinite(name):
     assert (ulps(found, expected)[kept] <= ULPS.get(name, 2)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_random_trees_have_the_values_of_the_reference_tier_in_sqlite(seed):
     rng = np.random.default_rng(seed)
@@ -174,6 +175,7 @@ def test_functions_of_the_user_are_written_out():
     assert text == "CASE WHEN a / 2.0 > 3.0 THEN a / 2.0 ELSE 3.0 END"
 
 
+@pytest.mark.slow
 def test_a_formula_that_sql_cannot_hold_is_refused():
     with pytest.raises(ValueError, match="unknown dialect 'mysql'; use one of standard, sqlite, postgres, duckdb"):
         sql_expression(parse("a"), dialect="mysql")

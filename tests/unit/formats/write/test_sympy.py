@@ -126,6 +126,7 @@ def test_a_formula_that_sympy_cannot_hold_is_refused(monkeypatch):
         sympy_expression(parse("x"))
 
 
+@pytest.mark.slow
 def test_formulas_of_ten_thousand_levels_are_exported_or_refused():
     node = ast.Name("x", ast.Load())
     for _ in range(10_000):

@@ -54,6 +54,7 @@ def test_ranges_are_facts(text):
     assert tidy(found, COMPILED, RANGES) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", [0.0, 0.5, -2.5])
 @settings(max_examples=60)
 @given(tree=trees(), seed=st.integers(0, 2**32))

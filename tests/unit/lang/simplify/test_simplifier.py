@@ -163,6 +163,7 @@ def test_without_rounding_finite_values_keep_their_bits_and_the_domain_only_grow
     assert np.array_equal((before[finite] + 0.0).view(np.int64), (after[finite] + 0.0).view(np.int64))
 
 
+@pytest.mark.slow
 @given(trees(), st.booleans())
 def test_sizes_never_grow_and_a_second_time_changes_nothing(tree, rounding):
     simple = simplify(tree, rounding=rounding)

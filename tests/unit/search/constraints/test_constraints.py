@@ -92,6 +92,7 @@ constraints_on_structure = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(constraints_on_structure, st.integers(0, 2**32))
 def test_the_allowed_individuals_agree_with_recursion_over_their_trees(constraints, seed):
     population = ptc2(60, PRIMITIVES, 15, 6, Terminals(share=0.3), np.random.default_rng(seed))
@@ -237,6 +238,7 @@ def monotonicity(directions, rows=500):
     return Monotonicity(dataset, directions, 1, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "direction", "slope", "share"),
     [

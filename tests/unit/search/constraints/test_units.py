@@ -103,6 +103,7 @@ def unit_of(dimension):
 dimensions = st.lists(st.fractions(-3, 3, max_denominator=6), min_size=7, max_size=7).map(tuple)
 
 
+@pytest.mark.slow
 @given(dimensions)
 def test_a_dimension_survives_writing_and_reading(dimension):
     text = unit_of(dimension)
@@ -267,6 +268,7 @@ def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target,
     assert found.tolist() == expected
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.booleans(), st.floats(0, 0.6))
 def test_random_formulas_agree_with_the_linear_system(seed, free, share):
     formulas = random_formulas(8, seed, share=share)

@@ -74,6 +74,7 @@ def test_lost_epochs_change_no_bit(seed):
     assert executor.faults
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_workers():
     whole, states = run()
     with ThreadPoolExecutor(3) as executor:

@@ -290,6 +290,7 @@ def test_initial_individuals_of_another_primitive_set_are_rejected():
         run(guesses=population_of(["x"], primitive_set("add"), 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functions", ["", "neg", "add", "where"])
 @pytest.mark.parametrize("features", ["", "x"])
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (2, 2), (9, 4)])

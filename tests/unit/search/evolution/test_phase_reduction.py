@@ -36,6 +36,7 @@ def test_constants_elsewhere_do_not_change(text):
     assert str(reduced(text)) == str(parse(text, ("x", "y"), STANDARD))
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["sin({} + x)", "cos(x - {})", "tan({} - (x + y))", "sin(x - (y - {}))", "exp(sin(x + {})) - {}"]),
     st.floats(-1000, 1000),

@@ -63,6 +63,7 @@ def test_a_state_survives_writing_and_reading(kind):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
     outcome, states, reports, _ = run(KINDS[kind])

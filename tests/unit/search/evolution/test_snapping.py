@@ -63,6 +63,7 @@ def test_constants_of_exact_data_become_exact_simple_numbers(number):
     assert found == [number, 3.0]
 
 
+@pytest.mark.slow
 def test_constants_inside_functions_become_simple_too():
     found = constants_after("exp(-0.4*x*x) + sin(2.9*y)", lambda x, y: np.exp(-0.5 * x * x) + np.sin(math.pi * y))
     assert np.abs(found).tolist() == [0.5, math.pi]
@@ -85,6 +86,7 @@ def test_constants_become_simple_where_that_costs_less_than_a_nat(number, seed):
     assert found == [2.0] or nats(ROWS)(*errors) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_all_simple_numbers_together_cost_less_than_a_nat(seed):
     dataset = dataset_of(lambda x, y: 9.97 * x + 3.04 * y - 0.98 * x * y + 1.02 * x * x, 0.7, seed)
@@ -147,6 +149,7 @@ def test_the_other_constants_are_fitted_again():
     assert errors[0] < 1.1 * ROWS * 0.05**2
 
 
+@pytest.mark.slow
 def test_individuals_without_finite_errors_or_constants_do_not_change():
     simple, fitted, _ = polished(["log(-0.5*x*x)", "x*y"], dataset_of(lambda x, y: x * y))
     assert np.array_equal(simple.values, fitted.population.values)
@@ -209,6 +212,7 @@ def measured_after(text, target, rows, noise, seed):
     return simple.values[0][simple.codes[0] == CONSTANT].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("scale", [1.0, 1e-34, 1e30])
 def test_noisy_constants_have_the_digits_that_the_data_determine(scale, seed):

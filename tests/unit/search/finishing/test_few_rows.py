@@ -57,6 +57,7 @@ def test_a_pole_through_one_row_gives_way_to_the_law(kind, noise, width):
     assert LAW in front and pole not in front
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "column"),
     [("1/(S - 9.213)", "any"), ("1/(S - 9.213)", "rounded"), ("tan(S)", "any"), ("20/(S - 14.5)", "whole")],

@@ -62,6 +62,7 @@ def on_levels(count: int, noise: float) -> tuple[Domain, list[Model], np.ndarray
     return Domain(rows), models, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count, kept", [(5, False), (8, False), (150, True), (300, True)])
 def test_levels_are_observations_of_what_no_row_tests(count, kept):
     domain, models, _ = on_levels(count, 0.1)

@@ -68,6 +68,7 @@ def test_formulas_that_are_undefined_are_not_chosen():
     assert least_error(np.array([[np.nan], [np.inf]]), None, lengths[:2], 0.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

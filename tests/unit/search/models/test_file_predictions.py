@@ -54,6 +54,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", READERS)
 def test_each_format_has_the_predictions_in_memory(result, new, tmp_path, ending):
     values = table()
@@ -154,6 +155,7 @@ def grouped(request):
     return model.fit(frame, frame["a"] * np.tile([1.5, 2.5, 3.5], 10)), frame
 
 
+@pytest.mark.slow
 def test_labels_of_groups_are_known_in_files(grouped, tmp_path):
     model, frame = grouped
     frame.iloc[::-1].to_parquet(tmp_path / "d.parquet")

@@ -130,6 +130,7 @@ def many(rows):
     return Model(parse("2.4003*exp(-0.9002*x) + 0.7001*x", ["x"]), 0.01, 0.9).with_data(x[:, None], y)
 
 
+@pytest.mark.slow
 def test_a_pickle_of_many_rows_has_a_sample_and_says_nearly_the_same():
     before = many(400_000)
     text = pickle.dumps(before)
@@ -142,12 +143,14 @@ def test_a_pickle_of_many_rows_has_a_sample_and_says_nearly_the_same():
     assert pickle.loads(pickle.dumps(after)).conf_int() == after.conf_int()
 
 
+@pytest.mark.slow
 def test_what_all_rows_said_before_a_pickle_remains():
     before = many(400_000)
     expected = before.conf_int()
     assert pickle.loads(pickle.dumps(before)).conf_int() == expected
 
 
+@pytest.mark.slow
 def test_profiles_after_a_pickle_of_many_rows_need_them():
     after = pickle.loads(pickle.dumps(many(400_000)))
     with pytest.raises(DataError, match=r"use method='wald', or model\.with_data"):

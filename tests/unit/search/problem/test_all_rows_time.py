@@ -74,6 +74,7 @@ def test_rows_are_left_out_until_the_end_fits_into_its_share():
     assert budget.with_share(share).affordable() == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [None, "f(x0) + x1"])
 def test_a_search_that_cannot_work_on_all_rows_works_on_a_sample_and_says_so(template):
     rng = np.random.default_rng(0)

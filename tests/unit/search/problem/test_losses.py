@@ -134,6 +134,7 @@ def test_what_does_not_fit_is_refused_in_a_line(options, error, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linear_scaling", [True, False])
 @pytest.mark.parametrize(
     "loss",

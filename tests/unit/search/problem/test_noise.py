@@ -233,6 +233,7 @@ def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
     assert [str(model.tree) for model in resumed.front] == [str(model.tree) for model in whole.front]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "noise"), [("mse", "relative"), ("mae", "relative"), ("mse", "counts")])
 def test_r2_has_the_weights_of_the_loss_and_begins_at_0(loss, noise):
     rng = np.random.default_rng(3)

@@ -93,6 +93,7 @@ def test_constant_columns_do_not_disturb():
     assert estimate(X, 2 * X[:, 0] + SIGMA * rng.normal(size=300)).loss == pytest.approx(SIGMA**2, rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1e60, 1e-60])
 def test_a_result_has_the_estimate_in_the_unit_of_the_target(scale):
     X, y = replicated(np.random.default_rng(0))

@@ -376,6 +376,7 @@ def replace_affine(monkeypatch, function):
     monkeypatch.setattr(search_table, "SEARCHES", tuple(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError("no"), ZeroDivisionError(), np.linalg.LinAlgError(), IndexError()])
 def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeypatch, caplog, error):
     def failing(screen):

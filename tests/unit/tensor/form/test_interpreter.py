@@ -80,6 +80,7 @@ def applied(name, *arrays, **attributes):
 SCALAR = sorted(name for name in OPERATIONS if OPERATIONS[name].is_elementwise and name not in ("select", "cast"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALAR)
 def test_elementwise_operations_at_the_limits_of_each_type(name):
     for dtype in sorted(OPERATIONS[name].elements):

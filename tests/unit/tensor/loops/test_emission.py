@@ -21,6 +21,7 @@ def agrees(seed: int) -> None:
     assert_close(found, interpret(module, "main", arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_drawn_module_gives_what_the_interpreter_gives(seed):
     agrees(seed)

@@ -17,6 +17,7 @@ def check(make, *shapes: tuple[int, ...], dtype: str = "f32") -> None:
     assert_close(run(module, arguments)[0], interpret(module, "main", arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f32", "f64", "u8"])
 @pytest.mark.parametrize("shape", [(16, 16), (35, 40), (64, 3), (17, 100)])
 def test_transposes_in_blocks(shape, dtype):
@@ -31,6 +32,7 @@ def test_channels_first_become_last():
     check(lambda b, x: b.transpose(x, permutation=(0, 2, 3, 1)), (2, 19, 5, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
 def test_reductions_over_any_axes(axes):
     for shape in ((3, 5, 33), (1, 7, 1), (4, 1, 70)):

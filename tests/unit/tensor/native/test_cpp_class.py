@@ -114,6 +114,7 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("standard", ["c++11", "c++20"])
 def test_a_program_computes_the_product_of_tensorflows_example(standard, tmp_path):

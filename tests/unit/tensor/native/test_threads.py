@@ -123,6 +123,7 @@ def big() -> tuple[Module, np.ndarray, np.ndarray]:
     return module(lambda f, x, y: f.dot(x, y), a.shape, b.shape), a, b
 
 
+@pytest.mark.slow
 def test_small_work_is_not_divided_and_one_thread_is_the_default():
     small = module(lambda f, x, y: f.dot(x, y), (8, 8), (8, 8))
     assert "shared" not in TensorFunction(small, threads=2).report
@@ -141,6 +142,7 @@ def test_threads_may_call_at_once():
     assert np.array_equal(function(a, b, out=np.empty_like(expected)), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
 def test_a_forked_process_makes_its_own_threads():

@@ -93,6 +93,7 @@ def test_a_vector_and_a_stack_are_no_chain():
     assert after(order_products, text)[1].startswith("%q = dot %p")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_left", [False, True])
 def test_a_long_chain_is_ordered_in_parts(is_left):
     b = FunctionBuilder("main")

@@ -68,6 +68,7 @@ def test_a_division_by_zero_is_seen_in_whatever_row_it_is(dtype):
         assert predict([a, b], out, 40), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_predictions_have_the_same_bits_at_every_vector_width(dtype, monkeypatch):
     text = "exp(-a*a)*sin(b*100) + a % b + tanh(a/b) + a**b"

@@ -230,6 +230,7 @@ SPECIAL_VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("name", ONE_ARGUMENT)
 def test_special_values_are_exact(name: str, dtype: type) -> None:

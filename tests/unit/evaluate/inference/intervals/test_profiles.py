@@ -115,6 +115,7 @@ def test_95_of_100_hold_the_truth(kind):
     assert held / fits == pytest.approx(0.95, abs=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-160, 1e150, 1e200, 1e307])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_at_the_ends_of_the_range_of_floats_they_are_not_swapped(size, loss):

@@ -54,6 +54,7 @@ def test_values_that_are_used_many_times_are_split_at_once():
     assert split(parse("\n".join(["def f(p, y):", *lines])))[0] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 31, 32, 200, 256, 257, 1000, 2600])
 @pytest.mark.parametrize("text", [STUDENT, SMALL, TWO])
 def test_sums_are_exact_to_rounding(text, rows):

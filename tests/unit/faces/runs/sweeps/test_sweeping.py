@@ -62,6 +62,7 @@ def test_finished_runs_are_not_repeated_and_new_ones_are_added(config: Path):
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(config: Path):
     expected = sweep(config, out="whole").outcomes[0]
     sweep(config, out="cut")
@@ -71,6 +72,7 @@ def test_an_interrupted_run_goes_on(config: Path):
     assert (again.formula, again.loss, again.stopped_by) == (expected.formula, expected.loss, "generations")
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done(config: Path):
     def interrupt(outcome: Outcome) -> None:
         raise KeyboardInterrupt
@@ -129,6 +131,7 @@ def test_the_order_on_an_executor_is_that_of_one_process(config: Path):
     ]
 
 
+@pytest.mark.slow
 def test_folds_are_judged_on_the_rows_that_they_left_out(config: Path):
     result = sweep(config, folds=3)
     rows = read_job(config).dataset

@@ -17,6 +17,7 @@ SETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("create", METHODS)
 @pytest.mark.parametrize("primitives", SETS.values(), ids=SETS.keys())
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (1, 5), (5, 1), (2, 2), (30, 2), (30, 6), (100, 50)])

@@ -227,6 +227,7 @@ def test_intervals_of_one_output_are_those_of_the_constants_that_it_uses(two):
     assert "b" not in two.best.outputs[0].form().names
 
 
+@pytest.mark.slow
 def test_intervals_of_all_outputs_name_those_of_one(two):
     for asked in (two.best.conf_int, two.best.form, lambda: two.best.with_data(T[:, None], TWO)):
         with pytest.raises(DataError, match=r"model\.outputs\[0\]\.with_data"):

@@ -27,6 +27,7 @@ GUESS = [{"f": "sqrt(y*square(x))"}]
 F = {"f": {"arguments": ["x", "y"]}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "y", "expected"),
     [

@@ -40,6 +40,7 @@ def tied():
     return front(LAW + NOISE, *FORMULAS)
 
 
+@pytest.mark.slow
 def test_two_formulas_that_the_rows_do_not_tell_apart_are_measured_where_they_part(tied):
     found = tied.next_measurement({"x": (0, 10)})
     assert found.indices == (3, 2) or found.indices == (2, 3)
@@ -51,6 +52,7 @@ def test_two_formulas_that_the_rows_do_not_tell_apart_are_measured_where_they_pa
     assert any(note.startswith("beyond the rows, whose x is 0.2 to 2") for note in found.notes)
 
 
+@pytest.mark.slow
 def test_within_the_rows_several_readings_tell_more_than_one(tied):
     one, five = (tied.next_measurement(n=n) for n in (1, 5))
     assert len(five.points) == 5 and one.information < five.information < five.missing

@@ -30,6 +30,7 @@ def fits(x, target, linear_scaling=True):
     return ConstantFits(predict, x[None], target, weights, linearizer, PRIMITIVES, linear_scaling)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_a_rate_is_found_in_any_unit(unit):
     x = np.linspace(0, 5, 12) * unit

@@ -178,6 +178,7 @@ def test_fixed_constants_keep_their_values():
     assert leaves(composer, found)[1] != 1.0
 
 
+@pytest.mark.slow
 def test_no_individual_becomes_worse():
     t, group, y, _ = decays()
     texts = [

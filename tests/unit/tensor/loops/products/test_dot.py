@@ -65,6 +65,7 @@ def test_edges_of_tiles_and_blocks():
         assert_close(found, [given[0] @ given[1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", ["a", "b", "ab"])
 def test_transposed_operands_are_read_where_they_are(turned):
     rng = np.random.default_rng(4)
@@ -151,6 +152,7 @@ def test_constant_matrices_have_rows_of_whole_vectors(machine):
     assert all(f"[{4 * rows * 16 * columns} x i8]" in ir for rows, columns in ((40, 3), (94, 2)))
 
 
+@pytest.mark.slow
 def test_constant_matrices_that_others_read_stay_as_they_are():
     rng = np.random.default_rng(9)
     w, x = rng.standard_normal((47, 47)).astype("float32"), rng.standard_normal((5, 47)).astype("float32")
