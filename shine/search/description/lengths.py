@@ -85,7 +85,8 @@ class DescriptionLength:
                 nats: Floats = 0.5 * (rows - constants) * share + beyond
             return nats
 
-        return cls(rows, of_errors, 1 / (power * rows), believed=worst * BELIEVED ** (0.5 / power))
+        believed = worst * float(exp(log(np.array(BELIEVED)) * (0.5 / power)))
+        return cls(rows, of_errors, 1 / (power * rows), believed=believed)
 
     @classmethod
     def of_likelihood(cls, rows: float, factor: float) -> Self:
