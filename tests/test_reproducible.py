@@ -16,6 +16,9 @@ ROOT = Path(shine.__file__).parent
 
 DECIDING_ESTIMATORS = ("component_search", "fit_searches", "rows", "transformer")
 
+AFTERWARDS = {"measuring"}
+"""Packages of the search that answer questions about a finished front."""
+
 DECIDING = sorted(
     path
     for place in (
@@ -24,6 +27,7 @@ DECIDING = sorted(
         *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
+    if path.parent.name not in AFTERWARDS
 )
 """Files whose numbers decide which formulas a search finds and hands over."""
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import exp, log
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
 from shine.lang.forms.names import listed, shown, similar, value_text
@@ -79,7 +78,7 @@ class Axis:
         if self.is_fixed:
             return np.full(len(shares), self.low)
         if self.low > 0 and self.high >= DECADES * self.low:
-            spread = self.low * exp(log(np.array(self.high / self.low)) * shares)
+            spread = self.low * (self.high / self.low) ** shares
             size = 10.0 ** (np.floor(np.log10(spread)) - DIGITS + 1)
             found = np.rint(spread / size) * size
         else:

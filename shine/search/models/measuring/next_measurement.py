@@ -17,7 +17,6 @@ import numpy as np
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays import exp, log
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.design import Cases, Predictions, foreseen, of_constants
@@ -380,8 +379,8 @@ def _spread(free: Sequence[int], axes: int) -> Floats:
     count = len(free)
     ratio = 2.0
     for _ in range(64):
-        ratio = float(exp(log(np.array(1 + ratio)) / (count + 1)))
-    steps = exp(-log(np.array(ratio)) * np.arange(1.0, count + 1))
+        ratio = (1 + ratio) ** (1 / (count + 1))
+    steps = ratio ** -np.arange(1.0, count + 1)
     inner = (0.5 + np.outer(steps, np.arange(1.0, POINTS + 1))) % 1.0
     corners = min(2**count, MOST_CORNERS) if count < 60 else MOST_CORNERS
     # With many axes, the first corners and their opposites.

@@ -12,7 +12,7 @@ import numpy as np
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
-from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.design import Cases, Predictions, foreseen, of_constants
 from shine.evaluate.inference.evidence import LEAST_SHARE, shares
@@ -182,7 +182,7 @@ class Rivals:
         values = np.array([part[0] for part in parts])
         there = np.isfinite(values).all(axis=0)
         # The noise is that of the instrument, whichever formula is right.
-        noise = stable_sum(np.array([part[2] for part in parts]).T * self.weights)
+        noise = self.weights @ np.array([part[2] for part in parts])
         cleared = [np.where(there, part[1], 0.0) for part in parts]
         return Predictions(np.where(there, values, 0.0), cleared, np.where(there, noise, 1.0)), there
 
