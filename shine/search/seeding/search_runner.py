@@ -230,6 +230,10 @@ class _Sent:
             )
             self.recall()
             self.stays = True
+        except BaseException:
+            # Ctrl-C while files are written: nobody else knows them yet.
+            self.recall()
+            raise
 
     def _send(self, pool: Pool, searches: list[NextSearch], seconds: float) -> None:
         """Give the searches to the workers, those of one screen together."""

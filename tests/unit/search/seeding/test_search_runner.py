@@ -23,6 +23,7 @@ import shine
 from shine import Evaluator, PrimitiveSet
 from shine.base.errors import WorkerError
 from shine.base.parallel import Pool, opened
+from shine.base.parallel.shipment import Shipment
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
@@ -209,6 +210,23 @@ def test_an_interrupt_ends_the_stage(at_once, folder, monkeypatch):
         found = guesses(drawn(1), pool)
     assert found[1][2]
     assert not list(folder.iterdir())
+
+
+def test_an_interrupt_while_files_are_written_leaves_none(at_once, folder, monkeypatch):
+    written = []
+
+    class Interrupted(Shipment):
+        def __init__(self, *values):
+            if written:
+                raise KeyboardInterrupt
+            super().__init__(*values)
+            written.append(1)
+
+    monkeypatch.setattr(search_runner, "Shipment", Interrupted)
+    with opened(Deaf()) as pool:
+        found = guesses(drawn(1), pool)
+    assert found[1][2]
+    assert written and not list(folder.iterdir())
 
 
 def failing(screen):
