@@ -81,6 +81,10 @@ class ExtrapolationWarning(UserWarning):
     """A formula is applied to rows whose features leave the range of the rows that it was fitted to."""
 
 
+class SamplingWarning(UserWarning):
+    """Readings of a trajectory are too far apart for the motion that they show."""
+
+
 class GraphImportError(ShineError):
     """A foreign graph cannot be turned into a formula."""
 

@@ -34,13 +34,13 @@ def too_large(name: str) -> DataError:
     return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
 
 
-def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
-    """A float64 array of finite numbers; the same object if it is one already.
+def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
+    """A float64 array of numbers, some of which may be missing; the same object if it is one already.
 
     Raises
     ------
     DataError
-        Naming the first offending row, and column if there are two dimensions.
+        If values are no real numbers, or the array has other dimensions.
     """
     check_present(values, name)
     problem = frame_problem(values, name)
@@ -50,7 +50,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
         given = np.asarray(values)
         if given.dtype.kind == "c":
             raise DataError(f"{name} has complex numbers; real ones are needed")
-        with np.errstate(over="ignore"):  # too large numbers become infinite and are reported below
+        with np.errstate(over="ignore"):  # too large numbers become infinite
             array = np.asarray(given, dtype=np.float64)
     except OverflowError:
         raise too_large(name) from None
@@ -59,6 +59,18 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     if array.ndim != dimensions:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
+    return array
+
+
+def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
+    """A float64 array of finite numbers; the same object if it is one already.
+
+    Raises
+    ------
+    DataError
+        Naming the first offending row, and column if there are two dimensions.
+    """
+    array = floats(values, name, dimensions)
     step = max(_CHECKED // max(array[:1].size, 1), 1)
     if not all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step)):
         finite = np.isfinite(array)

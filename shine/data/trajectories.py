@@ -1,0 +1,131 @@
+"""Trajectories: states read at increasing times, of one run or several, and what their values must be."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.errors import DataError, SamplingWarning
+from shine.base.typing import Floats
+from shine.lang.forms.names import shown
+
+LEAST_READINGS = 5
+"""Fewest readings a period that show the form of an oscillation."""
+
+LONG_GAP = 10
+"""Times the median step from which a stretch without readings is a gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One run.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_times,), float64
+        Increasing.
+    states : ndarray of shape (n_times, n_states), float64
+        NaN where a state was not read.
+    controls : ndarray of shape (n_times, n_controls), float64
+        Finite; `n_controls` may be 0.
+    name : str
+        Its label, for messages and displays.
+    """
+
+    times: Floats
+    states: Floats
+    controls: Floats
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Runs of one system (`shine.data.trajectory_tables.trajectories` makes them of a user's tables).
+
+    Parameters
+    ----------
+    runs : tuple of Trajectory
+        At least one.
+    states, controls : tuple of str
+        Names of the columns of each run, identifiers.
+    time : str
+        Name of the time in formulas.
+    sigma : ndarray of shape (n_states,), float64, optional
+        Known standard deviation of the readings' noise, in the units of the states.
+    headings : tuple of str
+        Headings of the states in the user's table; empty if names are the headings.
+    """
+
+    runs: tuple[Trajectory, ...]
+    states: tuple[str, ...]
+    controls: tuple[str, ...] = ()
+    time: str = "t"
+    sigma: Floats | None = None
+    headings: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Check what each state shows.
+
+        Raises
+        ------
+        DataError
+            If a state is read less than three times or never changes, or a gap is longer than its period.
+
+        Warns
+        -----
+        SamplingWarning
+            If a state swings too fast for the times of its readings.
+        """
+        for column, name in enumerate(self.states):
+            values = np.concatenate([run.states[:, column] for run in self.runs])
+            read = values[~np.isnan(values)]
+            if len(read) < 3:
+                raise DataError(f"state {shown(name)} has {len(read)} readings; at least 3 are needed, better 20")
+            if read.min() == read.max():
+                raise DataError(
+                    f"state {shown(name)} is {read[0]:.6g} at all times; leave it out, or give it as a control"
+                )
+            for run in self.runs:
+                _check_sampling(run, column, name)
+
+
+def _check_sampling(run: Trajectory, column: int, name: str) -> None:
+    """Raise a `DataError` for a gap longer than a period; warn if readings are too few a period."""
+    read = ~np.isnan(run.states[:, column])
+    times, values = run.times[read], run.states[read, column]
+    if len(times) < 8:
+        return
+    steps = times[1:] - times[:-1]
+    step = float(np.sort(steps)[len(steps) // 2])
+    long = steps > LONG_GAP * step
+    # A gap adds to the time, but its swings are not seen.
+    period = _period(float(np.where(long, step, steps).sum()), values)
+    of_run = f" of run {run.name}" if run.name else ""
+    if long.any() and steps.max() > period:
+        row = int(np.argmax(steps))
+        raise DataError(
+            f"state {shown(name)}{of_run} was not read from {times[row]:.6g} to {times[row + 1]:.6g}, longer than its "
+            f"period of about {period:.3g}; split the run there, as a list or with run="
+        )
+    if period < LEAST_READINGS * step:
+        message = (
+            f"state {shown(name)}{of_run} swings with a period of about {period:.3g}, which has {period / step:.2g} "
+            f"readings; {LEAST_READINGS} or more show its form: read it more often"
+        )
+        warnings.warn(message, SamplingWarning, stacklevel=6)  # where fit was called
+
+
+def _period(duration: float, values: Floats) -> float:
+    """The period of a state's swings; infinite if it swings less than twice.
+
+    A swing goes from the lowest third of its range to the highest and back, so that little noise does not count.
+    """
+    order = np.sort(values)
+    low, high = order[len(order) // 10], order[-1 - len(order) // 10]
+    lower, upper = low + (high - low) / 3, high - (high - low) / 3
+    sides = (values > upper).astype(np.int64) - (values < lower)
+    sides = sides[sides != 0]
+    turns = int((sides[1:] != sides[:-1]).sum())
+    return 2 * duration / turns if turns >= 4 and high > low else np.inf

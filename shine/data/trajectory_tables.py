@@ -1,0 +1,230 @@
+"""Readings as a user gives them -> trajectories: tables, lists of tables, labelled rows, functions of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.columns.beside import check_heading, with_columns, without_columns
+from shine.data.columns.headings import check_features, frame_headings, names_of_headings
+from shine.data.columns.numbers import floats, numbered_groups, numbers
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.lang.forms.names import is_list, listed, shown, value_text
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One run as it was given; `label` is empty if it is the only one."""
+
+    x: Any
+    t: Any
+    u: Any
+    label: str = ""
+
+    @property
+    def what(self) -> str:
+        return f"run {self.label}" if self.label else "x"
+
+
+def trajectories(
+    x: Any, t: Any = 1.0, u: Any = None, *, run: Any = None, sigma: Any = None, time: str | None = None
+) -> Trajectories:
+    """Check readings, and arrange them by run.
+
+    Parameters
+    ----------
+    x : array-like or data frame of shape (n_times, n_states), or a list of them
+        A list has a run in each. NaN where a state was not read.
+    t : float, str, array-like of shape (n_times,), or a list of them
+        The step of time, the heading of a column of `x`, or times, which must increase within each run.
+    u : array-like of shape (n_times, n_controls), function, str or sequence of str, or a list of arrays, optional
+        Controls at the times; a function of the time; or headings of columns of `x`.
+    run : str or array-like of shape (n_times,), optional
+        Heading of the column of `x` that labels the runs, or the labels.
+    sigma : float, or sequence or mapping of floats, optional
+        Known standard deviation of the noise, of all states or of each.
+    time : str, optional
+        Name of the time in formulas; the heading of `t`, or "t", by default.
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, a run has fewer than two times, times repeat or go back, values are infinite, runs have
+        different states, or for what `Trajectories.check` finds.
+
+    Warns
+    -----
+    SamplingWarning
+        If a state swings too fast for the times of its readings.
+    """
+    parts = _parts(x, t, u) if run is None else _labelled(x, t, u, run)
+    headings: list[str] = []
+    inputs: list[str] = []
+    runs: list[Trajectory] = []
+    for part in parts:
+        states, controls, times, own, own_inputs = _read(part)
+        if runs and (own != headings or own_inputs != inputs):
+            kind, has, first = ("states", own, headings) if own != headings else ("controls", own_inputs, inputs)
+            raise DataError(
+                f"{part.what} has the {kind} {listed(has)}, and run {runs[0].name} has {listed(first)}; all runs need "
+                "the same, in the same order"
+            )
+        headings, inputs = own, own_inputs
+        runs.append(Trajectory(times, states, controls, part.label))
+    states_named, controls_named = names_of_headings(headings), names_of_headings(inputs)
+    clock = names_of_headings([time or (t if isinstance(t, str) else "t")])[0]
+    if clock in states_named:
+        raise DataError(f"column {shown(clock)} of x has the name of the time; give t={clock!r}, or rename it")
+    check_features([*states_named, *controls_named, clock], "name")
+    deviations = _deviations(sigma, headings)
+    found = Trajectories(tuple(runs), states_named, controls_named, clock, deviations, tuple(headings))
+    found.check()
+    return found
+
+
+def _read(part: _Part) -> tuple[Floats, Floats, Floats, list[str], list[str]]:
+    """States, controls and times of a run, and the headings of the first two."""
+    times, table = _taken(part.x, part.t, "t")
+    chosen = [part.u] if isinstance(part.u, str) else part.u
+    controls = part.u
+    if _is_texts(chosen):
+        controls, table = with_columns(table, chosen), without_columns(table, chosen)
+    states = _states(table, part.what)
+    checked = _times(times, len(states), part.what)
+    values = _control_values(controls, checked, part.what)
+    own = frame_headings(table) or [f"x{column}" for column in range(states.shape[1])]
+    count = values.shape[1]
+    inputs = frame_headings(controls) or (["u"] if count == 1 else [f"u{number}" for number in range(count)])
+    return states, values, checked, own, inputs
+
+
+def _is_texts(given: Any) -> bool:
+    return isinstance(given, list | tuple) and bool(given) and all(isinstance(each, str) for each in given)
+
+
+def _is_rows(given: Any) -> bool:
+    """Whether values are a list of lists, arrays or frames."""
+    return isinstance(given, list | tuple) and bool(given) and all(is_list(each) for each in given)
+
+
+def _parts(x: Any, t: Any, u: Any) -> list[_Part]:
+    """The runs: elements of a list of tables, the first axis of three, or the only table."""
+    several = isinstance(x, np.ndarray) and x.ndim == 3
+    if _is_rows(x):
+        several = _is_rows(t) or any(hasattr(each, "columns") or (len(each) and is_list(each[0])) for each in x)
+    if not several:
+        return [_Part(x, t, u)]
+    for name, given in (("t", t), ("u", u)):
+        if _is_rows(given) and len(given) != len(x):
+            raise DataError(f"{name} is a list of {len(given)}, and x is a list of {len(x)} runs; give one for each")
+    return [
+        _Part(table, t[place] if _is_rows(t) else t, u[place] if _is_rows(u) else u, str(place))
+        for place, table in enumerate(x)
+    ]
+
+
+def _labelled(x: Any, t: Any, u: Any, run: Any) -> list[_Part]:
+    """The runs of one table whose rows are labelled."""
+    if len(_parts(x, t, u)) > 1:
+        raise DataError("run labels the rows of one table, and x is a list of runs already; leave run out")
+    labels, table = _taken(x, run, "run")
+    table = table if hasattr(table, "columns") else np.asarray(table)
+    groups = numbered_groups(labels, len(table))
+    names = np.asarray(labels)
+    by_row = {"t": t, "u": u}
+    for name, given in by_row.items():
+        if is_list(given) and not _is_texts(given):
+            if len(given) != len(table):
+                raise DataError(f"{name} has {len(given)} rows, and x has {len(table)}")
+            by_row[name] = given if hasattr(given, "columns") else np.asarray(given)
+    rows = [np.flatnonzero(groups == number) for number in range(int(groups.max()) + 1)]
+    return [
+        _Part(_rows(table, own), _rows(by_row["t"], own), _rows(by_row["u"], own), str(names[own[0]])) for own in rows
+    ]
+
+
+def _rows(table: Any, rows: Any) -> Any:
+    """Some rows of a table; what has no rows as it is."""
+    if not is_list(table) or _is_texts(table):
+        return table
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _taken(table: Any, given: Any, role: str) -> tuple[Any, Any]:
+    """Values given by themselves or as a heading, and the table without that column."""
+    if not isinstance(given, str):
+        return given, table
+    check_heading(table, given, role)
+    return table[given], without_columns(table, [given])
+
+
+def _states(table: Any, what: str) -> Floats:
+    """The readings of one run; a `DataError` if they are not numbers, or infinite."""
+    if hasattr(table, "iloc") and any(hasattr(kind, "na_value") for kind in np.atleast_1d(table.dtypes)):
+        table = table.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' own types of columns
+    if table is None or np.ndim(table) not in (1, 2):
+        raise DataError(f"{what} must be an array of shape (n_times, n_states), is {value_text(table)}")
+    values = floats(table, what, np.ndim(table))
+    states = values.reshape(len(values), -1) if len(values) else np.zeros((0, 1))
+    if not states.shape[1]:
+        raise DataError(f"{what} has no column; give one for each state")
+    if np.isinf(states).any():
+        row, column = np.argwhere(np.isinf(states))[0].tolist()
+        raise DataError(f"{what} is infinite in row {row}, column {column}; NaN means that a state was not read")
+    return np.ascontiguousarray(states)
+
+
+def _times(given: Any, count: int, what: str) -> Floats:
+    """The times of one run; a `DataError` unless they increase."""
+    if is_list(given):
+        times = np.ascontiguousarray(numbers(given, "t", 1))
+    elif isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given < np.inf:
+        times = np.arange(count, dtype=np.float64) * float(given)
+    else:
+        raise DataError(f"t must be the times, a heading, or a step above 0, is {value_text(given)}")
+    if len(times) != count:
+        raise DataError(f"{what} has {count} rows, but t has {len(times)} times")
+    if count < 2:
+        raise DataError(f"{what} has {count} time{'s' * (count != 1)}; a run needs at least 2, better 20")
+    steps = times[1:] - times[:-1]
+    if (steps > 0).all():
+        return times
+    row = int(np.argmin(steps > 0))
+    fault = f"go back from {times[row]:.6g} to" if steps[row] else "repeat"
+    raise DataError(
+        f"the times of {what} {fault} {times[row + 1]:.6g} in row {row + 1}; times increase within a run: sort the "
+        "rows, keep one of those with equal times, or give several runs as a list or with run="
+    )
+
+
+def _control_values(inputs: Any, times: Floats, what: str) -> Floats:
+    """The controls of one run at its times, of shape (n_times, n_controls)."""
+    if inputs is None:
+        return np.zeros((len(times), 0))
+    if callable(inputs):
+        return numbers(np.array([np.atleast_1d(inputs(time)) for time in times.tolist()]), "u", 2)
+    values = numbers(inputs, "u", 1 if np.ndim(inputs) == 1 else 2)
+    if len(values) != len(times):
+        raise DataError(f"{what} has {len(times)} times, but u has {len(values)}; give the controls at each time")
+    return np.ascontiguousarray(values.reshape(len(values), -1))
+
+
+def _deviations(sigma: Any, states: Sequence[str]) -> Floats | None:
+    """The known standard deviation of each state's noise."""
+    if sigma is None:
+        return None
+    if isinstance(sigma, Mapping):
+        if set(sigma) != set(states):
+            raise DataError(f"sigma has {listed(map(str, sigma))}; it needs the states {listed(states)}")
+        sigma = [sigma[name] for name in states]
+    values = numbers(np.atleast_1d(sigma), "sigma", 1)
+    if len(values) not in (1, len(states)) or not (values > 0).all():
+        raise DataError(
+            f"sigma must be a number above 0, or {len(states)} of them, one a state, is {value_text(sigma)}"
+        )
+    return np.array(np.broadcast_to(values, len(states)))
