@@ -82,7 +82,9 @@ def case(primitives: tuple[str, ...], rows: int, dtype: str, count: int) -> tupl
     nodes that have a finite loss under all losses."""
     rng = np.random.default_rng(1)
     X = rng.uniform(0.5, 3, (rows, 2))
-    dataset = Dataset.from_arrays(X, rng.poisson(X[:, 0] * X[:, 1]) + 1.0, beside={"sigma": rng.uniform(0.5, 2, rows)})
+    dataset = Dataset.from_arrays(
+        X, rng.poisson(X[:, 0] * X[:, 1]) + 1.0, loss_columns={"sigma": rng.uniform(0.5, 2, rows)}
+    )
     population = Population.random(2 * count, list(primitives), 2, 50, rng)
     finite = [
         np.isfinite(evaluator.score(population).losses)

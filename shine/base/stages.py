@@ -82,10 +82,10 @@ class Stages:
         if self._stages:
             self._stages[-1] = self._stages[-1][0], text
 
-    def text(self, beside: str = "") -> str:
+    def text(self, suffix: str = "") -> str:
         """The latest stage, a text beside its name, and what it has found so far; empty without a stage."""
         for stage, found in self._stages[-1:]:
-            return f"{stage}{beside}" + (f": {found()}" if found is not None else "")
+            return f"{stage}{suffix}" + (f": {found()}" if found is not None else "")
         return ""
 
 

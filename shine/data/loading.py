@@ -15,7 +15,7 @@ from shine.data.columns.kinds import Column, reading_notes, recognized
 from shine.data.datasets.generated import generate, recipe_problems
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe
-from shine.data.datasets.training import BESIDE, Loaded, Training
+from shine.data.datasets.training import LOSS_COLUMN, Loaded, Training
 from shine.data.files.source import Source
 from shine.data.opened import Opened, opened
 from shine.data.opening import FORMATS, writing
@@ -37,22 +37,22 @@ class Roles:
         Standard deviations of the target's noise.
     groups : str, optional
         The group of each row.
-    beside : sequence of str
+    loss_columns : sequence of str
         Columns that the loss reads.
     """
 
     weights: str | None = None
     sigma: str | None = None
     groups: str | None = None
-    beside: Sequence[str] = ()
+    loss_columns: Sequence[str] = ()
 
     def headings(self, target: str) -> dict[str, str]:
         """Heading of each role that is given, and of the target, by the names that `Training` has for them."""
         others = {"sample_weight": self.weights, "sigma": self.sigma, "groups": self.groups}
         given = {role: heading for role, heading in others.items() if heading is not None}
-        names = names_of_headings(self.beside)
-        beside = {f"{BESIDE}{name}": heading for name, heading in zip(names, self.beside, strict=True)}
-        return {"target": target} | given | beside
+        names = names_of_headings(self.loss_columns)
+        loss_columns = {f"{LOSS_COLUMN}{name}": heading for name, heading in zip(names, self.loss_columns, strict=True)}
+        return {"target": target} | given | loss_columns
 
 
 def load(
@@ -120,7 +120,7 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     if uses > 1:
         raise DataError(
             f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "
-            "groups, columns beside and features"
+            "groups, loss_columns and features"
         )
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.stages import LOGGER
-from shine.data.columns.beside import Beside, taken_apart, with_columns, without_roles
 from shine.data.columns.headings import frame_headings, names_of_headings
+from shine.data.columns.roles import LossColumns, split_loss_columns, with_columns, without_roles
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.training import Loaded
 from shine.data.loading import Roles, load
@@ -33,7 +33,7 @@ class TrainingArrays:
         Names of the columns in formulas, and their headings.
     sample_weight, sigma, groups : array-like of shape (n_rows,), optional
         See `Dataset.from_arrays`.
-    beside : mapping of str to array-like of shape (n_rows,), optional
+    loss_columns : mapping of str to array-like of shape (n_rows,), optional
         Columns for the loss, by name.
     """
 
@@ -44,7 +44,7 @@ class TrainingArrays:
     sample_weight: ArrayLike | None = None
     sigma: ArrayLike | None = None
     groups: ArrayLike | None = None
-    beside: Mapping[str, ArrayLike] | None = None
+    loss_columns: Mapping[str, ArrayLike] | None = None
 
     def dataset(self) -> Dataset:
         """The checked data set; a `DataError` if the arrays do not fit."""
@@ -56,7 +56,7 @@ class TrainingArrays:
             sample_weight=self.sample_weight,
             sigma=self.sigma,
             groups=self.groups,
-            beside=self.beside,
+            loss_columns=self.loss_columns,
         )
 
 
@@ -72,8 +72,8 @@ class UserData:
     features : sequence of str, optional
         Headings of the columns of an array; headings of the features if `y` is one.
     sample_weight, sigma, groups : array-like or str, optional
-    beside : mapping of str to array-like, or sequence of str, optional
-        See `shine.data.columns.beside.taken_apart`.
+    loss_columns : mapping of str to array-like, or sequence of str, optional
+        See `shine.data.columns.roles.split_loss_columns`.
     """
 
     X: Any
@@ -82,7 +82,7 @@ class UserData:
     sample_weight: Any = None
     sigma: Any = None
     groups: Any = None
-    beside: Beside | None = None
+    loss_columns: LossColumns | None = None
 
     @property
     def is_source(self) -> bool:
@@ -125,13 +125,17 @@ class UserData:
         for name, heading in self._roles().items():
             if not isinstance(heading, str) and (heading is not None or name == "y"):
                 raise TypeError(f"{name} is the heading of a column where X is opened data, not {value_text(heading)}")
-        beside: Any = self.beside
-        if beside is not None and (isinstance(beside, str) or not all(isinstance(each, str) for each in beside)):
-            raise TypeError(f"beside lists headings of columns where X is opened data, not {value_text(beside)}")
+        loss_columns: Any = self.loss_columns
+        if loss_columns is not None and (
+            isinstance(loss_columns, str) or not all(isinstance(each, str) for each in loss_columns)
+        ):
+            raise TypeError(
+                f"loss_columns lists headings of columns where X is opened data, not {value_text(loss_columns)}"
+            )
         data: Opened = self.opened().X
         if numbered is not None:
             data = replace(data, reading=replace(data.reading, numbered=(numbered,)))
-        others = Roles(self.sample_weight, self.sigma, self.groups, tuple(beside or ()))
+        others = Roles(self.sample_weight, self.sigma, self.groups, tuple(loss_columns or ()))
         found = load(data, self.y, self.features, others)
         for note in found.notes:
             LOGGER.info(note)
@@ -145,12 +149,12 @@ class UserData:
         DataError
             If a column is missing, occurs twice or has two roles, or X has no headings.
         TypeError
-            If `beside` has none of its forms.
+            If `loss_columns` has none of its forms.
         """
         table, columns = without_roles(self.X, self._roles())
-        table, beside = taken_apart(table, self.beside)
+        table, loss_columns = split_loss_columns(table, self.loss_columns)
         if isinstance(self.y, str) and self.features is not None:
             table = with_columns(table, self.features)
         headings = frame_headings(table) if self.features is None else self.features
         names = None if headings is None else names_of_headings(headings)
-        return TrainingArrays(X=table, names=names, headings=headings, beside=beside, **columns)
+        return TrainingArrays(X=table, names=names, headings=headings, loss_columns=loss_columns, **columns)

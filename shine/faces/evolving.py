@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shine.base.parallel import ExecutorSource, opened
-from shine.data.columns.beside import Beside
+from shine.data.columns.roles import LossColumns
 from shine.data.datasets.dataset import Dataset
 from shine.data.user_data import UserData
 from shine.evaluate.losses import LossSource
@@ -44,7 +44,7 @@ def evolve(
     sigma: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     objective: Function | None = None,
-    beside: Beside | None = None,
+    loss_columns: LossColumns | None = None,
     validation: str | None = None,
     validation_fraction: float = 0.25,
     evidence: float | None = None,
@@ -73,7 +73,7 @@ def evolve(
     X : array-like or data frame of shape (n_rows, n_features), or data of any size
         A path, a `pyarrow.dataset.Dataset`, a LazyFrame of Polars, a relation of DuckDB, or what
         `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma` and `groups` are headings of columns, and
-        `features` and `beside` lists of them. They may be so for a data frame, too.
+        `features` and `loss_columns` lists of them. They may be so for a data frame, too.
     y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
@@ -93,7 +93,7 @@ def evolve(
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.
     groups : array-like of shape (n_rows,), optional
         Group of each row, if rows depend on one another: a patient, a day.
-    beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
+    loss_columns : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
         Columns for the loss, which are no features: arrays by name, or headings of columns of the data frame.
     objective : callable, optional
         A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
@@ -164,7 +164,7 @@ def evolve(
     'a*b'
     """
     began = time.monotonic()
-    data = UserData(X, y, features, sample_weight, sigma, groups, beside)
+    data = UserData(X, y, features, sample_weight, sigma, groups, loss_columns)
     if template is not None:
         data = data.opened()
         template = with_names(template, data.headings_by_name())

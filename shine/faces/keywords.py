@@ -36,7 +36,17 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
 }
 """Place of each keyword of `shine.evolve` in the settings."""
 
-NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "objective", "report", "workers", "executor")
+NO_SETTINGS = (
+    "sample_weight",
+    "features",
+    "sigma",
+    "groups",
+    "loss_columns",
+    "objective",
+    "report",
+    "workers",
+    "executor",
+)
 """The other keywords of `shine.evolve`."""
 
 

@@ -114,8 +114,8 @@ class TextComposer:
 
 
 def grouped_rows(
-    columns: Mapping[str, np.ndarray], target: np.ndarray, weights: np.ndarray | None = None, beside=None
+    columns: Mapping[str, np.ndarray], target: np.ndarray, weights: np.ndarray | None = None, loss_columns=None
 ) -> Dataset:
     """A data set of named columns."""
     table = np.column_stack(list(columns.values()))
-    return Dataset.from_arrays(table, target, sample_weight=weights, features=list(columns), beside=beside)
+    return Dataset.from_arrays(table, target, sample_weight=weights, features=list(columns), loss_columns=loss_columns)

@@ -423,7 +423,7 @@ def _of_numbers(rng: Random, options: dict[str, Any], beside: dict[str, Any], n:
     elif draw < 0.4:
         options["loss"] = one(rng, *LOSSES, wrong=WRONG_LOSSES)
         if "price" in options["loss"] and rng.random() < 0.8:
-            beside["beside"] = {"price": rng.uniform(0, 2, n)}
+            beside["loss_columns"] = {"price": rng.uniform(0, 2, n)}
     if rng.random() < 0.1:
         options["noise"] = one(rng, "absolute", "relative", "log", "counts", "auto", wrong=("white",))
         if options["noise"] in ("relative", "log", "counts") and not rng.odd:

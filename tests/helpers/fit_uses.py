@@ -200,7 +200,7 @@ class Judge:
         p = self.program
         kinds = {"regressor": shine.SymbolicRegressor, "classifier": shine.SymbolicClassifier,
                  "transformer": shine.SymbolicTransformer}  # fmt: skip
-        allowed = {"sample_weight"} if p.face != "regressor" else {"sample_weight", "sigma", "groups", "beside"}
+        allowed = {"sample_weight"} if p.face != "regressor" else {"sample_weight", "sigma", "groups", "loss_columns"}
         beside = {name: value for name, value in p.beside.items() if name in allowed}
         try:
             model = kinds[p.face](**p.options)

@@ -43,7 +43,7 @@ PRODUCT_FIELDS = ("mean", "square", "product")
 """State of `products_function`: weighted mean of the predictions; sum of their squared deviations; sum of the
 products of their deviations and the target's."""
 
-ERRORS_LABELS = ("predictions", "target", "weights", "rows", "line", "beside", "first", "state")
+ERRORS_LABELS = ("predictions", "target", "weights", "rows", "line", "loss_columns", "first", "state")
 ERRORS_KINDS = [I64 if label in ("rows", "first") else POINTER for label in ERRORS_LABELS]
 
 ERRORS = FunctionPointer(ir.FunctionType(ir.VoidType(), ERRORS_KINDS))

@@ -111,7 +111,7 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
     return numbers
 
 
-def check_beside(beside: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
+def check_loss_columns(loss_columns: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
     """Columns beside the features, with normalized names.
 
     Raises
@@ -119,10 +119,10 @@ def check_beside(beside: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats
     DataError
         If a name is invalid or occurs twice, or a column has not one finite number for each row.
     """
-    names = check_features(list(beside), "column")
+    names = check_features(list(loss_columns), "column")
     columns = {
         name: np.ascontiguousarray(numbers(values, f"column {shown(name)}", 1))
-        for name, values in zip(names, beside.values(), strict=True)
+        for name, values in zip(names, loss_columns.values(), strict=True)
     }
     for name, column in columns.items():
         if len(column) != rows:

@@ -12,7 +12,7 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.columns.headings import check_features
-from shine.data.columns.numbers import check_beside, numbered_groups, numbers
+from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 
 COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
@@ -46,7 +46,7 @@ class Dataset:
         Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
     headings : mapping of str to str
         Original heading of each column, by its name in `features`; empty if names are the headings.
-    beside : mapping of str to ndarray of shape (n_rows,), float64
+    loss_columns : mapping of str to ndarray of shape (n_rows,), float64
         Columns that are no features, by name: losses may read them.
     labels : mapping of str to tuple of str
         Texts that the values of a column number, by its name.
@@ -65,7 +65,7 @@ class Dataset:
     deviations: Floats | None = None
     groups: Indices | None = None
     headings: Mapping[str, str] = field(default_factory=dict)
-    beside: Mapping[str, Floats] = field(default_factory=dict)
+    loss_columns: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     whole: Whole | None = None
     worth: float | None = None
@@ -82,7 +82,7 @@ class Dataset:
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        beside: Mapping[str, ArrayLike] | None = None,
+        loss_columns: Mapping[str, ArrayLike] | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
 
@@ -99,7 +99,7 @@ class Dataset:
             Standard deviation of the noise in each row; only their ratios count.
         groups : array-like of shape (n_rows,), optional
             Label of the group that each row belongs to: numbers or strings.
-        beside : mapping of str to array-like of shape (n_rows,), optional
+        loss_columns : mapping of str to array-like of shape (n_rows,), optional
             Columns that are no features, by name.
 
         Raises
@@ -131,9 +131,15 @@ class Dataset:
         if headings is not None and len(headings) != count:
             raise DataError(f"X has {count} columns, but {len(headings)} headings are given")
         original = {} if headings is None else dict(zip(names, map(str, headings), strict=True))
-        others = {} if beside is None else check_beside(beside, rows)
+        others = {} if loss_columns is None else check_loss_columns(loss_columns, rows)
         plain = cls(
-            columns, np.ascontiguousarray(target), weights, names, groups=numbered, headings=original, beside=others
+            columns,
+            np.ascontiguousarray(target),
+            weights,
+            names,
+            groups=numbered,
+            headings=original,
+            loss_columns=others,
         )
         if sigma is None:
             return plain
@@ -146,7 +152,7 @@ class Dataset:
         if "sigma" in others:
             raise DataError("sigma is given twice, also beside the data; give it once")
         # Weights know the ratios only; losses may read the deviations themselves.
-        return replace(plain, beside={**others, "sigma": deviations}).with_deviations(deviations)
+        return replace(plain, loss_columns={**others, "sigma": deviations}).with_deviations(deviations)
 
     def with_deviations(self, deviations: Floats) -> Dataset:
         """The data set with noise of these standard deviations; a row's weight falls with their square.
@@ -188,7 +194,7 @@ class Dataset:
             None if self.deviations is None else self.deviations[at],
             None if self.groups is None else self.groups[at],
             self.headings,
-            {name: column[at] for name, column in self.beside.items()},
+            {name: column[at] for name, column in self.loss_columns.items()},
             self.labels,
             worth=self.worth,
             known_ranges=self.ranges,

@@ -20,7 +20,7 @@ from shine.data.files.numerals import Decimal
 from shine.data.files.source import Source
 from shine.lang.forms.names import Numbering, identifier, listed
 
-BESIDE = "beside."
+LOSS_COLUMN = "loss_columns."
 """Begins the role of a column beside the features; its name follows."""
 
 _ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma"}
@@ -52,8 +52,8 @@ class Training:
     ----------
     source : Source
     given : dict of str to Column
-        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by `BESIDE`
-        and their name.
+        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by
+        `LOSS_COLUMN` and their name.
     features : list of (index, Column)
     reading : Reading
     decimal : "." or ","
@@ -174,14 +174,16 @@ class Training:
 
     def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
         given: dict[str, Any] = {role: column.values[kept] for role, column in self.given.items()}
-        beside = {role.removeprefix(BESIDE): given.pop(role) for role in list(given) if role.startswith(BESIDE)}
+        loss_columns = {
+            role.removeprefix(LOSS_COLUMN): given.pop(role) for role in list(given) if role.startswith(LOSS_COLUMN)
+        }
         names = [name for column in prepared for name in column.names]
         headings = [heading for column in prepared for heading in column.headings]
         if "groups" in given and given["groups"].dtype.kind != "f":
             given["groups"] = given["groups"].astype(str)
         try:
             X, y = np.column_stack(numbers), given.pop("target")
-            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, beside=beside, **given)
+            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, loss_columns=loss_columns, **given)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
         return replace(
@@ -192,7 +194,7 @@ class Training:
 def _role_problems(role: str, column: Column) -> list[str]:
     if role == "groups" or column.kind in ("number", "truth") or column.problems:
         return []
-    told = _ROLES.get(role, f"the column {role.removeprefix(BESIDE)}")
+    told = _ROLES.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
     if column.kind == "text":
         text = f"{_example(column)} is not a number; {told} must be numbers"
         return [column.raw.problem(_first_text(column), text)]

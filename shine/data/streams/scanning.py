@@ -12,7 +12,7 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.data.columns.kinds import HOLDS
 from shine.data.datasets.dataset import MOST_SEEN, stable_sum
 from shine.data.datasets.preparation import MOST_CATEGORIES, Reading
-from shine.data.datasets.training import BESIDE
+from shine.data.datasets.training import LOSS_COLUMN
 from shine.data.streams.facts import MOST_TEXTS, Facts
 from shine.data.streams.streams import Stream, Texts, Values, joined
 from shine.lang.forms.names import shown
@@ -145,7 +145,7 @@ def _problem(scan: Scan, facts: Facts, row: int, text: str) -> str:
 def _role_problems(scan: Scan) -> Iterator[str]:
     for role, index in scan.given.items():
         facts = scan.facts[index]
-        told = _SPELLED.get(role, f"the column {role.removeprefix(BESIDE)}")
+        told = _SPELLED.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
         if role != "groups" and facts.kind != "number":
             yield _problem(scan, facts, 0, f"{told} must be numbers; the column holds {HOLDS[facts.kind]}")
         elif role == "sample_weight" and (facts.low < 0 or not facts.high > 0):

@@ -17,7 +17,7 @@ from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.data.columns.kinds import Column
 from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_mean
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
-from shine.data.datasets.training import BESIDE, Loaded
+from shine.data.datasets.training import LOSS_COLUMN, Loaded
 from shine.data.files.source import RawColumn
 from shine.data.streams.facts import Facts
 from shine.data.streams.scanning import Scan, check, taken, without
@@ -64,7 +64,7 @@ def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], 
     stream : Stream
     given : mapping of str to int
         Positions of the target, the weights and so on, by the parameters of `Dataset.from_arrays`; those of columns
-        beside the features by `shine.data.datasets.training.BESIDE` and their name.
+        beside the features by `shine.data.datasets.training.LOSS_COLUMN` and their name.
     features : sequence of int
         Positions of the features.
     reading : Reading
@@ -156,10 +156,12 @@ class _Layout:
         names = [name for _, column in self.features for name in column.names]
         headings = [heading for _, column in self.features for heading in column.headings]
         columns, given = self._arrays(values, names)
-        beside = {role.removeprefix(BESIDE): given.pop(role) for role in list(given) if role.startswith(BESIDE)}
+        loss_columns = {
+            role.removeprefix(LOSS_COLUMN): given.pop(role) for role in list(given) if role.startswith(LOSS_COLUMN)
+        }
         try:
             return Dataset.from_arrays(
-                columns.T, given.pop("target"), features=names, headings=headings, beside=beside, **given
+                columns.T, given.pop("target"), features=names, headings=headings, loss_columns=loss_columns, **given
             )
         except DataError as error:
             raise DataError(f"{self.stream.name}: {error}") from None
@@ -191,15 +193,17 @@ class _Layout:
     def _dataset(self, columns: Floats, given: Mapping[str, AnyArray], names: tuple[str, ...]) -> Dataset:
         """A block as a data set; its weights and deviations are in units that all blocks share."""
         numbers: dict[str, Floats] = {role: np.ascontiguousarray(v, np.float64) for role, v in given.items()}
-        beside = {role.removeprefix(BESIDE): column for role, column in numbers.items() if role.startswith(BESIDE)}
+        loss_columns = {
+            role.removeprefix(LOSS_COLUMN): column for role, column in numbers.items() if role.startswith(LOSS_COLUMN)
+        }
         weights = numbers.get("sample_weight")
         weights = None if weights is None else np.ldexp(weights, -self.weights)
         if "sigma" not in numbers:
-            return Dataset(columns, numbers["target"], weights, names, beside=beside)
+            return Dataset(columns, numbers["target"], weights, names, loss_columns=loss_columns)
         deviations = np.maximum(np.ldexp(numbers["sigma"], -self.deviations), LEAST_DEVIATION)
         weighed = (1.0 if weights is None else weights) / deviations**2
-        beside["sigma"] = numbers["sigma"]
-        return Dataset(columns, numbers["target"], weighed, names, deviations, beside=beside)
+        loss_columns["sigma"] = numbers["sigma"]
+        return Dataset(columns, numbers["target"], weighed, names, deviations, loss_columns=loss_columns)
 
 
 def _layout(scan: Scan) -> tuple[_Layout, list[str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 GRADIENT_JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "beside", "tail_beside", "lines", "limits", "residuals", "reweighted",
-    "bounded", "scales", "out", "stride", "most", "derived", "instructions", "nodes", "constants", "tiles", "normal",
-    "residual", "scratch", "first", "last",
+    "tail_target", "tail_weights", "weighted", "loss_columns", "tail_loss_columns", "lines", "limits", "residuals",
+    "reweighted", "bounded", "scales", "out", "stride", "most", "derived", "instructions", "nodes", "constants",
+    "tiles", "normal", "residual", "scratch", "first", "last",
 )  # fmt: skip
 """Words of a job of normal equations; words shared with `shine.evaluate.machine.job.JOB` have the same meaning.
 

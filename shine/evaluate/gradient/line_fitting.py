@@ -158,12 +158,12 @@ class _LineFit:
     def _error(self, line: ir.Value) -> ir.Value:
         """The sum of errors of a line."""
         build, words = self.build, self.words
-        target, weights, table, beside = (
-            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "errors", "beside")
+        target, weights, table, loss_columns = (
+            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "errors", "loss_columns")
         )
         store(build, splat(_VECTOR, 0.0), self.state, _ZERO, _DOUBLE)
         add = variant_of(build, table, words["weighted"], number(1))
-        build.call(add, [self.predictions, target, weights, words["rows"], line, beside, _ZERO, self.state])
+        build.call(add, [self.predictions, target, weights, words["rows"], line, loss_columns, _ZERO, self.state])
         return horizontal_sum(build, lanes(build, self.state, _ZERO))
 
     def _slopes(self) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:

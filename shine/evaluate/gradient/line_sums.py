@@ -16,7 +16,7 @@ WEIGH = "weigh"
 """Name of the function that `weigh_function` defines."""
 
 DATA = (
-    "rows", "target", "weights", "beside", "scales", "facts", "steps", "curvatures", "pulls", "errors",
+    "rows", "target", "weights", "loss_columns", "scales", "facts", "steps", "curvatures", "pulls", "errors",
     "weighted",
 )  # fmt: skip
 """Words of the rows that lines are fitted to: their number, a multiple of `WIDE`; addresses of the target, of the
@@ -51,12 +51,12 @@ class _Rows:
         self.width = WIDE if is_slow(function) else LANES
         words = job_fields(build, data, DATA)
         self.count, self._build, self._least = words["rows"], build, least
-        self._target, self._weights, beside, scales = (
-            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "beside", "scales")
+        self._target, self._weights, loss_columns, scales = (
+            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "loss_columns", "scales")
         )
         self.out = [build.inttoptr(words[name], POINTER) for name in ("curvatures", "pulls")]
         self._line = line_lanes(build, line, self.width)
-        self._rule = RowRule(build, function, beside, _ZERO, self.width)
+        self._rule = RowRule(build, function, loss_columns, _ZERO, self.width)
         self._derivatives, self._inverses = Derivatives.of(function), inverse_scales(build, scales, self.width)
 
     def working(self, value: ir.Value, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:

@@ -124,13 +124,13 @@ class Assembled:
         own = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
         reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
         target, weights = (job_entry(build, job, name, first, 8) for name in ("target", "weights"))
-        beside, scales, residual, scratch, normal, table = (
+        loss_columns, scales, residual, scratch, normal, table = (
             build.inttoptr(job[name], POINTER)
-            for name in ("beside", "scales", "residual", "scratch", "normal", "residuals")
+            for name in ("loss_columns", "scales", "residual", "scratch", "normal", "residuals")
         )
         prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, offset)
         residuals = load(build, table, build.zext(own, I64), POINTER, RESIDUALS, 8)
-        given = (target, weights, padded, sums.line, beside, first, scales, residual, scratch)
+        given = (target, weights, padded, sums.line, loss_columns, first, scales, residual, scratch)
         add_to(build, build.call(residuals, [prediction, mask, *given]), sums.state, number(0))
         weighs = build.or_(own, reweighted)
         weighing = build.select(reweighted, scratch, weights)

@@ -48,7 +48,8 @@ from shine.lang.derivative import derivative, is_constant, value_and_gradient
 from shine.lang.forms.tree import Primitive, Tree
 
 _LABELS = (
-    "prediction", "step_mask", "target", "weights", "rows", "line", "beside", "first", "scales", "residual", "weighing",
+    "prediction", "step_mask", "target", "weights", "rows", "line", "loss_columns", "first", "scales", "residual",
+    "weighing",
 )  # fmt: skip
 _KINDS = [I64 if label in ("rows", "first", "step_mask") else POINTER for label in _LABELS]
 _DOUBLE = ir.DoubleType()
@@ -93,8 +94,8 @@ class Derivatives:
 
 
 def residuals_module(function: Primitive, least: float | None) -> ir.Module:
-    """A module with ``double name(prediction, step_mask, target, weights, rows, line, beside, first, scales, residual,
-    weighing)``, without and with weights.
+    """A module with ``double name(prediction, step_mask, target, weights, rows, line, loss_columns, first, scales,
+    residual, weighing)``, without and with weights.
 
     Parameters
     ----------
@@ -113,9 +114,9 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
     module, derivatives = ir.Module(name="residuals"), Derivatives.of(function)
     for weighted in (False, True):
         emitted = declare(module, residuals_name(weighted), _DOUBLE, _KINDS, _LABELS)
-        prediction, mask, target, weights, rows, line, beside, first, scales, residual, weighing = emitted.args
+        prediction, mask, target, weights, rows, line, loss_columns, first, scales, residual, weighing = emitted.args
         build = ir.IRBuilder(emitted.append_basic_block("entry"))
-        rule = RowRule(build, function, beside, first)
+        rule = RowRule(build, function, loss_columns, first)
         slope, intercept = line_lanes(build, line)
         inverses = inverse_scales(build, scales)
         zero = splat(_VECTOR, 0.0)

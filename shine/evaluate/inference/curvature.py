@@ -166,15 +166,15 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
 
 def _with_target(block: Block, share: float) -> list[Floats]:
     """The arguments of the error, the target moved by a share of the way to the prediction."""
-    prediction, target, *beside = block.arguments
-    return [prediction, target + share * (prediction - target), *beside]
+    prediction, target, *others = block.arguments
+    return [prediction, target + share * (prediction - target), *others]
 
 
 def _sizes(slopes: Derivatives, block: Block, error: RowLoss) -> tuple[Floats, Floats]:
     """Size of each row's noise up to a common factor, by its weight and the jump of its slope; and that jump, or 0."""
-    prediction, target, *beside = block.arguments
+    prediction, target, *others = block.arguments
     near = NEAR * np.where(target != 0, np.abs(target), np.abs(prediction))
-    above, below = (slopes.slopes([target + sign * near, target, *beside]) for sign in (1, -1))
+    above, below = (slopes.slopes([target + sign * near, target, *others]) for sign in (1, -1))
     change, smooth = above.first - below.first, near * (np.abs(above.second) + np.abs(below.second))
     jumps = np.where(np.isfinite(change) & (change > JUMP * smooth), change, 0.0)
     sizes: Floats = block.precisions ** (-1 / (error.degree or 2.0)) / np.where(jumps > 0, jumps, 1.0)

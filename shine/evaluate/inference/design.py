@@ -55,7 +55,7 @@ class Predictions:
         """The predictions at some of the points."""
         return Predictions(self.values[:, places], [each[:, places] for each in self.slopes], self.noise[places])
 
-    def beside(self, others: Predictions) -> Predictions:
+    def joined_with(self, others: Predictions) -> Predictions:
         """These predictions, and then those at other points."""
         slopes = [np.concatenate(pair, axis=1) for pair in zip(self.slopes, others.slopes, strict=True)]
         values = np.concatenate([self.values, others.values], axis=1)

@@ -192,11 +192,11 @@ class Inference:
         form, found, best = self.form, self.found, self.optimum
         notes, rows, count = [], self.basis.rows.effective_rows, len(form.names)
         asked = [each for each in form.exact if Held(form.held.exact).holds(each, -1)]
-        beside = [each for each in form.exact if each not in asked]
+        exact = [each for each in form.exact if each not in asked]
         if asked:
             notes.append(f"taken as exact, as you asked: {_numbers(asked)}")
-        if beside:
-            notes.append(f"taken as exact, because the other constants make up for any change: {_numbers(beside)}")
+        if exact:
+            notes.append(f"taken as exact, because the other constants make up for any change: {_numbers(exact)}")
         if not math.isfinite(best.total):
             notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
         elif found.freedom == 0 and form.names:

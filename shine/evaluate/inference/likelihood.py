@@ -149,12 +149,12 @@ class Likelihood:
                 counts, precisions = np.ones(len(at)), np.ones(len(at))
             found = np.array(self.kernel(*constants.tolist(), *columns), np.float64)
             found = np.broadcast_to(found.reshape(len(found), -1), (len(found), len(at)))
-            beside = [self._beside(name)[place] for name in self.error.columns]
-            yield Block(at, [found[0], rows.target[place], *beside], found[1:], counts, precisions)
+            others = [self._loss_column(name)[place] for name in self.error.columns]
+            yield Block(at, [found[0], rows.target[place], *others], found[1:], counts, precisions)
 
-    def _beside(self, name: str) -> Floats:
+    def _loss_column(self, name: str) -> Floats:
         """A column beside the features, or else the sample weights or the standard deviations of the rows."""
-        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **self.rows.beside}
+        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **self.rows.loss_columns}
         found: Floats | None = columns.get(name)
         if found is None:
             raise DataError(f"the loss reads the column {name!r}, which the rows do not have beside the features")

@@ -49,8 +49,8 @@ def redundant(form: Form, rows: Dataset) -> frozenset[int]:
     # The simplest come last, when the others may already span their changes; first of all those that are not written.
     for index in sorted(range(count), key=lambda at: (form.places[at] in form.implied, -costs[at])):
         own = products[np.ix_(kept, kept)]
-        beside = products[kept, index]
-        left = products[index, index] - float(beside @ np.linalg.lstsq(own, beside, rcond=None)[0] if kept else 0.0)
+        others = products[kept, index]
+        left = products[index, index] - float(others @ np.linalg.lstsq(own, others, rcond=None)[0] if kept else 0.0)
         if left > count * NOT_DETERMINED:
             kept.append(index)
         elif simple[index]:

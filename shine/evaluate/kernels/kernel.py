@@ -21,7 +21,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import score
 from shine.evaluate.kernels.rows import ProgramRows, rows_ir
 from shine.evaluate.losses.form import Loss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows, target_of
 from shine.lang.forms.names import symbol, value_text
@@ -241,8 +241,8 @@ class Kernel:
             raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")
         dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, features=self.parameters)
         kind = loss_of(loss).kind
-        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-        measure, target = self._fitness.over(Rows(dataset, self.dtype, beside)), target_of(dataset, self.dtype)
+        loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
+        measure, target = self._fitness.over(Rows(dataset, self.dtype, loss_columns)), target_of(dataset, self.dtype)
         return float(score(measure, 1, target, loss, linear_scaling).losses[0])
 
     @cached_property

@@ -34,8 +34,8 @@ class RowLoss:
         With a definition in the language: ``(prediction, target, *columns) -> error``, smaller is better.
     columns : tuple of str
         Further arguments of the function, in order: `WEIGHT`, `SIGMA`, or names of columns beside the features
-        (`shine.data.datasets.dataset.Dataset.beside`). Rows are weighted by their sample weights, unless the function
-        reads `WEIGHT`: then it weighs.
+        (`shine.data.datasets.dataset.Dataset.loss_columns`). Rows are weighted by their sample weights, unless the
+        function reads `WEIGHT`: then it weighs.
     least : float, optional
         Greatest lower bound of the error of any row. Without it, no evaluation ends early.
     log_likelihood : float, optional

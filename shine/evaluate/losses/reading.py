@@ -35,7 +35,7 @@ POSITIONS = (PREDICTION, TARGET, WEIGHT)
 """Meanings of the arguments of PySR's losses, by their order."""
 
 
-def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
+def loss_from(source: object, loss_columns: Collection[str] = ()) -> Loss:
     """The loss that a user gives.
 
     Parameters
@@ -44,7 +44,7 @@ def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
         A name, ``"mse"``; a built-in loss with its numbers, ``"quantile(0.9)"``; a function of `prediction`, `target`,
         `weight` and columns beside the data, as a Python function or as text. PySR's ``"f(p, t) = abs(p - t)^1.5"`` and
         the arguments of other libraries, such as `y_pred` and `y_true`, are understood (see `SHORT_LOSS_ARGUMENTS`).
-    beside : collection of str
+    loss_columns : collection of str
         Names of the columns beside the data. With `sigma` among them, built-in losses of the residual divide it by
         that.
 
@@ -57,7 +57,7 @@ def loss_from(source: object, beside: Collection[str] = ()) -> Loss:
     TypeError
         If it is something else.
     """
-    return _loss(loss_text(source), SIGMA in beside)
+    return _loss(loss_text(source), SIGMA in loss_columns)
 
 
 def loss_text(source: object) -> str:

@@ -51,7 +51,7 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
         If a column is missing or not used, or a value of the target or a column is not allowed; or if the error is
         negative or not a number.
     """
-    loss = loss_from(source, dataset.beside)
+    loss = loss_from(source, dataset.loss_columns)
     _check_columns(loss, dataset)
     built_in = built_in_of(loss)
     if built_in is not None:
@@ -61,7 +61,7 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
     return loss
 
 
-def loss_columns(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
+def loss_columns_of(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
     """The columns that a loss reads, each of shape (n_rows,), float64.
 
     Columns beside the features come before the sample weights and the standard deviations that a data set has itself.
@@ -71,14 +71,14 @@ def loss_columns(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
     DataError
         If the data have no such column.
     """
-    known = dict(dataset.beside)
+    known = dict(dataset.loss_columns)
     for name in set(kind.columns) - known.keys():
         if name == WEIGHT:
             known[name] = dataset.sample_weights
         elif name == SIGMA and dataset.deviations is not None:
             known[name] = dataset.deviations
         else:
-            has = ", ".join(map(shown, dataset.beside)) or "none"
+            has = ", ".join(map(shown, dataset.loss_columns)) or "none"
             raise DataError(
                 f"loss {shown(kind.name)} reads column {shown(name)}, which the data do not have beside the features;"
                 f" there they have: {has}"
@@ -98,14 +98,14 @@ def loss_rows(dataset: Dataset, kind: RowLoss) -> Dataset:
 
 def _check_columns(loss: Loss, dataset: Dataset) -> None:
     columns = loss.kind.columns
-    has = f"there they have {listed(dataset.beside)}" if dataset.beside else "beside={...} names them"
+    has = f"there they have {listed(dataset.loss_columns)}" if dataset.loss_columns else "loss_columns={...} names them"
     for name in columns:
-        if name in dataset.beside or name == WEIGHT or (name == SIGMA and dataset.deviations is not None):
+        if name in dataset.loss_columns or name == WEIGHT or (name == SIGMA and dataset.deviations is not None):
             continue
         meant = SHORT_LOSS_ARGUMENTS.get(name)
         hint = f"{name} is called {meant} in losses; " if meant else ""
         raise DataError(f"the loss {loss.name} reads a column {shown(name)} beside the data; {hint}{has}")
-    for name in dataset.beside:
+    for name in dataset.loss_columns:
         if name in columns or (name == SIGMA and dataset.deviations is not None and loss.name in LOSSES):
             continue
         if name == SIGMA and loss.name in LOSSES:
@@ -115,7 +115,7 @@ def _check_columns(loss: Loss, dataset: Dataset) -> None:
 
 
 def _check_values(loss: Loss, built_in: BuiltIn, dataset: Dataset) -> None:
-    read = dict(zip(loss.kind.columns, loss_columns(dataset, loss.kind), strict=True))
+    read = dict(zip(loss.kind.columns, loss_columns_of(dataset, loss.kind), strict=True))
     if TARGET in built_in.values:
         read[TARGET] = dataset.target
     if "lower" in read and "upper" in read:
@@ -137,7 +137,7 @@ def _check_values(loss: Loss, built_in: BuiltIn, dataset: Dataset) -> None:
 def _learned(loss: Loss, dataset: Dataset) -> Loss:
     """A user's loss with the properties that follow from its values on the rows."""
     rows = dataset.sampled(SAMPLED_ROWS, np.random.default_rng(0))
-    columns, target = loss_columns(rows, loss.kind), rows.target
+    columns, target = loss_columns_of(rows, loss.kind), rows.target
     perfect = _errors(loss, target, target, columns)
     predictions = np.unique(np.sort(target)[np.linspace(0, len(target) - 1, SAMPLED_PREDICTIONS).astype(int)])
     predictions = np.append(predictions, [rows.target_mean, 0.0, -1.0, 1.0])

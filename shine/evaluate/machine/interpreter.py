@@ -191,12 +191,12 @@ class _Driver:
         state: ir.Value,
     ) -> ir.Value:
         """Add the errors of a line to a state; return its sum."""
-        table, beside = (build.inttoptr(job[name], POINTER) for name in ("errors", "beside"))
+        table, loss_columns = (build.inttoptr(job[name], POINTER) for name in ("errors", "loss_columns"))
         # Chunks do not matter to errors: one call for all rows.
         with self._chunks(build, job, start, count, self.tile) as chunk:
             weighted = build.zext(build.icmp_unsigned("!=", chunk.weigh, number(0)), I64)
             add = variant_of(build, table, weighted, job["scaled"])
-            build.call(add, [*chunk.arguments, line, beside, chunk.row, state])
+            build.call(add, [*chunk.arguments, line, loss_columns, chunk.row, state])
         return horizontal_sum(build, load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES)))
 
     def products(

@@ -10,8 +10,8 @@ from shine.compiler.codegen.blocks import I64, POINTER, element_pointer, load, n
 
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "beside", "tail_beside", "lines", "scaled", "known", "limits", "errors",
-    "fit", "fitting", "out", "derived", "nested",
+    "tail_target", "tail_weights", "weighted", "loss_columns", "tail_loss_columns", "lines", "scaled", "known",
+    "limits", "errors", "fit", "fitting", "out", "derived", "nested",
     "instructions", "operands", "tiles", "result", "first", "last",
 )  # fmt: skip
 """Words of a job.
@@ -31,8 +31,8 @@ the tail::
     row      0 ........ full - 1 | full ...... rows - 1 | padding
     read at  columns             | tail_columns         | up to whole groups of ROW_GROUP rows
              target, weights,    | tail_target,         | up to whole chunks; the weights are 0
-             beside              | tail_weights,        |
-                                 | tail_beside          |
+             loss_columns        | tail_weights,        |
+                                 | tail_loss_columns    |
 
 ============================== ========================================================================
 ``rows`` ``full``              number of rows; number of rows before the tail, a multiple of a tile's
@@ -40,7 +40,8 @@ the tail::
 ``target`` ``weights``         addresses of row 0
 ``tail_target``                where row 0 would be if the rows before the tail were there too, so that a
 ``tail_weights``               row has the same index in both places
-``beside`` ``tail_beside``     addresses of the addresses of row 0 of each column that the errors read besides
+``loss_columns``               addresses of the addresses of row 0 of each column that the loss reads,
+``tail_loss_columns``          beside predictions and target
 ``weighted``                   whether any weight is not 1; if not, only the tail's weights are read
 ``derived`` ``nested``         columns of functions of features, and of functions of those (see `assembler`);
                                0 if there are none, which is required if ``full`` is not 0

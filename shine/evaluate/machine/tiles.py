@@ -56,7 +56,7 @@ def over_parts(build: ir.IRBuilder, job: Job, wanted: Variables) -> Iterator[tup
         tail = build.icmp_unsigned("==", part.index, number(1))
         here = job | {
             field: build.select(tail, job[f"tail_{field}"], job[field])
-            for field in ("columns", "target", "weights", "beside")
+            for field in ("columns", "target", "weights", "loss_columns")
         }
         begin = build.select(tail, job["full"], number(0))
         end = build.select(tail, job["rows"], job["full"])

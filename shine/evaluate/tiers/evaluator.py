@@ -91,7 +91,7 @@ class Evaluator:
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
-    beside : mapping of str to array-like of shape (n_rows,), optional
+    loss_columns : mapping of str to array-like of shape (n_rows,), optional
         Columns that are no features and that the loss reads, by name.
 
     Raises
@@ -120,10 +120,10 @@ class Evaluator:
         threads: int | None = 1,
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
-        beside: Mapping[str, ArrayLike] | None = None,
+        loss_columns: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         options = EvaluatorOptions.checked(linear_scaling=linear_scaling, dtype=dtype, tier=tier, threads=threads)
-        self._dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, beside=beside)
+        self._dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, loss_columns=loss_columns)
         loss = loss if isinstance(loss, Loss) else loss_for(loss, self._dataset)
         self._options = loss, options.linear_scaling, options.dtype, options.tier, options.threads
         self._evaluator = evaluator_of(self._dataset, *self._options)

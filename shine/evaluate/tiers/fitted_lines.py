@@ -16,7 +16,7 @@ from shine.evaluate.gradient.line_sums import DATA
 from shine.evaluate.gradient.working_residuals import scales_of
 from shine.evaluate.losses.code.row_errors import WIDE, errors_code
 from shine.evaluate.losses.form import Loss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.tiles import tile_rows
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows, is_large
@@ -79,7 +79,7 @@ class FittedLines(Remade):
             dataset = dataset.take(np.concatenate([some, np.setdiff1d(np.arange(dataset.n_rows), some)]))
         self._target = target_of(loss_rows(dataset, kind), dtype)
         self._rows = [
-            MachineRows(loss_rows(each, kind), dtype, threads, beside=loss_columns(each, kind))
+            MachineRows(loss_rows(each, kind), dtype, threads, loss_columns=loss_columns_of(each, kind))
             for each in ([fitting, dataset] if self._apart else [dataset])
         ]
         self._fitting = _Fitting(fitting, self._loss, dtype)
@@ -133,9 +133,9 @@ class _Fitting:
 
     def __init__(self, dataset: Dataset, loss: Loss, dtype: str) -> None:
         kind = loss.kind
-        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+        loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
         padding = (0, -dataset.n_rows % WIDE)
-        target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *beside))
+        target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *loss_columns))
         weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
         self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, PROMISING, 0.0])
         self._curvatures, self._pulls = weights.copy(), weights * (target - mean)

@@ -25,7 +25,7 @@ from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, SHORTEST_TIL
 from shine.evaluate.gradient.tables import most_arguments
 from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
 from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
@@ -58,8 +58,8 @@ class StreamedRows:
     def passes(self, population: Population) -> Iterator[Pass]:
         """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
         for block in self.whole.read(self._features):
-            beside, rows = loss_columns(block, self._kind), loss_rows(block, self._kind)
-            laid_out = MachineRows(rows, "float64", self._workers.threads, nested=False, beside=beside)
+            loss_columns, rows = loss_columns_of(block, self._kind), loss_rows(block, self._kind)
+            laid_out = MachineRows(rows, "float64", self._workers.threads, nested=False, loss_columns=loss_columns)
             yield from laid_out.passes(population)
 
     def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
@@ -150,8 +150,8 @@ class MachineLinearizer(Remade):
         if isinstance(dataset, Whole):
             self._rows = StreamedRows(dataset, features, kind, threads)
         else:
-            beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-            self._rows = MachineRows(dataset, "float64", threads, nested=False, beside=beside)
+            loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
+            self._rows = MachineRows(dataset, "float64", threads, nested=False, loss_columns=loss_columns)
         self._code = residuals_code(kind)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
         self._scales = scales_of(dataset)

@@ -84,12 +84,12 @@ class MachineRows:
     threads : int
     nested : bool
         Whether the machine reads columns of functions of functions (see `DerivedColumns`).
-    beside : sequence of ndarray of shape (n_rows,), float64, contiguous
+    loss_columns : sequence of ndarray of shape (n_rows,), float64, contiguous
         Columns that the errors read besides.
     """
 
     def __init__(
-        self, dataset: Dataset, dtype: str, threads: int, nested: bool = True, beside: Sequence[Floats] = ()
+        self, dataset: Dataset, dtype: str, threads: int, nested: bool = True, loss_columns: Sequence[Floats] = ()
     ) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
         self.count = dataset.n_rows
@@ -103,7 +103,10 @@ class MachineRows:
         weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
         self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
         self._tail_pointers = addresses(self._tail)
-        self._beside, self._tail_beside = tuple(beside), [filled(column[rest], "edge") for column in beside]
+        self._loss_columns, self._tail_loss_columns = (
+            tuple(loss_columns),
+            [filled(column[rest], "edge") for column in loss_columns],
+        )
         self._derived = DerivedColumns(self._tail.shape[1], self._values, nested)
         self._tail_fields = {
             "tail_columns": self._tail_pointers.ctypes.data,
@@ -127,9 +130,9 @@ class MachineRows:
         if not full:
             tables = self._derived.tables(population, self._tail.itemsize)
             derived = {name: int(table.addresses.ctypes.data) for name, table in tables.items()}
-            beside = columns_from(self._tail_beside, 0)
-            fields = {"rows": rows, "full": 0, "tail_beside": beside.ctypes.data, **derived, **tail}
-            yield Pass(0, rows, fields, (tables, beside))
+            loss_columns = columns_from(self._tail_loss_columns, 0)
+            fields = {"rows": rows, "full": 0, "tail_loss_columns": loss_columns.ctypes.data, **derived, **tail}
+            yield Pass(0, rows, fields, (tables, loss_columns))
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data
@@ -140,10 +143,13 @@ class MachineRows:
             moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
             places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
             # A field points to the addresses of the columns, in the order of the loss's arguments.
-            beside, tail_beside = columns_from(self._beside, start), columns_from(self._tail_beside, start - stop)
-            besides = {"beside": beside.ctypes.data, "tail_beside": tail_beside.ctypes.data}
+            loss_columns, tail_loss_columns = (
+                columns_from(self._loss_columns, start),
+                columns_from(self._tail_loss_columns, start - stop),
+            )
+            pointers = {"loss_columns": loss_columns.ctypes.data, "tail_loss_columns": tail_loss_columns.ctypes.data}
             own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data}
-            yield Pass(start, end, tail | moved | places | besides | own, (block, beside, tail_beside))
+            yield Pass(start, end, tail | moved | places | pointers | own, (block, loss_columns, tail_loss_columns))
 
     def _values(self, population: Population) -> AnyArray:
         return self.predict(machine_of(population.primitives.functions, self._dtype), population)

@@ -10,7 +10,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import Products, Scores, score
 from shine.evaluate.losses.code.row_errors import Table, errors_code
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.remade import Remade
@@ -24,9 +24,9 @@ class MachineEvaluator(Remade):
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
-        beside = loss_columns(dataset, self._loss.kind)
+        loss_columns = loss_columns_of(dataset, self._loss.kind)
         dataset = loss_rows(dataset, self._loss.kind)
-        self._rows = MachineRows(dataset, dtype, threads, beside=beside)
+        self._rows = MachineRows(dataset, dtype, threads, loss_columns=loss_columns)
         self._target = target_of(dataset, dtype)
         self._latest: tuple[PrimitiveSet, Machine] | None = None
 

@@ -16,7 +16,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import Products, Scores, score
 from shine.evaluate.losses.code.row_errors import VARIANTS, errors_code
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.tiers.remade import Remade
 from shine.evaluate.tiers.rows import Rows, columns_from, lane_sums, target_of
 from shine.lang.forms.tree import Tree
@@ -81,7 +81,7 @@ class NativeMeasure:
         states = np.zeros((len(which), STATE))
         failed = 0
         for part in self._rows.parts(len(which)):
-            block, beside = part.block, columns_from(part.beside, 0)
+            block, loss_columns = part.block, columns_from(part.loss_columns, 0)
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
@@ -89,7 +89,7 @@ class NativeMeasure:
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,
-                beside.ctypes.data,
+                loss_columns.ctypes.data,
                 block.stop - block.start,
                 lines.ctypes.data,
                 self._rows.known[block.start // CHUNK :].ctypes.data,
@@ -105,9 +105,9 @@ class NativeEvaluator(Remade):
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
-        beside = loss_columns(dataset, self._loss.kind)
+        loss_columns = loss_columns_of(dataset, self._loss.kind)
         dataset = loss_rows(dataset, self._loss.kind)
-        self._rows = Rows(dataset, dtype, beside)
+        self._rows = Rows(dataset, dtype, loss_columns)
         self._target = target_of(dataset, dtype)
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:

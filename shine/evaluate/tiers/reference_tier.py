@@ -10,7 +10,7 @@ from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.scores import Products, Scores, score
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.meaning.interpret import evaluate_tape
 from shine.lang.population import Population
@@ -33,7 +33,7 @@ class ReferenceEvaluator:
     ) -> None:
         self._functions = functions
         self._loss, self._linear_scaling = loss_of(loss), linear_scaling
-        self._beside = loss_columns(dataset, self._loss.kind)
+        self._loss_columns = loss_columns_of(dataset, self._loss.kind)
         self._dataset = dataset = loss_rows(dataset, self._loss.kind)
         self._target = target_of(dataset, dtype)
         with np.errstate(over="ignore"):
@@ -62,7 +62,7 @@ class ReferenceEvaluator:
         def predictions(which: Indices) -> Iterator[Floats]:
             return (self.predict_one(population, int(index)).astype(np.float64) for index in which)
 
-        measure = ReferenceMeasure(predictions, self._dataset, self._beside)
+        measure = ReferenceMeasure(predictions, self._dataset, self._loss_columns)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
@@ -74,16 +74,16 @@ class ReferenceMeasure:
         self,
         predictions: Callable[[Indices], Iterable[Floats]],
         dataset: Dataset,
-        beside: Sequence[Floats] = (),
+        loss_columns: Sequence[Floats] = (),
     ) -> None:
-        self._predictions, self._dataset, self._beside = predictions, dataset, beside
+        self._predictions, self._dataset, self._loss_columns = predictions, dataset, loss_columns
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
         weights, target = self._dataset.row_weights, self._dataset.target
         lines = zip(self._predictions(which), slopes, intercepts, strict=True)
         models = (intercept + slope * p for p, slope, intercept in lines)
-        return np.array([weights @ kind.errors(model, target, self._beside) for model in models])
+        return np.array([weights @ kind.errors(model, target, self._loss_columns) for model in models])
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""

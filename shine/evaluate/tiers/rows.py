@@ -67,14 +67,14 @@ class Part:
     block : Block
     target, weights : ndarray of shape (whole chunks,), float64
         Padding rows have weight 0.
-    beside : list of ndarray of shape (whole chunks,), float64
+    loss_columns : list of ndarray of shape (whole chunks,), float64
         Columns that the errors read besides.
     """
 
     block: Block
     target: Floats
     weights: Floats
-    beside: list[Floats]
+    loss_columns: list[Floats]
 
 
 class Rows:
@@ -84,12 +84,12 @@ class Rows:
     ----------
     dataset : Dataset
     dtype : {"float64", "float32", "int64", "int32"}
-    beside : sequence of ndarray of shape (n_rows,), float64
+    loss_columns : sequence of ndarray of shape (n_rows,), float64
         Columns that the errors read besides.
     """
 
-    def __init__(self, dataset: Dataset, dtype: str, beside: Sequence[Floats] = ()) -> None:
-        self.count, self.dtype, self._beside = dataset.n_rows, dtype, beside
+    def __init__(self, dataset: Dataset, dtype: str, loss_columns: Sequence[Floats] = ()) -> None:
+        self.count, self.dtype, self._loss_columns = dataset.n_rows, dtype, loss_columns
         self._columns = Columns(dataset.columns, dtype)
         self._dataset = dataset
 
@@ -99,8 +99,8 @@ class Rows:
         for block in self._columns.blocks(individuals):
             rows = slice(block.start, block.stop)
             weights = np.ones(block.stop - block.start) if dataset.weights is None else dataset.weights[rows]
-            beside = [filled(column[rows], "edge") for column in self._beside]
-            yield Part(block, filled(dataset.target[rows], "edge"), filled(weights), beside)
+            loss_columns = [filled(column[rows], "edge") for column in self._loss_columns]
+            yield Part(block, filled(dataset.target[rows], "edge"), filled(weights), loss_columns)
 
     @property
     def weight(self) -> float:

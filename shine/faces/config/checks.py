@@ -98,7 +98,7 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
     elif data.path is not None and data.target is None:
         yield ("data",), "path needs a target: the heading of the column to explain"
     elif data.generate is not None:
-        for key in ("target", "features", "weights", "sigma", "groups", "beside"):
+        for key in ("target", "features", "weights", "sigma", "groups", "loss_columns"):
             if getattr(data, key):
                 yield ("data", key), "belongs to path; generated data have their own under generate"
         for field in (field for field in fields(Reading) if field.name in DataSettings.model_fields):
@@ -129,7 +129,7 @@ def _loaded(data: DataSettings, base: Path, numbered: Sequence[str]) -> Loaded:
     if data.generate is not None:
         return Loaded(generate(data.generate))
     assert data.path is not None and data.target is not None
-    others = Roles(data.weights, data.sigma, data.groups, data.beside)
+    others = Roles(data.weights, data.sigma, data.groups, data.loss_columns)
     return load(base / data.path, data.target, data.features, others, replace(data.reading, numbered=tuple(numbered)))
 
 

@@ -49,7 +49,7 @@ class DataSettings(StrictModel):
     `fitness.noise`."""
     groups: str | None = None
     """Heading of a column that numbers groups of dependent rows; see `fitness.validation`."""
-    beside: tuple[str, ...] = ()
+    loss_columns: tuple[str, ...] = ()
     """Headings of columns for the loss, which are no features."""
     missing: Missing = "error"
     """Missing values: refuse them (`error`), leave out their rows (`drop`), or take the `mean` of the column."""

@@ -52,7 +52,7 @@ class ComponentSearch:
     selection: Selection
     max_correlation: float
 
-    def beside(self, count: int) -> list[Front]:
+    def with_raw_features(self, count: int) -> list[Front]:
         """At most `count` components for a linear model that has the raw features, too.
 
         The first of the searches is for the target itself: its simplest laws need not be laws for the residual.
@@ -155,14 +155,14 @@ class Components:
     ----------
     weights : ndarray of shape (n_rows,)
         Not negative; at least one is positive.
-    beside : ndarray of shape (n, n_rows), optional
+    raw : ndarray of shape (n, n_rows), optional
         Columns that stand beside the formulas: the linear model of the residual has them too.
     """
 
-    def __init__(self, weights: Floats, beside: Floats | None = None) -> None:
+    def __init__(self, weights: Floats, raw: Floats | None = None) -> None:
         self._roots = np.sqrt(weights / weights.sum())
         self._columns: list[Floats] = []
-        self._beside = [] if beside is None else [self._standardized(values) for values in beside]
+        self._raw = [] if raw is None else [self._standardized(values) for values in raw]
 
     def add(self, values: Floats) -> None:
         """Add the values of another formula, shape (n_rows,)."""
@@ -173,7 +173,7 @@ class Components:
 
         The residual of a target near float64's largest number is smaller by a power of two: it may be larger than that.
         """
-        if not self._beside and not self._columns:
+        if not self._raw and not self._columns:
             return target
         # An exact power of two keeps sums of large numbers finite, and changes nothing.
         exponent = int(np.frexp(np.abs(target).max())[1])
@@ -193,7 +193,7 @@ class Components:
         target = np.ldexp(target, -int(np.frexp(np.abs(target).max())[1]))
         rest, own = model.rest(target * self._roots), model.rest(self._standardized(values))
         before, length = float(dot(rest, rest)), float(dot(own, own))
-        free = rows - len(self._beside) - len(self._columns) - 2
+        free = rows - len(self._raw) - len(self._columns) - 2
         if free < 1 or not before > ROUNDING * self.deviation(target) ** 2 or not length > DEPENDENT:
             return 0.0
         unit = own / np.sqrt(length)
@@ -207,7 +207,7 @@ class Components:
 
     @property
     def _model(self) -> Regression:
-        return Regression.of(np.stack([self._roots, *self._beside, *self._columns]))
+        return Regression.of(np.stack([self._roots, *self._raw, *self._columns]))
 
     def deviation(self, values: Floats) -> float:
         """Weighted standard deviation."""

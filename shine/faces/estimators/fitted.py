@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from shine.data.columns.beside import without_columns
+from shine.data.columns.roles import without_columns
 from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators.checks import check_in_memory, validated
 from shine.faces.estimators.display import equations, fitted_html, fitted_latex, fitted_text
@@ -164,7 +164,7 @@ class FittedEstimator(BaseEstimator):
     def _rows_for(self, models: Sequence[Model], X: ArrayLike) -> Any:
         """Rows for formulas: without columns that only the loss reads, and with numbers for groups."""
         check_in_memory(X)
-        given = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
+        given = models[0].with_group_numbers(without_columns(X, getattr(self, "loss_columns_", [])))
         return validated(self, given, reset=False)
 
     _quantity = "prediction"

@@ -13,8 +13,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from shine.base.typing import Floats
-from shine.data.columns.beside import Beside, taken_apart
-from shine.data.columns.numbers import check_beside, numbered_groups, numbers
+from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
+from shine.data.columns.roles import LossColumns, split_loss_columns
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, validated
 from shine.faces.estimators.fitted import Index
@@ -118,7 +118,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Headings of the columns, if X has them.
-    beside_ : list of str
+    loss_columns_ : list of str
         Headings of the columns that `fit` took out of X.
     formula_names_ : ndarray of str
         Names of the features in formulas.
@@ -181,7 +181,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        beside: Beside | None = None,
+        loss_columns: LossColumns | None = None,
         live: bool = False,
     ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
@@ -198,7 +198,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             Standard deviation of the target's noise in each row, if it is known; it replaces `noise`.
         groups : array-like of shape (n_rows,), optional
             Label of the group of each row, of rows that depend on one another; see `validation`.
-        beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
+        loss_columns : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
             Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data
             frame. Predictions do not need them.
         live : bool
@@ -233,8 +233,10 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         from shine.search.templates.reading import template as template_of
 
         check_in_memory(X)
-        X, columns = taken_apart(X, beside)
-        self.beside_: list[str] = [] if beside is None or isinstance(beside, Mapping) else list(beside)
+        X, columns = split_loss_columns(X, loss_columns)
+        self.loss_columns_: list[str] = (
+            [] if loss_columns is None or isinstance(loss_columns, Mapping) else list(loss_columns)
+        )
         law = None
         if self.template is not None:
             law = template_of(with_names(self.template, dict(zip(*names_and_headings(X), strict=True))))
@@ -255,7 +257,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             )
         deviations = None if sigma is None else checked_sigma(sigma, rows)
         weights, labels = checked_weights(sample_weight, rows), None
-        others = check_beside(columns, len(rows))
+        others = check_loss_columns(columns, len(rows))
         if groups is not None or self.validation is not None or others or self.objective is not None:
             numbered = None if groups is None else numbered_groups(groups, len(rows))
             others = {name: seen(column, weights) for name, column in others.items()}
@@ -268,7 +270,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         fitness = {name: getattr(self, name) for name in names}
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
         guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
-        arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, beside=others)
+        arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, loss_columns=others)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
                 searches.run(find, replace(arrays, y=target), own).front

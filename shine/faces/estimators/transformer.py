@@ -161,7 +161,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
             rows, targets[:, 0], weights, searches, self._guesses, self.model_selection, self.max_correlation
         )
         with searches.shown(live, type(self).__name__, y):
-            fronts = find.beside(count) if self.raw_features else find.instead(count)
+            fronts = find.with_raw_features(count) if self.raw_features else find.instead(count)
         self.n_components_ = len(fronts)
         return self._found(searches, fronts, single=False)
 

@@ -36,7 +36,7 @@ def data_digest(dataset: Dataset) -> str:
     for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
         if array is not None:
             digest.update(np.ascontiguousarray(array).data)
-    for name, column in dataset.beside.items():
+    for name, column in dataset.loss_columns.items():
         # The weights contain known deviations.
         if dataset.deviations is None or name != "sigma":
             digest.update(name.encode() + column.tobytes())

@@ -73,14 +73,14 @@ def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None, no
     headings = {name: name for name in layout.cells} | {"loss": loss_name(noise)}
     loss_width = max(layout.loss_width, len(headings["loss"]))
     header = layout.line.format(mark="", index=layout.index, loss_width=loss_width, **headings)
-    beside = width is None or width - len(header) >= LEAST_ROOM
-    lines = [header + layout.formula] if beside else []
+    fits_beside = width is None or width - len(header) >= LEAST_ROOM
+    lines = [header + layout.formula] if fits_beside else []
     for index, row in enumerate(rows):
         cells = {name: text(row[name]) for name, text in layout.cells.items()}
         mark = layout.mark if row["best"] else ""
-        if beside:
+        if fits_beside:
             begin = layout.line.format(mark=mark, index=index, loss_width=loss_width, **cells)
-            lines += _beside(begin, row["formula"], width)
+            lines += _aligned(begin, row["formula"], width)
         else:
             figures = ", ".join(f"{headings[name]} {text}" for name, text in cells.items() if text)
             lines += wrapping.wrapped(f"{mark} {index}: {figures}".lstrip(), width, INDENT)
@@ -90,7 +90,7 @@ def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None, no
     return "\n".join(lines)
 
 
-def _beside(begin: str, formula: str, width: int | None) -> list[str]:
+def _aligned(begin: str, formula: str, width: int | None) -> list[str]:
     """The lines of a formula beside its figures; its further lines stand below the first."""
     room = None if width is None else max(width - len(begin), LEAST_ROOM)
     first, *further = wrapping.wrapped(formula, room)

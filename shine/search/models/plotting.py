@@ -53,12 +53,12 @@ class Subject:
     quantity: str = "prediction"
 
 
-def check_kind(kind: object, beside: dict[str, Draw], X: Any, y: Any) -> None:
+def check_kind(kind: object, fits: dict[str, Draw], X: Any, y: Any) -> None:
     """Raise a `ValueError` if there is no such drawing, or if it lacks data."""
-    kinds = (FRONT, *beside, DEPENDENCE, *((BAND, CONSTANTS) if beside is FIT else ()))
+    kinds = (FRONT, *fits, DEPENDENCE, *((BAND, CONSTANTS) if fits is FIT else ()))
     if kind not in kinds:
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, kinds))}")
-    if kind in beside and (X is None or y is None):
+    if kind in fits and (X is None or y is None):
         raise ValueError(f"plot({kind!r}) compares predictions with data: plot({kind!r}, X, y)")
     if kind == BAND and X is not None and y is None:
         raise ValueError(f"plot({kind!r}) shows the readings of rows, too: plot({kind!r}, X, y), or plot({kind!r})")
@@ -67,7 +67,7 @@ def check_kind(kind: object, beside: dict[str, Draw], X: Any, y: Any) -> None:
 
 
 def plotted(
-    subjects: Sequence[Subject], kind: str, beside: dict[str, Draw], features: Sequence[Any] | None, ax: Any
+    subjects: Sequence[Subject], kind: str, fits: dict[str, Draw], features: Sequence[Any] | None, ax: Any
 ) -> Any:
     """Draw the subjects.
 
@@ -82,7 +82,7 @@ def plotted(
     elif kind == FRONT:
         drawings = [_of_front(subject) for subject in subjects]
     else:
-        drawings = [_beside(subject, beside[kind]) for subject in subjects]
+        drawings = [_of_fit(subject, fits[kind]) for subject in subjects]
     axes = plots.grid(len(drawings)) if ax is None else _given(ax, len(drawings))
     for draw, place in zip(drawings, axes, strict=True):
         draw(place)
@@ -109,7 +109,7 @@ def _of_front(subject: Subject) -> Callable[[Any], None]:
     return draw
 
 
-def _beside(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
+def _of_fit(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
     model = _model(subject)
 
     def draw(ax: Any) -> None:

@@ -119,5 +119,5 @@ def _quantile(values: Floats, share: float) -> float:
 def rows_of_seeding(sample: Dataset, loss: Loss, noise: str) -> tuple[Dataset, str]:
     """The rows that the seeding looks at, with the model of their noise: it knows squared errors only."""
     if SIGMA in loss.kind.columns:
-        return without_doubtful(sample, loss).with_deviations(without_doubtful(sample, loss).beside[SIGMA]), SIGMA
+        return without_doubtful(sample, loss).with_deviations(without_doubtful(sample, loss).loss_columns[SIGMA]), SIGMA
     return without_doubtful(sample, loss), noise

@@ -12,7 +12,7 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import apply, log
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import Loss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.search.description.lengths import DescriptionLength
 
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -44,7 +44,7 @@ def rounding_error(dataset: Dataset, loss: str | Loss, dtype: str = "float64") -
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
     least, kind = float(np.finfo(np.float64).tiny), loss_of(loss).kind
     if kind.degree is not None:
-        errors = kind.errors(size, np.zeros_like(size), loss_columns(dataset, kind))
+        errors = kind.errors(size, np.zeros_like(size), loss_columns_of(dataset, kind))
         return max(float(stable_sum(dataset.row_weights * errors)), least)
     if kind.log_likelihood is not None:
         # In nats, rounding is nothing beside the noise.
@@ -67,7 +67,7 @@ def errors_of(dataset: Dataset, loss: Loss, predictions: Floats) -> Floats:
     kind = loss.kind
     weights = loss_rows(dataset, kind).row_weights
     with np.errstate(all="ignore"):
-        return weights * apply(kind.function, predictions, dataset.target, *loss_columns(dataset, kind))
+        return weights * apply(kind.function, predictions, dataset.target, *loss_columns_of(dataset, kind))
 
 
 def best_constant(dataset: Dataset, loss: Loss) -> float:

@@ -260,7 +260,7 @@ def test_weights_are_checked(tmp_path: Path) -> None:
 
 def test_a_column_is_used_once(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match="column 'y' is used twice among target, weights, sigma, groups, columns beside and features"
+        DataError, match="column 'y' is used twice among target, weights, sigma, groups, loss_columns and features"
     ):
         load(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
 

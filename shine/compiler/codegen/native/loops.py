@@ -61,13 +61,13 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
     """Emit the fitness of some trees.
 
-    ``i8 name(which, count, errors, columns, target, weights, beside, rows, lines, known, states)`` runs the `count`
-    trees at the i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds it to the
-    tree's state. `errors` is a function of `shine.evaluate.losses.code.row_errors` with weights and lines; if its
-    address is 0, moments are added up. `lines` holds a slope and an intercept for each of the `count`, `known` the
+    ``i8 name(which, count, errors, columns, target, weights, loss_columns, rows, lines, known, states)`` runs the
+    `count` trees at the i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds
+    it to the tree's state. `errors` is a function of `shine.evaluate.losses.code.row_errors` with weights and lines; if
+    its address is 0, moments are added up. `lines` holds a slope and an intercept for each of the `count`, `known` the
     `shine.compiler.codegen.moments.CHUNK_FIELDS` of each chunk. Target, weights and the columns at the addresses
-    `beside` are float64, padded to a multiple of `LANES` rows with weights of 0. A state is `STATE` float64, zero at
-    the start. All trees have the same parameters. The result is 1 if an integer division failed.
+    `loss_columns` are float64, padded to a multiple of `LANES` rows with weights of 0. A state is `STATE` float64, zero
+    at the start. All trees have the same parameters. The result is 1 if an integer division failed.
     """
     numbers = row_numbers(dtype)
     bodies = [_emit_body(module, tree, f"{name}.rows.{i}", numbers) for i, tree in enumerate(trees)]
@@ -77,17 +77,19 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     table.linkage, table.global_constant = "internal", True
     table.initializer = ir.Constant(table_type, bodies)
     individual = _individual_function(module, numbers, len(trees[0].parameters))
-    labels = ("which", "count", "errors", "columns", "target", "weights", "beside", "rows", "lines", "known", "states")
+    labels = (
+        "which", "count", "errors", "columns", "target", "weights", "loss_columns", "rows", "lines", "known", "states",
+    )  # fmt: skip
     kinds = [ERRORS if label == "errors" else I64 if label in ("count", "rows") else POINTER for label in labels]
     function = declare(module, name, _BYTE, kinds, labels)
-    which, count, errors, columns, target, weights, beside, rows, lines, known, states = function.args
+    which, count, errors, columns, target, weights, loss_columns, rows, lines, known, states = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     with counted(builder, _ZERO, count, carried=[ir.Constant(_BOOL, 0)]) as loop:
         position = load(builder, which, loop.index, I64, I64)
         body = load(builder, table, position, POINTER, _BODY)
         line = _double_at(builder, lines, builder.mul(loop.index, ir.Constant(I64, 2)))
         state = _double_at(builder, states, builder.mul(loop.index, ir.Constant(I64, STATE)))
-        arguments = [body, errors, columns, target, weights, beside, rows, line, known, state]
+        arguments = [body, errors, columns, target, weights, loss_columns, rows, line, known, state]
         failed = builder.call(individual, arguments)
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(builder.zext(loop.values[0], _BYTE))
@@ -205,12 +207,12 @@ class _Remainder:
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
     """Internal function: adds all rows to the state of one individual; true if an integer division failed."""
-    labels = ("body", "errors", "columns", "target", "weights", "beside", "rows", "line", "known", "state")
+    labels = ("body", "errors", "columns", "target", "weights", "loss_columns", "rows", "line", "known", "state")
     special = {"body": _BODY, "errors": ERRORS, "rows": I64}
     kinds = [special.get(label, POINTER) for label in labels]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
     function.linkage = "internal"
-    body, errors, columns, target, weights, beside, rows, line, known, state = function.args
+    body, errors, columns, target, weights, loss_columns, rows, line, known, state = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     buffer = stack(builder, numbers.element, CHUNK)
     tile = _tile_function(module, numbers, parameters)
@@ -232,7 +234,7 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
             with adds_moments:
                 builder.call(products_function(module, numbers), [buffer, *here, padded, facts, state])
             with adds_errors:
-                builder.call(errors, [buffer, *here, padded, line, beside, loop.index, state])
+                builder.call(errors, [buffer, *here, padded, line, loss_columns, loop.index, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function

@@ -71,7 +71,7 @@ def variant_of(build: ir.IRBuilder, table: ir.Value, weighted: ir.Value, scaled:
 
 def errors_module(function: Primitive, least: float | None, numbers: Numbers) -> ir.Module:
     """A module with a function for each of `VARIANTS`:
-    ``name(predictions, target, weights, rows, line, beside, first, state)``.
+    ``name(predictions, target, weights, rows, line, loss_columns, first, state)``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
     The functions add the errors of a chunk of rows to the state, `LANES` sums. `line` is slope and intercept of the
     model ``intercept + slope * prediction``. Weights of 1, or slope 1 and intercept 0, give the same bits as the
     variants without them, but for logarithms, which are summed as one of a product where rows have no weights. `rows`
-    is a multiple of `LANES`; padding rows have weight 0. `beside` points to the addresses of the columns that the
+    is a multiple of `LANES`; padding rows have weight 0. `loss_columns` points to the addresses of the columns that the
     function reads further; the chunk begins at their row `first`.
     """
     module = ir.Module(name="errors")
@@ -95,19 +95,19 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
     rest, logarithms = split(function.definition)
     for weighted, scaled in VARIANTS:
         emitted = declare(module, variant_name(weighted, scaled), ir.VoidType(), ERRORS_KINDS, ERRORS_LABELS)
-        predictions, target, weights, rows, line, beside, first, state = emitted.args
+        predictions, target, weights, rows, line, loss_columns, first, state = emitted.args
         build = ir.IRBuilder(emitted.append_basic_block("entry"))
         total = lanes(build, state, _ZERO)
         whole = build.and_(rows, ir.Constant(I64, -WIDE))
         known = _Known(build, predictions, target, line if scaled else None, numbers)
         begin: ir.Value = _ZERO
         if logarithms and not weighted:
-            rule = RowRule(build, function, beside, first, WIDE)
+            rule = RowRule(build, function, loss_columns, first, WIDE)
             total, usable = _by_products(known, rule, rest, logarithms, least, total, whole)
             begin = build.select(usable, whole, _ZERO)
         parts = [(WIDE, begin, whole), (LANES, whole, rows)] if is_slow(function) else [(LANES, _ZERO, rows)]
         for width, start, stop in parts:
-            rule, at = RowRule(build, function, beside, first, width), known.at(width)
+            rule, at = RowRule(build, function, loss_columns, first, width), known.at(width)
             with counted(build, start, stop, width, [total]) as loop:
                 error = rule.error(*at(rule, loop.index), least)
                 if weighted:
@@ -246,21 +246,21 @@ class RowRule:
     build : ir.IRBuilder
         Positioned before the loop over rows: the addresses of columns are loaded here.
     function : Primitive
-    beside, first : ir.Value
+    loss_columns, first : ir.Value
         As in `errors_module`.
     width : int
         Rows at a time.
     """
 
     def __init__(
-        self, build: ir.IRBuilder, function: Primitive, beside: ir.Value, first: ir.Value, width: int = LANES
+        self, build: ir.IRBuilder, function: Primitive, loss_columns: ir.Value, first: ir.Value, width: int = LANES
     ) -> None:
         assert function.definition is not None
         self._build, self._definition, self._width = build, function.definition, width
         self.carries_on = _carries_on(function.definition)
         self._columns = []
         for position in range(function.arity - 2):
-            column = load(build, beside, ir.Constant(I64, position), POINTER, POINTER, 8)
+            column = load(build, loss_columns, ir.Constant(I64, position), POINTER, POINTER, 8)
             self._columns.append(element_pointer(build, column, first, _DOUBLE))
 
     def arguments(self, prediction: ir.Value, target: ir.Value, row: ir.Value) -> list[ir.Value]:

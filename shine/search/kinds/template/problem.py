@@ -112,7 +112,7 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
         raise DataError("a template needs all rows in memory: read fewer rows or columns, or set stream to false")
     _check_settings(settings)
     loss = loss_for(settings.fitness.loss, dataset)
-    if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.beside:
+    if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.loss_columns:
         # The spread of each output stands for the unknown noise, of which such a loss has its own idea.
         dataset = dataset.without_deviations
     dataset = data_for_loss(loss, dataset, settings.fitness.noise)

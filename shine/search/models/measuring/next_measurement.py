@@ -317,7 +317,7 @@ class Design:
         further, there = self._at(values)
         self._shares = np.concatenate([self._shares, moved], axis=1)
         self.values = np.concatenate([self.values, values], axis=1)
-        self.predictions = self.predictions.beside(further)
+        self.predictions = self.predictions.joined_with(further)
         self.there = np.concatenate([self.there, there])
         self.prices = np.concatenate([self.prices, self.price(values)])
         return slice(before, None)

@@ -17,7 +17,7 @@ from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.gradient.working_residuals import residuals_code, scales_of
 from shine.evaluate.losses.form import Loss, loss_of
-from shine.evaluate.losses.rows import loss_columns, loss_rows
+from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluate.tiers.jobs import PopulationFunctions
@@ -46,8 +46,8 @@ class GroupedFits(Remade):
 
     def __init__(self, composer: Composer, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
         self._kind = kind = loss_of(loss).kind
-        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-        self.rows, self._code = PaddedRows(dataset, composer, beside), residuals_code(kind)
+        loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
+        self.rows, self._code = PaddedRows(dataset, composer, loss_columns), residuals_code(kind)
         self._scales, self._workers = scales_of(dataset), Workers(threads)
         self._least = kind.least_sum(dataset.weight)
 

@@ -25,7 +25,7 @@ class PaddedRows:
     ----------
     dataset : Dataset
     composer : Composition
-    beside : sequence of ndarray of shape (n_rows,), float64
+    loss_columns : sequence of ndarray of shape (n_rows,), float64
         Columns that the errors read besides.
 
     Attributes
@@ -40,7 +40,7 @@ class PaddedRows:
         Number of rows, without padding.
     """
 
-    def __init__(self, dataset: Dataset, composer: Composer, beside: Sequence[Floats] = ()) -> None:
+    def __init__(self, dataset: Dataset, composer: Composer, loss_columns: Sequence[Floats] = ()) -> None:
         sections = sections_of(dataset, composer)
         self.groups = tuple(sorted({section.group for section in sections}))
         self.count = dataset.n_rows
@@ -64,8 +64,8 @@ class PaddedRows:
         self._target = dataset.target[which]
         self._weights = np.where(inside, dataset.row_weights[which], 0.0)
         self._pointers = addresses(self._columns)
-        self._beside = [np.ascontiguousarray(column[which]) for column in beside]
-        self._beside_pointers = columns_from(self._beside, 0)
+        self._loss_columns = [np.ascontiguousarray(column[which]) for column in loss_columns]
+        self._loss_column_pointers = columns_from(self._loss_columns, 0)
         padded = replace(
             dataset,
             columns=self._columns,
@@ -74,7 +74,7 @@ class PaddedRows:
             weights=None,
             deviations=None,
             groups=None,
-            beside={},
+            loss_columns={},
         )
         self._whole = MachineRows(padded, "float64", 1, nested=False)
         self._derived = DerivedColumns(len(which), self._values, nested=False)
@@ -89,7 +89,7 @@ class PaddedRows:
             "target": self._target.ctypes.data,
             "weights": self._weights.ctypes.data,
             "weighted": self._weighted,
-            "beside": self._beside_pointers.ctypes.data,
+            "loss_columns": self._loss_column_pointers.ctypes.data,
             "rows": len(self._target),
             "sections": self.sections.ctypes.data,
             **known,

@@ -246,19 +246,19 @@ def test_effective_rows_are_equally_weighted_rows_of_the_same_information(weight
 
 
 def test_columns_beside_the_features_follow_their_rows():
-    dataset = Dataset.from_arrays([[1.0], [2.0], [3.0]], [4.0, 5.0, 6.0], beside={"censored": [0, 1, 0]})
-    assert dataset.beside["censored"].tolist() == [0.0, 1.0, 0.0]
-    assert dataset.take([2, 1]).beside["censored"].tolist() == [0.0, 1.0]
-    assert dataset.with_deviations(np.ones(3)).beside["censored"].tolist() == [0.0, 1.0, 0.0]
-    assert pickle.loads(pickle.dumps(dataset)).beside["censored"].tolist() == [0.0, 1.0, 0.0]
-    sample = Dataset.from_arrays(np.arange(9.0)[:, None], np.arange(9.0), beside={"twin": np.arange(9.0)}).sampled(
-        4, np.random.default_rng(0)
-    )
-    assert sample.beside["twin"].tolist() == sample.target.tolist()
+    dataset = Dataset.from_arrays([[1.0], [2.0], [3.0]], [4.0, 5.0, 6.0], loss_columns={"censored": [0, 1, 0]})
+    assert dataset.loss_columns["censored"].tolist() == [0.0, 1.0, 0.0]
+    assert dataset.take([2, 1]).loss_columns["censored"].tolist() == [0.0, 1.0]
+    assert dataset.with_deviations(np.ones(3)).loss_columns["censored"].tolist() == [0.0, 1.0, 0.0]
+    assert pickle.loads(pickle.dumps(dataset)).loss_columns["censored"].tolist() == [0.0, 1.0, 0.0]
+    sample = Dataset.from_arrays(
+        np.arange(9.0)[:, None], np.arange(9.0), loss_columns={"twin": np.arange(9.0)}
+    ).sampled(4, np.random.default_rng(0))
+    assert sample.loss_columns["twin"].tolist() == sample.target.tolist()
 
 
 @pytest.mark.parametrize(
-    ("beside", "message"),
+    ("loss_columns", "message"),
     [
         ({"a b": [1, 2]}, "column 'a b' is not an identifier"),
         ({"a": [1, 2, 3]}, "X has 2 rows, but column 'a' has 3"),
@@ -266,9 +266,9 @@ def test_columns_beside_the_features_follow_their_rows():
         ({"a": ["x", "y"]}, "column 'a' holds text, such as 'x'; numbers are needed"),
     ],
 )
-def test_columns_beside_the_features_are_checked(beside, message):
+def test_columns_beside_the_features_are_checked(loss_columns, message):
     with pytest.raises(DataError, match=message):
-        Dataset.from_arrays([[1.0], [2.0]], [4.0, 5.0], beside=beside)
+        Dataset.from_arrays([[1.0], [2.0]], [4.0, 5.0], loss_columns=loss_columns)
 
 
 def test_a_sample_has_no_rows_of_weight_zero():

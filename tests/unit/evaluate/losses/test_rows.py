@@ -12,8 +12,8 @@ from shine.losses import loss_for
 X = np.arange(6.0).reshape(-1, 1)
 
 
-def rows(target, sigma=None, **beside):
-    return Dataset.from_arrays(X, target, sigma=sigma, beside=beside)
+def rows(target, sigma=None, **loss_columns):
+    return Dataset.from_arrays(X, target, sigma=sigma, loss_columns=loss_columns)
 
 
 POSITIVE = np.arange(1.0, 7.0)
@@ -27,7 +27,7 @@ POSITIVE = np.arange(1.0, 7.0)
         ("binomial", rows(POSITIVE), "the target must be between 0 and 1; it is 2 in row 1"),
         ("hinge", rows(POSITIVE), "the target must be -1 or 1; it is 2 in row 1"),
         ("relative", rows(POSITIVE - 2), "the target must be other than 0; it is 0 in row 1"),
-        ("gaussian", rows(POSITIVE), "the loss gaussian reads a column 'sigma' beside the data; beside"),
+        ("gaussian", rows(POSITIVE), "the loss gaussian reads a column 'sigma' beside the data; loss_columns"),
         ("gaussian", rows(POSITIVE, y_err=POSITIVE), "reads a column 'sigma' beside the data; there they have y_err"),
         ("censored", rows(POSITIVE, censored=POSITIVE), "censored must be -1 .* it is 2 in row 1"),
         (
@@ -84,9 +84,9 @@ def test_a_negative_log_likelihood_is_shifted():
 def test_sigma_is_read_as_it_was_given():
     dataset = rows(POSITIVE, sigma=10 * POSITIVE)
     assert loss_for("gaussian", dataset).kind.columns == ("sigma",)
-    assert dataset.beside["sigma"].tolist() == (10 * POSITIVE).tolist()
+    assert dataset.loss_columns["sigma"].tolist() == (10 * POSITIVE).tolist()
 
 
 def test_sigma_cannot_be_given_twice():
     with pytest.raises(DataError, match="sigma is given twice"):
-        Dataset.from_arrays(X, POSITIVE, sigma=POSITIVE, beside={"sigma": POSITIVE})
+        Dataset.from_arrays(X, POSITIVE, sigma=POSITIVE, loss_columns={"sigma": POSITIVE})

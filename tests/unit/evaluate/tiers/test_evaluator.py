@@ -126,6 +126,8 @@ def test_the_loss_may_be_a_function_of_the_users(tier, loss):
 def test_the_loss_may_be_a_built_in_one_and_read_columns_beside_the_data():
     population = shine.Population.from_sources(["x0"])
     assert shine.Evaluator([[1.0], [2.0]], [2.0, 2.0], loss="quantile(0.9)")(population) == pytest.approx([0.45])
-    beside = {"limit": [3.0, 0.0]}
+    loss_columns = {"limit": [3.0, 0.0]}
     loss = "lambda prediction, target, limit: limit*(prediction - target)**2"
-    assert shine.Evaluator([[1.0], [2.0]], [2.0, 2.0], loss=loss, beside=beside)(population) == pytest.approx([1.5])
+    assert shine.Evaluator([[1.0], [2.0]], [2.0, 2.0], loss=loss, loss_columns=loss_columns)(
+        population
+    ) == pytest.approx([1.5])

@@ -28,9 +28,9 @@ WEIGHTS = RNG.uniform(0.5, 2, 400)
 LINE = "0.1 + 0.1*a + 0.1*b"
 
 
-def data(target, weights=WEIGHTS, **beside) -> Dataset:
+def data(target, weights=WEIGHTS, **loss_columns) -> Dataset:
     return Dataset.from_arrays(
-        np.column_stack([A, B]), target, sample_weight=weights, features=("a", "b"), beside=beside
+        np.column_stack([A, B]), target, sample_weight=weights, features=("a", "b"), loss_columns=loss_columns
     )
 
 

@@ -25,8 +25,8 @@ POPULATION = Population.from_sources(SOURCES, ("x0", "x1"))
 POISSON = "def poisson(p, y):\n    return 2*(p - y*log(p))"
 
 
-def data(target, weights=None, **beside):
-    return Dataset.from_arrays(X, target, sample_weight=weights, features=("x0", "x1"), beside=beside)
+def data(target, weights=None, **loss_columns):
+    return Dataset.from_arrays(X, target, sample_weight=weights, features=("x0", "x1"), loss_columns=loss_columns)
 
 
 def lines(dataset, loss="mae", **options):
@@ -35,7 +35,7 @@ def lines(dataset, loss="mae", **options):
 
 def least(dataset, loss, values):
     """The least loss of a line, by a search of another kind."""
-    columns = [{**dataset.beside, "weight": dataset.row_weights}[name] for name in loss.kind.columns]
+    columns = [{**dataset.loss_columns, "weight": dataset.row_weights}[name] for name in loss.kind.columns]
     weights = None if "weight" in loss.kind.columns else dataset.row_weights
 
     def total(line):

@@ -27,12 +27,16 @@ def dataset_of(rows: int, weighted: bool = False, seed: int = 0) -> Dataset:
     X = rng.uniform(0.5, 2, (rows, 2))
     weights = np.append(rng.choice([0.0, 0.5, 3.0], rows - 1), 1.5) if weighted else None
     target = X[:, 0] * X[:, 1] + rng.normal(size=rows)
-    beside = {"high": target + rng.random(rows), "sigma": rng.uniform(0.5, 2, rows), "w": rng.uniform(0.5, 2, rows)}
-    return Dataset.from_arrays(X, target, sample_weight=weights, features=("a", "b"), beside=beside)
+    loss_columns = {
+        "high": target + rng.random(rows),
+        "sigma": rng.uniform(0.5, 2, rows),
+        "w": rng.uniform(0.5, 2, rows),
+    }
+    return Dataset.from_arrays(X, target, sample_weight=weights, features=("a", "b"), loss_columns=loss_columns)
 
 
 def columns_of(dataset: Dataset, loss: Loss) -> list[np.ndarray]:
-    known = {**dataset.beside, "weight": dataset.row_weights, "a": dataset.columns[0], "b": dataset.columns[1]}
+    known = {**dataset.loss_columns, "weight": dataset.row_weights, "a": dataset.columns[0], "b": dataset.columns[1]}
     return [known[name] for name in loss.kind.columns]
 
 
@@ -69,15 +73,15 @@ def test_random_losses_of_random_formulas_are_the_same_on_every_tier(seed):
     text, rows = random_text(rng), int(rng.choice([1, 7, 64, 257, 1031]))
     loss = own_loss(text, least=None)
     dataset = dataset_of(rows, bool(seed % 2), seed)
-    beside = {"a": rng.normal(size=rows), "b": dataset.beside["w"]}
+    loss_columns = {"a": rng.normal(size=rows), "b": dataset.loss_columns["w"]}
     dataset = Dataset.from_arrays(
-        dataset.columns.T, dataset.target, sample_weight=dataset.weights, features=("a", "b"), beside=beside
+        dataset.columns.T, dataset.target, sample_weight=dataset.weights, features=("a", "b"), loss_columns=loss_columns
     )
     population = Population.random(12, ["add", "sub", "mul", "div", "exp", "sin"], ("a", "b"), 15, rng)
     scores = {tier: evaluator_of(dataset, loss, False, "float64", tier).score(population).losses for tier in TIERS}
     assert scores["machine"].tobytes() == scores["native"].tobytes()
     predictions = evaluator_of(dataset, "mse", False, "float64", "reference").predict(population)
-    columns = dataset.target, dataset.beside["a"], dataset.beside["b"]
+    columns = dataset.target, dataset.loss_columns["a"], dataset.loss_columns["b"]
     for found, reference, p in zip(scores["machine"], scores["reference"], predictions, strict=True):
         errors = errors_in_python(text, p, *columns)
         exact = float(np.sum(dataset.row_weights * errors) / dataset.weight)
@@ -106,7 +110,11 @@ def test_threads_and_row_blocks_change_no_bit(dtype, monkeypatch):
 def test_weights_of_one_have_the_bits_of_no_weights_except_for_sums_of_logarithms():
     dataset = dataset_of(777)
     heavy = Dataset.from_arrays(
-        dataset.columns.T, dataset.target, sample_weight=np.ones(777), features=("a", "b"), beside=dataset.beside
+        dataset.columns.T,
+        dataset.target,
+        sample_weight=np.ones(777),
+        features=("a", "b"),
+        loss_columns=dataset.loss_columns,
     )
     for text in TEXTS.values():
         evaluators = (evaluator_of(data, own_loss(text), False, "float64", "machine") for data in (dataset, heavy))
@@ -153,7 +161,7 @@ def test_a_bounded_error_of_a_prediction_that_is_not_finite_is_no_loss():
 
 
 def test_a_column_that_the_data_lack_is_named():
-    dataset = Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0], beside={"low": [1, 2]})
+    dataset = Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0], loss_columns={"low": [1, 2]})
     loss = own_loss("def own(p, y, censored):\n    return (p - y)*censored")
     message = (
         "loss 'own' reads column 'censored', which the data do not have beside the features; there they have: 'low'"
@@ -175,7 +183,7 @@ def test_standard_deviations_and_weights_can_be_read():
 
 def test_an_evaluator_takes_columns_and_survives_a_copy():
     X, y = [[1.0], [2.0]], [1.0, 4.0]
-    evaluator = Evaluator(X, y, loss=own_loss(TEXTS["gaussian"]), beside={"sigma": [0.5, 1.0]})
+    evaluator = Evaluator(X, y, loss=own_loss(TEXTS["gaussian"]), loss_columns={"sigma": [0.5, 1.0]})
     population = Population.from_sources(["x0"])
     assert evaluator(population).tolist() == [2.0]
     assert pickle.loads(pickle.dumps(evaluator))(population).tolist() == [2.0]

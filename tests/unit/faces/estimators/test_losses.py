@@ -44,7 +44,7 @@ def test_built_in_losses_go_with_clones_and_pickles(loss):
 def test_columns_beside_a_frame_are_not_needed_to_predict():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": X[:, 0], "lower": np.floor(Y), "b": X[:, 1], "upper": np.ceil(Y)})
-    model = SymbolicRegressor(loss="interval", **QUICK).fit(frame, Y, beside=["lower", "upper"])
+    model = SymbolicRegressor(loss="interval", **QUICK).fit(frame, Y, loss_columns=["lower", "upper"])
     assert list(model.feature_names_in_) == ["a", "b"]
     np.testing.assert_array_equal(model.predict(frame), model.predict(frame[["a", "b"]]))
 
@@ -52,5 +52,5 @@ def test_columns_beside_a_frame_are_not_needed_to_predict():
 def test_rows_of_weight_zero_leave_their_columns_too():
     weights = (np.arange(80) % 2).astype(float)
     cut = np.where(weights > 0, 0.0, 1.0)
-    model = SymbolicRegressor(loss="censored", **QUICK).fit(X, Y, weights, beside={"censored": cut})
+    model = SymbolicRegressor(loss="censored", **QUICK).fit(X, Y, weights, loss_columns={"censored": cut})
     assert model.best_.expression == "2*x0*x1 + 1"

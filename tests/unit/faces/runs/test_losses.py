@@ -17,7 +17,7 @@ CONFIG = """\
 data:
   path: life.csv
   target: hours
-  beside: [cut off]
+  loss_columns: [cut off]
 primitives: [add, mul]
 evolution: {population: 40}
 fitness:
@@ -46,7 +46,7 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_column_beside_is_no_feature(config: Path) -> None:
     dataset = read_job(config).dataset
-    assert dataset.features == ("a", "b") and set(dataset.beside) == {"cut_off"}
+    assert dataset.features == ("a", "b") and set(dataset.loss_columns) == {"cut_off"}
 
 
 @pytest.mark.slow
@@ -85,8 +85,8 @@ def test_a_changed_column_is_other_data(config: Path, tmp_path: Path) -> None:
     [
         (["fitness.loss=hubr(2)"], "--set fitness.loss: unknown loss 'hubr\\(2\\)'; did you mean 'huber'"),
         (["fitness.loss=poisson"], "--set fitness.loss: the loss poisson does not read the column 'cut_off'"),
-        (["data.beside=[]"], "fitness.loss: the loss one_sided reads a column 'cut_off' beside the data"),
-        (["data.beside=[hours]"], "column 'hours' is used twice"),
+        (["data.loss_columns=[]"], "fitness.loss: the loss one_sided reads a column 'cut_off' beside the data"),
+        (["data.loss_columns=[hours]"], "column 'hours' is used twice"),
         (["fitness.noise=counts"], "fitness.loss: noise='counts' weights squared and absolute errors"),
         (["fitness.loss='def f(u): return u'"], "a loss has an argument prediction; it has u"),
     ],

@@ -32,8 +32,8 @@ CASES = {
     "relative": (LAW * (1 + 0.05 * NOISE), {}),
     "logarithmic": (LAW * np.exp(0.05 * NOISE), {}),
     "hinge": (np.sign(LAW - 8 + NOISE), {}),
-    "interval": (LAW, {"beside": {"lower": np.floor(LAW), "upper": np.ceil(LAW)}}),
-    "censored": (np.minimum(LAW, 10), {"beside": {"censored": LAW > 10}}),
+    "interval": (LAW, {"loss_columns": {"lower": np.floor(LAW), "upper": np.ceil(LAW)}}),
+    "censored": (np.minimum(LAW, 10), {"loss_columns": {"censored": LAW > 10}}),
 }
 """Targets and columns for each loss, of one law."""
 
@@ -49,7 +49,7 @@ def test_a_search_under_each_loss_finds_the_product(loss):
     best = shine.evolve(X, y, loss=loss, **columns, **QUICK).best
     if loss != "binomial":  # which tells little, row by row
         assert best.complexity <= 7 and "x0*x1" in best.expression
-    read = {name: columns.get(name, columns.get("beside", {}).get(name)) for name in reads(loss, columns)}
+    read = {name: columns.get(name, columns.get("loss_columns", {}).get(name)) for name in reads(loss, columns)}
     own = losses.errors(loss, best.predict(X), y, **read).mean()
     assert best.loss == pytest.approx(own, rel=1e-9)
 
@@ -107,8 +107,8 @@ def test_all_else_works_with_a_loss():
 def test_columns_of_a_data_frame_stand_beside():
     pandas = pytest.importorskip("pandas")
     y, columns = CASES["interval"]
-    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], **columns["beside"]})
-    best = shine.evolve(frame, y, loss="interval", beside=["lower", "upper"], **QUICK).best
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], **columns["loss_columns"]})
+    best = shine.evolve(frame, y, loss="interval", loss_columns=["lower", "upper"], **QUICK).best
     assert "a*b" in best.expression and best.tree.parameters == ("a", "b")
     np.testing.assert_array_equal(best.predict(frame), best.predict(frame[["a", "b"]]))
 
@@ -118,14 +118,22 @@ def test_columns_of_a_data_frame_stand_beside():
     [
         ({"loss": "poisson", "noise": "counts"}, ValueError, "noise='counts' weights squared and absolute errors; the"),
         ({"loss": "poisson", "sigma": np.ones(N)}, DataError, "does not read the column 'sigma'"),
-        ({"loss": "mse", "beside": {"z": np.ones(N)}}, DataError, "does not read the column 'z' beside the data"),
+        ({"loss": "mse", "loss_columns": {"z": np.ones(N)}}, DataError, "does not read the column 'z' beside the data"),
         (
-            {"loss": "interval", "beside": ["lower"]},
+            {"loss": "interval", "loss_columns": ["lower"]},
             DataError,
-            "beside has 'lower', a heading, but X is of type",
+            "loss_columns has 'lower', a heading, but X is of type",
         ),
-        ({"loss": "interval", "beside": "lower"}, TypeError, "beside must be a mapping of names to arrays, or a list"),
-        ({"loss": "censored", "beside": {"censored": [1.0]}}, DataError, "X has 120 rows, but column 'censored' has 1"),
+        (
+            {"loss": "interval", "loss_columns": "lower"},
+            TypeError,
+            "loss_columns must be a mapping of names to arrays, or a list",
+        ),
+        (
+            {"loss": "censored", "loss_columns": {"censored": [1.0]}},
+            DataError,
+            "X has 120 rows, but column 'censored' has 1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_line(options, error, message):

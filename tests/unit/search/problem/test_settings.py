@@ -17,7 +17,18 @@ from shine.search.constraints.constraints import Constraints
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 
-DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "beside", "objective", "features", "report", "workers"}
+DATA_AND_REPORT = {
+    "X",
+    "y",
+    "sample_weight",
+    "sigma",
+    "groups",
+    "loss_columns",
+    "objective",
+    "features",
+    "report",
+    "workers",
+}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}

@@ -229,7 +229,7 @@ def test_a_loss_that_reads_a_column_beside_the_features():
     function = with_definitions(STANDARD, source)["scaled"]
     loss = Loss("scaled", RowLoss("scaled", function, ("spread",), least=0.0))
     composer = TextComposer([["A*x"]], (A,), ("x", "group"), 3, "group")
-    dataset = grouped_rows({"x": x, "group": group}, y, beside={"spread": sigma})
+    dataset = grouped_rows({"x": x, "group": group}, y, loss_columns={"spread": sigma})
     found = fit(composer, dataset, composer.population(), loss=loss)
     wanted = [np.sum((x * y / sigma**2)[group == g]) / np.sum((x * x / sigma**2)[group == g]) for g in range(3)]
     np.testing.assert_allclose(leaves(composer, found), wanted, rtol=1e-7)

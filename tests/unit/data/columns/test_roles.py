@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError
-from shine.data.columns.beside import taken_apart, without_columns
+from shine.data.columns.roles import split_loss_columns, without_columns
 
 VALUES = {"a": [1.0, 2.0], "upper limit": [3.0, 4.0], "b": [5.0, 6.0]}
 
@@ -19,7 +19,7 @@ def frames():
 @pytest.mark.parametrize("number", [0, 1, 2], ids=["pandas", "polars", "arrow"])
 def test_columns_of_a_frame_are_taken_out(number):
     frame = frames()[number]
-    rest, columns = taken_apart(frame, ["upper limit"])
+    rest, columns = split_loss_columns(frame, ["upper limit"])
     assert np.asarray(rest).shape == (2, 2)
     assert list(columns) == ["upper_limit"] and columns["upper_limit"].tolist() == [3.0, 4.0]
     assert without_columns(rest, ["upper limit"]) is rest
@@ -27,10 +27,10 @@ def test_columns_of_a_frame_are_taken_out(number):
 
 def test_arrays_go_by_their_names():
     X = np.zeros((2, 1))
-    assert taken_apart(X, {"limit": [1, 2]}) == (X, {"limit": [1, 2]})
-    assert taken_apart(X, None) == (X, {})
+    assert split_loss_columns(X, {"limit": [1, 2]}) == (X, {"limit": [1, 2]})
+    assert split_loss_columns(X, None) == (X, {})
 
 
 def test_an_unknown_column_is_refused():
-    with pytest.raises(DataError, match=r"X has no column 'upper', which is given as beside; .*it has a, upper"):
-        taken_apart(frames()[0], ["upper"])
+    with pytest.raises(DataError, match=r"X has no column 'upper', which is given as loss_columns; .*it has a, upper"):
+        split_loss_columns(frames()[0], ["upper"])

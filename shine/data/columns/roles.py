@@ -12,17 +12,17 @@ from shine.base.errors import DataError
 from shine.data.columns.headings import all_headings, names_of_headings
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 
-Beside = Mapping[str, ArrayLike] | Sequence[str]
+LossColumns = Mapping[str, ArrayLike] | Sequence[str]
 """The forms in which they are given: arrays by name, or headings of columns of the data frame."""
 
 
-def taken_apart(X: Any, beside: Beside | None) -> tuple[Any, dict[str, ArrayLike]]:
+def split_loss_columns(X: Any, loss_columns: LossColumns | None) -> tuple[Any, dict[str, ArrayLike]]:
     """The features, and the columns beside them by name.
 
     Parameters
     ----------
     X : array-like or data frame
-    beside : mapping of str to array-like, or sequence of str, optional
+    loss_columns : mapping of str to array-like, or sequence of str, optional
         Arrays by name; or headings of columns of the data frame, which are then no features. A heading that is not an
         identifier is turned into one, as for features.
 
@@ -33,19 +33,20 @@ def taken_apart(X: Any, beside: Beside | None) -> tuple[Any, dict[str, ArrayLike
     TypeError
         If it is neither.
     """
-    if beside is None:
+    if loss_columns is None:
         return X, {}
-    if isinstance(beside, Mapping):
-        return X, {str(name): values for name, values in beside.items()}
-    if isinstance(beside, str) or not is_list(beside):
+    if isinstance(loss_columns, Mapping):
+        return X, {str(name): values for name, values in loss_columns.items()}
+    if isinstance(loss_columns, str) or not is_list(loss_columns):
         allowed = "a mapping of names to arrays, or a list of columns of the data frame"
-        raise TypeError(f"beside must be {allowed}, is {value_text(beside)}")
-    for heading in beside:
-        check_heading(X, heading, "beside")
+        raise TypeError(f"loss_columns must be {allowed}, is {value_text(loss_columns)}")
+    for heading in loss_columns:
+        check_heading(X, heading, "loss_columns")
     columns: dict[str, ArrayLike] = {
-        name: np.asarray(X[heading]) for name, heading in zip(names_of_headings(beside), beside, strict=True)
+        name: np.asarray(X[heading])
+        for name, heading in zip(names_of_headings(loss_columns), loss_columns, strict=True)
     }
-    return without_columns(X, beside), columns
+    return without_columns(X, loss_columns), columns
 
 
 def without_roles(X: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
