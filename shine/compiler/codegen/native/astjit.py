@@ -49,13 +49,18 @@ class AstJit(Interpretation):
         LoweringError
             If a primitive or a number has no meaning in the number type.
         """
-        caller = self._names, self._functions
-        self._names, self._functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
-        for name, value in tree.assignments:
-            self._names[name] = self.visit(value)
-        result: ir.Value = self.visit(tree.result)
-        self._names, self._functions = caller
+        (result,) = self.lower_all([tree], arguments)
         return result
+
+    def lower_all(self, trees: Sequence[Tree], arguments: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit trees that share their parameters and assignments; return their values, errors as of `lower`."""
+        caller = self._names, self._functions
+        self._names, self._functions = dict(zip(trees[0].parameters, arguments, strict=True)), trees[0].functions
+        for name, value in trees[0].assignments:
+            self._names[name] = self.visit(value)
+        results: list[ir.Value] = [self.visit(tree.result) for tree in trees]
+        self._names, self._functions = caller
+        return results
 
     def generic_visit(self, node: ast.AST) -> ir.Value:
         raise LoweringError(f"{type(node).__name__} has no lowering; verify the tree with shine.lang.parse first")

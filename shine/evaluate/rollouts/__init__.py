@@ -1,0 +1,1 @@
+"""Rollouts: systems of differential equations and maps integrated in native code, with their sensitivities."""

@@ -1,0 +1,109 @@
+"""The compiled integrators: one module for all systems, whose right-hand sides are functions that it calls."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, element_pointer, number
+from shine.compiler.codegen.numbers import source_digest
+from shine.compiler.llvm import Engine, cached, host_object
+from shine.evaluate.machine.worker_loop import WORKER_LOOP, emit_worker_loop
+from shine.evaluate.rollouts.explicit import emit_explicit
+from shine.evaluate.rollouts.memory import Words, integer
+from shine.evaluate.rollouts.work import ITEM, Run, find_piece, gather_constants, padded
+
+ROLL = "roll"
+"""Name of the function that rolls out a range of items."""
+
+JOB = ("items", "memory", "first", "last")
+"""Words of the job of a thread: the items, its memory, and the range of items to roll out."""
+
+
+def emit_rollouts() -> ir.Module:
+    """The module: ``void roll(job)`` and the worker loop."""
+    module = ir.Module(name="rollouts")
+    one = _emit_one(module)
+    function = declare(module, ROLL, ir.VoidType(), [POINTER], ("job",))
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    job = Words(build, function.args[0], JOB)
+    with counted(build, job.whole("first").value, job.whole("last").value) as loop:
+        item = element_pointer(build, job.address("items"), build.mul(loop.index, number(len(ITEM))), I64)
+        build.call(one, [item, job.address("memory")])
+    build.ret_void()
+    emit_worker_loop(module)
+    return module
+
+
+def _emit_one(module: ir.Module) -> ir.Function:
+    """Internal function ``one(item, memory)`` that rolls out one item."""
+    explicit = emit_explicit(module)
+    prepare = _emit_prepare(module)
+    function = declare(module, "shine.one", ir.VoidType(), [POINTER, POINTER], ("item", "memory"))
+    function.linkage = "internal"
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    build.call(prepare, function.args)
+    status = build.call(explicit, function.args)
+    run = Run(build, *function.args)
+    progress = Words(build, run.item.address("progress"), ("reached", "status", "steps"))
+    progress.put("reached", run.head.whole("next"))
+    progress.put("status", integer(build, status))
+    progress.put("steps", run.head.whole("steps"))
+    build.ret_void()
+    return function
+
+
+def _emit_prepare(module: ir.Module) -> ir.Function:
+    """Internal function ``prepare(item, memory)`` that puts the start of an item into the memory."""
+    function = declare(module, "shine.prepare", ir.VoidType(), [POINTER, POINTER], ("item", "memory"))
+    function.linkage = "internal"
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    item, memory = function.args
+    before = Run(build, item, memory)
+    wanted = before.item.array("slopes_out").is_there()
+    columns = (before.constants + before.states + (padded(1) - 1)) & -padded(1)
+    before.head.put("width", integer(build, build.select(wanted, columns.value, number(0))))
+    # The layout of the memory depends on the width.
+    run = Run(build, item, memory)
+    start = run.item.array("times")[0]
+    for name, value in (("next", 1), ("steps", 0), ("piece", 0)):
+        run.head.put(name, value)
+    run.head.put("time", start)
+    run.head.put("step", start.constant(0.0))
+    gather_constants(run)
+    state, given, scales = run.vectors[0], run.item.array("start"), run.item.array("scales")
+    # Padding must hold numbers: vectors are computed whole.
+    for vector in run.vectors:
+        with counted(build, number(0), run.extended.value) as loop:
+            vector[loop.index] = 0.0
+    with counted(build, number(0), run.states.value) as loop:
+        state[loop.index] = given[loop.index]
+        run.sizes[loop.index] = scales[loop.index]
+    run.note_sizes(state)
+    stop = (run.width > 0).where(run.states, 0)
+    with counted(build, number(0), stop.value) as loop:
+        index = integer(build, loop.index)
+        state[run.rows + index * run.width + run.constants + index] = 1.0
+    with build.if_then((run.controls > 0).value):
+        find_piece(run, start)
+    run.write(0, state)
+    build.ret_void()
+    return function
+
+
+@cache
+def engine() -> Engine:
+    """The code, compiled or from the cache."""
+    description = ("rollouts", source_digest("evaluate"))
+    code = cached(description, lambda: host_object(str(emit_rollouts()), "O2"))
+    return Engine.of_object(code, (ROLL, WORKER_LOOP))
+
+
+@cache
+def functions() -> tuple[int, Any]:
+    """Address of the function of a job, and the worker loop."""
+    kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3
+    return engine().address(ROLL), engine().function(WORKER_LOOP, None, *kinds)

@@ -1,0 +1,150 @@
+"""Right-hand sides as native code: the value of a tree, and its derivatives by states and constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from llvmlite import ir
+
+from shine.base.typing import Floats
+from shine.compiler.codegen.blocks import POINTER, declare
+from shine.compiler.codegen.native.astjit import AstJit
+from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.llvm import Engine
+from shine.evaluate.rollouts.memory import Array
+from shine.lang.derivative import unused_name, value_and_gradient
+from shine.lang.forms.interpretation import Rebuilding
+from shine.lang.forms.tree import Tree
+
+VALUE, SLOPES = "value", "slopes"
+"""Names of the compiled functions: the value; the value with its derivatives."""
+
+KEPT = 256
+"""Most right-hand sides whose code is kept in a process."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """The compiled right-hand side of one state.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its parameters are the inputs and then the constants.
+    values : ndarray of shape (n_constants,)
+        The constants as written.
+    value, slopes : int
+        Addresses of ``void value(inputs, constants, out)`` and ``void slopes(inputs, constants, out)``. The second
+        writes the value, its derivatives by the states, and those by the constants.
+    engine : Engine
+        Owns the code.
+    """
+
+    tree: Tree
+    values: Floats
+    value: int
+    slopes: int
+    engine: Engine
+
+
+def rate_of(tree: Tree, inputs: Sequence[str], states: int) -> Rate:
+    """The right-hand side that a tree describes.
+
+    Parameters
+    ----------
+    tree : Tree
+    inputs : sequence of str
+        All names that it may use: the states first.
+    states : int
+        Number of states.
+    """
+    named, values = with_named_constants(replace(tree, parameters=tuple(inputs)))
+    value, slopes, engine = _compiled(named, len(inputs), states)
+    return Rate(named, values, value, slopes, engine)
+
+
+def with_named_constants(tree: Tree) -> tuple[Tree, Floats]:
+    """A tree whose last parameters are its constants, and their values, in the order of the text.
+
+    Whole and half exponents stay: the 2 in ``x**2`` is structure.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> tree, values = with_named_constants(parse("2.5*x**2 + 0.5"))
+    >>> print(tree, values)
+    c0*x**2 + c1 [2.5 0.5]
+    """
+    taken = [*tree.parameters, *(name for name, _ in tree.assignments)]
+    naming = _Naming(taken)
+    assignments = tuple((name, naming.visit(value)) for name, value in tree.assignments)
+    result = naming.visit(tree.result)
+    parameters = (*tree.parameters, *naming.names)
+    return replace(tree, parameters=parameters, result=result, assignments=assignments), np.array(naming.values, float)
+
+
+def with_numbers(tree: Tree, values: Sequence[float] | Floats) -> Tree:
+    """A tree with other values of its constants, in the order of `with_named_constants`."""
+    renewing = _Renewing(values)
+    assignments = tuple((name, renewing.visit(value)) for name, value in tree.assignments)
+    return replace(tree, assignments=assignments, result=renewing.visit(tree.result))
+
+
+class _Constants(Rebuilding):
+    """Visits the constants that are no exponents of structure, in the order of the text."""
+
+    def keeps(self, exponent: ast.expr) -> bool:
+        node = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent
+        return isinstance(node, ast.Constant) and (2 * float(node.value)).is_integer()  # type: ignore[arg-type]
+
+
+class _Naming(_Constants):
+    def __init__(self, taken: Sequence[str]) -> None:
+        self.taken = list(taken)
+        self.names: list[str] = []
+        self.values: list[float] = []
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        name = unused_name(f"c{len(self.names)}", [*self.taken, *self.names])
+        self.names.append(name)
+        self.values.append(float(node.value))  # type: ignore[arg-type]
+        return ast.Name(name, ast.Load())
+
+
+class _Renewing(_Constants):
+    def __init__(self, values: Sequence[float] | Floats) -> None:
+        self.values = iter(values)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Constant(float(next(self.values)))
+
+
+@lru_cache(maxsize=KEPT)
+def _compiled(tree: Tree, inputs: int, states: int) -> tuple[int, int, Engine]:
+    """Addresses of the functions of a tree, and their code."""
+    module = ir.Module(name="rate")
+    wanted = (*tree.parameters[:states], *tree.parameters[inputs:])
+    _emit(module, VALUE, [tree], inputs)
+    _emit(module, SLOPES, value_and_gradient(tree, wanted), inputs)
+    # Most right-hand sides are a few instructions: more effort costs more than it gains.
+    engine = Engine(str(module), "O1", 1)
+    return engine.address(VALUE), engine.address(SLOPES), engine
+
+
+def _emit(module: ir.Module, name: str, trees: Sequence[Tree], inputs: int) -> None:
+    """Emit ``void name(inputs, constants, out)`` of trees that share their assignments."""
+    function = declare(module, name, ir.VoidType(), [POINTER] * 3, ("inputs", "constants", "out"))
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    given, constants, out = (Array(build, argument) for argument in function.args)
+    parameters = trees[0].parameters
+    arguments = [
+        (given[place] if place < inputs else constants[place - inputs]).value for place in range(len(parameters))
+    ]
+    lowering = AstJit(build, Numbers("float64"))
+    for place, value in enumerate(lowering.lower_all(trees, arguments)):
+        Array(build, out.pointer)[place] = type(given[0])(build, value)
+    build.ret_void()

@@ -1,0 +1,262 @@
+"""Systems of differential equations as compiled objects: rates, and rollouts with their sensitivities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from shine.base.typing import AnyArray, Floats
+from shine.compiler.threads import ALONE, Workers
+from shine.evaluate.rollouts.memory import WIDTH
+from shine.evaluate.rollouts.native import JOB, functions
+from shine.evaluate.rollouts.rates import rate_of, with_numbers
+from shine.evaluate.rollouts.work import ITEM, memory_size
+from shine.lang.forms.tree import Tree
+
+MOST_STEPS = 100_000
+"""Most steps of a rollout: some hundredths of a second."""
+
+LEAST_TOLERANCE = 1e-13
+
+STATUS = ("reached", "a step became too small: a pole or an explosion", "too many steps", "stiff")
+"""Meaning of a rollout's status."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """Trajectories; the leading axes are those of starts and constants.
+
+    Parameters
+    ----------
+    states : ndarray of shape (..., n_times, n_states)
+        NaN at times that were not reached.
+    by_constants : ndarray of shape (..., n_times, n_states, n_constants), or None
+        Derivatives of the states by the constants.
+    by_start : ndarray of shape (..., n_times, n_states, n_states), or None
+        Derivatives of the states by those at the first time.
+    reached : ndarray of shape (...), int
+        Number of times reached.
+    status : ndarray of shape (...), int
+        Place of the reason in `STATUS`; 0 if all times are reached.
+    steps : ndarray of shape (...), int
+    """
+
+    states: Floats
+    by_constants: Floats | None
+    by_start: Floats | None
+    reached: AnyArray
+    status: AnyArray
+    steps: AnyArray
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Rollouts of one system that share their times.
+
+    Parameters
+    ----------
+    system : CompiledSystem
+    starts : ndarray of shape (n_rollouts, n_states)
+    constants : ndarray of shape (n_rollouts, n_constants)
+    times : ndarray of shape (n_times,)
+        Increasing; the start is the state at the first one.
+    scales : ndarray of shape (n_states,), or None
+        Typical sizes of the states, which bound the error from below where a state is near 0.
+    """
+
+    system: CompiledSystem
+    starts: Floats
+    constants: Floats
+    times: Floats
+    scales: Floats | None = None
+
+
+class CompiledSystem:
+    """A system ``state' = f(states, controls, time)``, compiled to native code.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        The rate of each state, in terms of the states, the controls and the time.
+    states, controls : sequence of str
+    time : str, optional
+        Name of the time in the trees.
+
+    Attributes
+    ----------
+    constants : ndarray of shape (n_constants,)
+        The numbers in the trees, in the order of the text, tree after tree. Whole and half exponents are none.
+    """
+
+    def __init__(
+        self, trees: Sequence[Tree], states: Sequence[str], controls: Sequence[str] = (), time: str | None = None
+    ) -> None:
+        if len(trees) != len(states) or not states:
+            raise ValueError(f"there are {len(trees)} rates for {len(states)} states; give one a state")
+        self.trees, self.states, self.controls, self.time = tuple(trees), tuple(states), tuple(controls), time
+        inputs = (*self.states, *self.controls, time or "a time that no tree names")
+        rates = [rate_of(tree, inputs, len(self.states)) for tree in trees]
+        self.constants: Floats = np.concatenate([rate.values for rate in rates])
+        self._rates = rates
+        counts = [len(rate.values) for rate in rates]
+        self._functions = np.array([(rate.value, rate.slopes) for rate in rates], np.uint64)
+        self._counts = np.array(counts, np.int64)
+        self._places = np.arange(len(self.constants))
+        local, most = len(self._places), max(counts)
+        addresses = [array.ctypes.data for array in (self._functions, self._counts, self._places)]
+        sizes = len(self.states), len(self.controls), len(self.constants)
+        self.words = np.array([*sizes, *addresses, local, most], np.int64)
+        self.memory = memory_size(*sizes, local, most)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Place after the last constant of each state."""
+        return tuple(accumulate(map(int, self._counts)))
+
+    def trees_with(self, constants: Floats) -> tuple[Tree, ...]:
+        """The trees with other constants."""
+        parts = np.split(constants, self.ends[:-1])
+        return tuple(with_numbers(tree, part) for tree, part in zip(self.trees, parts, strict=True))
+
+    def rollout(
+        self,
+        start: Floats,
+        times: Floats,
+        constants: Floats | None = None,
+        *,
+        sensitivities: bool = False,
+        tolerance: float = 1e-8,
+        scales: Floats | None = None,
+        most_steps: int = MOST_STEPS,
+        workers: Workers = ALONE,
+    ) -> Rollout:
+        """Integrate from the first time to all others.
+
+        Parameters
+        ----------
+        start : ndarray of shape (..., n_states)
+            States at the first time.
+        times : ndarray of shape (n_times,)
+            Increasing.
+        constants : ndarray of shape (..., n_constants), optional
+            Their leading axes broadcast with those of `start`.
+        sensitivities : bool
+            Whether to compute the derivatives of the states.
+        tolerance : float
+            Error of a step, relative to the size of a state.
+        scales, most_steps, workers
+            As of `Request` and `roll`.
+
+        Returns
+        -------
+        Rollout
+            A rollout that explodes, or needs too many steps, ends early: that is a status, not an error.
+        """
+        starts = np.asarray(start, np.float64)
+        given = self.constants if constants is None else np.asarray(constants, np.float64)
+        shape = np.broadcast_shapes(starts.shape[:-1], given.shape[:-1])
+        count = prod(shape)
+        starts, given = (
+            np.broadcast_to(array, (*shape, size)).reshape(count, size)
+            for array, size in ((starts, len(self.states)), (given, len(self.constants)))
+        )
+        request = Request(self, starts, given, np.asarray(times, np.float64), scales)
+        (found,) = roll(
+            [request], sensitivities=sensitivities, tolerance=tolerance, most_steps=most_steps, workers=workers
+        )
+
+        def shaped(array: AnyArray | None) -> AnyArray | None:
+            return None if array is None else array.reshape((*shape, *array.shape[1:]))
+
+        return Rollout(*(shaped(getattr(found, name)) for name in Rollout.__dataclass_fields__))  # type: ignore[arg-type]
+
+
+def roll(
+    requests: Sequence[Request],
+    *,
+    sensitivities: bool = False,
+    tolerance: float = 1e-8,
+    most_steps: int = MOST_STEPS,
+    workers: Workers = ALONE,
+) -> list[Rollout]:
+    """Roll out many systems, starts, constants and runs in one native call.
+
+    The number of threads changes no bit: each rollout is computed by one.
+
+    Returns
+    -------
+    list of Rollout
+        One for each request.
+    """
+    batches = [_Batch(request, sensitivities) for request in requests]
+    items = np.concatenate([batch.items for batch in batches])
+    reals = items.view(np.float64)
+    reals[:, ITEM.index("tolerance")] = max(tolerance, LEAST_TOLERANCE)
+    items[:, ITEM.index("most_steps")] = most_steps
+    _run(items, max(request.system.memory for request in requests), workers)
+    return [batch.rollout() for batch in batches]
+
+
+class _Batch:
+    """The items of a request, and the arrays that they point to."""
+
+    def __init__(self, request: Request, sensitivities: bool) -> None:
+        system, self.request = request.system, request
+        count, times, states = len(request.starts), len(request.times), len(system.states)
+        columns = len(system.constants) + states
+        self.states = np.full((count, times, states), np.nan)
+        self.slopes = np.full((count, times, states, columns), np.nan) if sensitivities else None
+        self.progress = np.zeros((count, 3), np.int64)
+        scales = np.zeros(states) if request.scales is None else request.scales
+        kept = (request.starts, request.constants, request.times, scales)
+        self.kept = [np.ascontiguousarray(array, np.float64) for array in kept]
+        starts, constants, points, scales = self.kept
+        words: dict[str, AnyArray | int] = {
+            "system": system.words.ctypes.data,
+            "given": _places(constants),
+            "start": _places(starts),
+            "times": points.ctypes.data,
+            "count": times,
+            "scales": scales.ctypes.data,
+            "states_out": _places(self.states),
+            "slopes_out": 0 if self.slopes is None else _places(self.slopes),
+            "progress": _places(self.progress),
+        }
+        self.items = np.zeros((count, len(ITEM)), np.int64)
+        for name, value in words.items():
+            self.items[:, ITEM.index(name)] = value
+
+    def rollout(self) -> Rollout:
+        """The results."""
+        constants = len(self.request.system.constants)
+        slopes = self.slopes
+        by = (None, None) if slopes is None else (slopes[..., :constants], slopes[..., constants:])
+        return Rollout(self.states, *by, *self.progress.T)
+
+
+def _places(array: AnyArray) -> AnyArray:
+    """Address of each entry along the first axis."""
+    return array.ctypes.data + array.strides[0] * np.arange(len(array))
+
+
+def _run(items: AnyArray, doubles: int, workers: Workers) -> None:
+    """Roll out items, by threads that take one after the other."""
+    entry, worker_loop = functions()
+    doubles = -(-doubles // WIDTH) * WIDTH
+    memory = np.zeros((workers.threads, doubles))
+    jobs = np.zeros((workers.threads, 8), np.int64)
+    begun, count = np.zeros(8, np.int64), len(items)
+    jobs[:, JOB.index("items")] = items.ctypes.data
+    jobs[:, JOB.index("memory")] = _places(memory)
+    addresses, range_ = _places(jobs), 8 * JOB.index("first")
+
+    def work(thread: int) -> None:
+        own = int(addresses[thread])
+        while begun[0] < count:
+            worker_loop(entry, own, own + range_, begun.ctypes.data, count, 1, 64)
+
+    workers.run(work, lambda: begun.fill(count))
