@@ -276,9 +276,10 @@ class Dataset:
 
     @cached_property
     def target_square(self) -> float:
-        """Weighted sum of the target's squared deviations from its mean."""
+        """Weighted sum of the target's squared deviations from its mean; inf beyond float64's range."""
         mean = self.target_mean
-        return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
+        with np.errstate(over="ignore"):
+            return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,6 +124,10 @@ def test_the_target_is_described_by_its_weighted_mean_and_deviations():
     assert dataset.target_square == (11 / 4) ** 2 + (7 / 4) ** 2 + 2 * (9 / 4) ** 2
 
 
+def test_squares_beyond_float64_are_infinite_without_a_warning():
+    assert Dataset.from_arrays(X, [1e200, -1e200, 0.0]).target_square == np.inf
+
+
 def test_rows_weigh_one_unless_told():
     assert Dataset.from_arrays(X, Y).row_weights.tolist() == [1, 1, 1]
     assert Dataset.from_arrays(X, Y).weights is None

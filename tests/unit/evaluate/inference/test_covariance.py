@@ -160,6 +160,16 @@ def test_absolute_errors_have_the_standard_errors_of_the_median():
     assert found.errors == pytest.approx([math.sqrt(math.pi / 2 / 4001)], rel=0.15)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e100])
+def test_the_unit_of_a_loss_changes_no_standard_error(unit):
+    y = 5.0 + np.random.default_rng(0).normal(0, 1, 400)
+    plain, scaled = (
+        inference("5.01 + 0*x", {"x": np.zeros(400)}, y, f"def own(p, t): return {factor!r}*abs(p - t)").uncertainty
+        for factor in (1.0, unit)
+    )
+    assert scaled.errors == pytest.approx(plain.errors, rel=0.01)  # medians lie between two rows
+
+
 def test_weighted_absolute_errors_are_those_of_standardized_rows():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 4, 4000)
