@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import ALONE, Workers
+from shine.evaluate.rollouts.controls import Controls, controls_of
 from shine.evaluate.rollouts.memory import WIDTH
 from shine.evaluate.rollouts.native import JOB, functions
 from shine.evaluate.rollouts.rates import rate_of, with_numbers
@@ -66,6 +67,8 @@ class Request:
         Increasing; the start is the state at the first one.
     scales : ndarray of shape (n_states,), or None
         Typical sizes of the states, which bound the error from below where a state is near 0.
+    controls : Controls, optional
+        Needed if the system has controls.
     """
 
     system: CompiledSystem
@@ -73,6 +76,7 @@ class Request:
     constants: Floats
     times: Floats
     scales: Floats | None = None
+    controls: Controls | None = None
 
 
 class CompiledSystem:
@@ -127,6 +131,7 @@ class CompiledSystem:
         start: Floats,
         times: Floats,
         constants: Floats | None = None,
+        controls: Controls | Floats | None = None,
         *,
         sensitivities: bool = False,
         tolerance: float = 1e-8,
@@ -144,6 +149,8 @@ class CompiledSystem:
             Increasing.
         constants : ndarray of shape (..., n_constants), optional
             Their leading axes broadcast with those of `start`.
+        controls : Controls or ndarray of shape (n_times, n_controls), optional
+            As functions of the time, or known at the times (see `controls_of`).
         sensitivities : bool
             Whether to compute the derivatives of the states.
         tolerance : float
@@ -164,7 +171,9 @@ class CompiledSystem:
             np.broadcast_to(array, (*shape, size)).reshape(count, size)
             for array, size in ((starts, len(self.states)), (given, len(self.constants)))
         )
-        request = Request(self, starts, given, np.asarray(times, np.float64), scales)
+        points = np.asarray(times, np.float64)
+        steered = controls if controls is None or isinstance(controls, Controls) else controls_of(points, controls)
+        request = Request(self, starts, given, points, scales, steered)
         (found,) = roll(
             [request], sensitivities=sensitivities, tolerance=tolerance, most_steps=most_steps, workers=workers
         )
@@ -212,15 +221,20 @@ class _Batch:
         self.slopes = np.full((count, times, states, columns), np.nan) if sensitivities else None
         self.progress = np.zeros((count, 3), np.int64)
         scales = np.zeros(states) if request.scales is None else request.scales
-        kept = (request.starts, request.constants, request.times, scales)
+        controls = _controls(request)
+        kept = (request.starts, request.constants, request.times, scales, controls.breaks, controls.pieces)
         self.kept = [np.ascontiguousarray(array, np.float64) for array in kept]
-        starts, constants, points, scales = self.kept
+        starts, constants, points, scales, breaks, pieces = self.kept
         words: dict[str, AnyArray | int] = {
             "system": system.words.ctypes.data,
             "given": _places(constants),
             "start": _places(starts),
             "times": points.ctypes.data,
             "count": times,
+            "breaks": breaks.ctypes.data,
+            "pieces": pieces.ctypes.data,
+            "last_break": len(breaks) - 1,
+            "kinked": int(controls.kinked),
             "scales": scales.ctypes.data,
             "states_out": _places(self.states),
             "slopes_out": 0 if self.slopes is None else _places(self.slopes),
@@ -236,6 +250,18 @@ class _Batch:
         slopes = self.slopes
         by = (None, None) if slopes is None else (slopes[..., :constants], slopes[..., constants:])
         return Rollout(self.states, *by, *self.progress.T)
+
+
+_UNCONTROLLED = Controls(np.array([0.0, 1.0]), np.zeros((1, 0, 4)), False)
+
+
+def _controls(request: Request) -> Controls:
+    """The controls of a request."""
+    names, given = request.system.controls, request.controls
+    count = 0 if given is None else given.pieces.shape[1]
+    if count != len(names):
+        raise ValueError(f"the system has {len(names)} controls ({', '.join(names) or 'none'}), and {count} are given")
+    return _UNCONTROLLED if given is None else given
 
 
 def _places(array: AnyArray) -> AnyArray:
