@@ -231,9 +231,9 @@ def c_files(
     >>> print(*c_files(parse("sqrt(a*a + b*b)"), "length"))
     length.h length.c
     """
-    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
+    writer = Writer(rounded_tree(tree, precision, named=False), name, headings or {})
     header = _HEADER.format(
-        comment=_commented(writer.description()),
+        comment=commented(writer.description()),
         guard=f"{writer.name.upper()}_H",
         declarations=writer.declarations(),
     )
@@ -260,15 +260,15 @@ def c_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, p
     ExportError
         If the formula calls a function without a definition.
     """
-    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
-    comment = f"/*\n{_commented(writer.description())}\n */\n"
+    writer = Writer(rounded_tree(tree, precision, named=False), name, headings or {})
+    comment = f"/*\n{commented(writer.description())}\n */\n"
     includes = _INCLUDES.format(include="#include <stddef.h>\n")
     linkage = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
     declarations = f"{linkage[0]}\n{writer.declarations()}\n{linkage[1]}"
     return "\n".join([comment + includes, declarations, *writer.functions()])
 
 
-class _Writer:
+class Writer:
     """Writes the pieces of a formula's files."""
 
     def __init__(self, tree: Tree, name: str, headings: Headings) -> None:
@@ -299,7 +299,7 @@ class _Writer:
     def declarations(self) -> str:
         """Prototypes with their documentation."""
         noted = notes(self.parameters, self.headings)
-        renamed = [f" * {name} is {_in_comment(heading)}.\n" for name, heading in noted.items()]
+        renamed = [f" * {name} is {in_comment(heading)}.\n" for name, heading in noted.items()]
         return _DECLARATIONS.format(
             name=self.name,
             count=len(self.parameters),
@@ -309,17 +309,21 @@ class _Writer:
 
     def functions(self) -> Iterator[str]:
         """Definitions: helpers, composites, the formula, its batch."""
+        yield from self.definitions()
+        yield self._batch()
+
+    def definitions(self, linkage: str = "") -> Iterator[str]:
+        """Definitions of helpers, composites and the formula, the last with a linkage such as ``static``."""
         texts = [
             f"static double {self._function(self.composites[function], self._parameters(body.tree), body)}"
             for function, body in self.code.functions.items()
         ]
-        texts.append(f"double {self._function(self.name, self.parameters, self.code.main)}")
+        texts.append(f"{linkage}double {self._function(self.name, self.parameters, self.code.main)}")
         for helper, (parameters, body) in HELPERS.items():
             # Compilers warn of a static function that is never called.
             if any(f"{self.name}_{helper}(" in text for text in texts):
                 yield f"static double {self.name}_{helper}({parameters})\n{{\n{body}\n}}\n"
         yield from texts
-        yield self._batch()
 
     def _function(self, name: str, parameters: dict[str, str], body: Body) -> str:
         assignments, result = write(body, dialect(self.name), parameters, self._call, self.globals)
@@ -349,10 +353,10 @@ def _signature(names: Collection[str]) -> str:
     return ", ".join(f"double {name}" for name in names) or "void"
 
 
-def _in_comment(text: str) -> str:
+def in_comment(text: str) -> str:
     """A text that neither ends a comment nor seems to begin one."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 
-def _commented(text: str) -> str:
+def commented(text: str) -> str:
     return "\n".join(f" * {line}".rstrip() for line in text.splitlines())

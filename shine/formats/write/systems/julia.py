@@ -1,0 +1,101 @@
+"""Systems as Julia programs that integrate with OrdinaryDiffEq."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from shine.formats.write.expressions.infix import Phrase, phrase, word, written
+from shine.formats.write.python import Expression, identifiers
+from shine.formats.write.systems.system import System, filled
+
+_PROGRAM = """\
+#=
+@EQUATIONS@
+
+Written by Shine. Roots and logarithms of negative numbers are errors in Julia, not NaN.
+=#
+using OrdinaryDiffEq
+
+# Rates of the states at one time; `controls` is a function of the time that returns a tuple.
+function @NAME@!(rates_, states_, controls_, t_)
+@UNPACKED@@RATES@    return nothing
+end
+
+# The solution from the states at the first of increasing times, saved at all of them.
+function simulate(start, times; controls = t -> ())
+    problem = ODEProblem(@NAME@!, float.(start), (float(first(times)), float(last(times))), controls)
+    return solve(problem, AutoTsit5(Rosenbrock23()); saveat = times, reltol = 1e-9, abstol = 1e-12)
+end
+"""
+
+_FUNCTIONS = """abs sqrt exp log floor ceil sign sin cos tan asin acos atan sinh cosh tanh log1p expm1 log2 log10 cbrt
+mod min max"""
+
+_WORDS = f"""abstract baremodule begin break catch const continue do else elseif end export false finally for function
+global if import in isa let local macro module mutable primitive quote return struct true try type using var where
+while {_FUNCTIONS} fld ifelse NaN Inf pi float first last simulate rates_ states_ controls_ t_"""
+
+
+class _Julia(Expression):
+    """Julia expressions: those of NumPy with other functions and signs."""
+
+    form = "a Julia expression"
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        own = {name: self.calls(name) for name in _FUNCTIONS.split()}
+        return {**super().table(), **own, "floordiv": self.calls("fld"), "protected_sqrt": self._protected_sqrt}
+
+    def _protected_sqrt(self, operand: Phrase) -> Phrase:
+        return self.call("sqrt", self.call("abs", operand))
+
+    def positive(self, value: int | float) -> Phrase:
+        if not math.isfinite(value):
+            return word("NaN" if math.isnan(value) else "Inf")
+        return word(repr(value if abs(value) <= 2**53 else float(value)))
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        return phrase("float(", operand, ")") if operand.condition else operand
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        parts = self.operand(base, self.power + 1), "^", self.operand(exponent, self.unary + 1)
+        return phrase(*parts, strength=self.power)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        return phrase("!(", self.truth(operand), ")", condition=True)
+
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        return phrase("ifelse(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
+
+
+def julia_program(system: System, name: str = "f") -> str:
+    """Julia source with the right-hand side, in place as OrdinaryDiffEq takes it, and a function that integrates it.
+
+    Raises
+    ------
+    ValueError
+        If the name is not an identifier.
+    ExportError
+        If a formula calls a function without a definition, or its text would be too long.
+    """
+    if not name.isidentifier() or name in _WORDS.split():
+        raise ValueError(f"{name!r} is not a name for a Julia function")
+    names = identifiers(system.parameters, {*_WORDS.split(), name})
+    states = [names[state] for state in system.states]
+    unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
+    if system.controls:
+        unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_(t_)")
+    rates = []
+    for place, tree in enumerate(system.trees, start=1):
+        writer = _Julia()
+        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
+        rates.append(f"rates_[{place}] = {written(writer.numeric(result), 'a Julia program')}")
+    return filled(
+        _PROGRAM,
+        {
+            "EQUATIONS": system.text.replace("=#", "= #"),
+            "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
+            "RATES": "".join(f"    {rate}\n" for rate in rates),
+            "NAME": name,
+        },
+    )

@@ -1,0 +1,63 @@
+"""Systems for mathematics: LaTeX, and SymPy's equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shine.formats.write.latex import latex
+from shine.formats.write.latex.names import latex_name
+from shine.formats.write.sympy import sympy_expression, sympy_source
+from shine.formats.write.systems.system import System
+from shine.lang.forms.names import unique
+
+
+def latex_system(system: System, name: str = "f") -> str:
+    """The equations as an `aligned` block of LaTeX's mathematics mode; the name is not in it."""
+    lines = [
+        rf"\dot{{{latex_name(state)}}} &= {latex(tree)}"
+        for state, tree in zip(system.states, system.trees, strict=True)
+    ]
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
+
+
+def sympy_equations(system: System) -> list[Any]:
+    """The equations as SymPy's `Eq` of the derivative of each state, which is a function of the time.
+
+    Raises
+    ------
+    ExportError
+        If SymPy is not installed, or cannot hold a formula.
+    """
+    expressions = [sympy_expression(tree) for tree in system.trees]
+    import sympy
+
+    time = sympy.Symbol(system.time, real=True)
+    functions = {sympy.Symbol(state, real=True): sympy.Function(state)(time) for state in system.states}
+    return [
+        sympy.Eq(function.diff(time), expression.subs(functions), evaluate=False)
+        for function, expression in zip(functions.values(), expressions, strict=True)
+    ]
+
+
+def sympy_program(system: System, name: str = "f") -> str:
+    """Python source that builds the right-hand side as a SymPy `Matrix` of its symbols, numbers to the last bit.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If SymPy is not installed, or cannot hold a formula.
+    """
+    heads: list[str] = []
+    values: list[str] = []
+    results: list[str] = []
+    for place, tree in enumerate(system.trees):
+        own = unique(f"{name}_{place}", {*system.parameters, *results})
+        results.append(own)
+        for line in sympy_source(tree, own).splitlines():
+            if line.startswith(f"{own} = "):
+                values.append(line)
+            elif line and line not in heads:
+                heads.append(line)
+    return "\n".join([heads[0], "", *heads[1:], *values, f"{name} = Matrix([{', '.join(results)}])", ""])

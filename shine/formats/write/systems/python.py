@@ -1,0 +1,105 @@
+"""Systems as Python programs that integrate with SciPy."""
+
+from __future__ import annotations
+
+import keyword
+
+from shine.formats.write.expressions.infix import word, written
+from shine.formats.write.python import Expression, identifiers
+from shine.formats.write.systems.system import System, filled
+
+_PROGRAM = '''\
+"""
+@EQUATIONS@
+
+Written by Shine. Run it with the states at time 0, the last time and the step:
+
+    python @NAME@.py @STARTS@ END STEP
+"""
+
+import sys
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+STATES = @STATES@
+CONTROLS = @CONTROLS@
+
+
+def @NAME@(t_, states_, controls_=()):
+    """Rates of the states at one time: states and rates have shape (n_states,)."""
+@UNPACKED@    with np.errstate(all="ignore"):
+        return np.array([
+@RATES@        ], dtype=float)
+
+
+def simulate(start, times, controls=None, **options):
+    """States at increasing times, shape (n_times, n_states), from those at the first.
+
+    `controls` is a function of the time, or an array of shape (n_times, n_controls), linear between the times;
+    `options` are those of scipy.integrate.solve_ivp.
+    """
+    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+    if controls is None:
+        if CONTROLS:
+            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
+        at = lambda time: ()
+    elif callable(controls):
+        at = lambda time: np.atleast_1d(controls(time))
+    else:
+        columns = np.asarray(controls, dtype=float).reshape(len(times), -1).T
+        at = lambda time: [np.interp(time, times, column) for column in columns]
+    size = np.abs(start).max(initial=0.0) or 1.0
+    options = {"method": "LSODA", "rtol": 1e-9, "atol": 1e-12 * size, **options}
+    found = solve_ivp(lambda t, states: @NAME@(t, states, at(t)), (times[0], times[-1]), start, t_eval=times, **options)
+    if not found.success:
+        raise ArithmeticError(found.message)
+    return found.y.T
+
+
+if __name__ == "__main__":
+    *start, end, step = map(float, sys.argv[1:])
+    times = np.arange(round(end / step) + 1) * step
+    print(@HEADING@)
+    for row in np.column_stack([times, simulate(start, times)]):
+        print(",".join(repr(float(value)) for value in row))
+'''
+
+
+def python_program(system: System, name: str = "f") -> str:
+    """Python source with the right-hand side, a function that integrates it with SciPy, and a main program.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a formula calls a function without a definition, or its text would be too long.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python function")
+    taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "t_", "states_", "controls_", name}
+    names = identifiers(system.parameters, taken)
+    states = [names[state] for state in system.states]
+    controls = [names[control] for control in system.controls]
+    unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
+    if controls:
+        unpacked.append(f"{', '.join(controls)}, = controls_")
+    rates = []
+    for tree in system.trees:
+        writer = Expression()
+        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
+        rates.append(written(writer.numeric(result), "a Python program"))
+    return filled(
+        _PROGRAM,
+        {
+            "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
+            "STARTS": " ".join(f"{state.upper()}0" for state in system.states),
+            "STATES": repr(list(system.states)),
+            "CONTROLS": repr(list(system.controls)),
+            "HEADING": repr(",".join((system.time, *system.states))),
+            "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
+            "RATES": "".join(f"            {rate},\n" for rate in rates),
+            "NAME": name,
+        },
+    )

@@ -1,0 +1,80 @@
+"""A system of differential equations as exports take it, and the table of its forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from shine.lang.forms.names import value_text
+from shine.lang.forms.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The right-hand sides ``x' = f(x, u, t)``.
+
+    Parameters
+    ----------
+    trees : tuple of Tree
+        The rate of each state; parameters are states, controls and time, those that a formula uses or more.
+    states, controls : tuple of str
+    time : str
+    """
+
+    trees: tuple[Tree, ...]
+    states: tuple[str, ...]
+    controls: tuple[str, ...] = ()
+    time: str = "t"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """States, controls and time: the parameters of right-hand sides in programs."""
+        return (*self.states, *self.controls, self.time)
+
+    @property
+    def text(self) -> str:
+        """The equations, a line each."""
+        return "\n".join(f"{state}' = {tree}" for state, tree in zip(self.states, self.trees, strict=True))
+
+
+SYSTEM_EXPORTS = {
+    "python": ("python", "python_program"),
+    "c": ("c", "c_program"),
+    "julia": ("julia", "julia_program"),
+    "sympy": ("mathematics", "sympy_program"),
+    "latex": ("mathematics", "latex_system"),
+}
+"""Module and function that write each form. Modules are imported at their first use."""
+
+
+def export_system(system: System, to: str, name: str = "f") -> str:
+    """A system in another form.
+
+    Parameters
+    ----------
+    system : System
+    to : str
+        One of `SYSTEM_EXPORTS`.
+    name : str
+        Name of the right-hand side, in forms that have one.
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown, or does not allow the name.
+    ExportError
+        If the form cannot hold a formula, or needs a library that is not installed.
+    """
+    if to not in SYSTEM_EXPORTS:
+        raise ValueError(f"unknown export {value_text(to)} of a system; use one of {', '.join(SYSTEM_EXPORTS)}")
+    module, function = SYSTEM_EXPORTS[to]
+    write: Callable[[System, str], str] = getattr(import_module(f"shine.formats.write.systems.{module}"), function)
+    return write(system, name)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A program's text with its blanks ``@NAME@`` filled in."""
+    for blank, value in values.items():
+        template = template.replace(f"@{blank}@", value)
+    return template
