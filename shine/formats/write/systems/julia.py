@@ -43,6 +43,7 @@ class _Julia(Expression):
     form = "a Julia expression"
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The rules of NumPy's expressions, with Julia's names."""
         own = {name: self.calls(name) for name in _FUNCTIONS.split()}
         return {**super().table(), **own, "floordiv": self.calls("fld"), "protected_sqrt": self._protected_sqrt}
 
@@ -50,11 +51,13 @@ class _Julia(Expression):
         return self.call("sqrt", self.call("abs", operand))
 
     def positive(self, value: int | float) -> Phrase:
+        """A number that is not negative, or NaN."""
         if not math.isfinite(value):
             return word("NaN" if math.isnan(value) else "Inf")
         return word(repr(value if abs(value) <= 2**53 else float(value)))
 
     def numeric(self, operand: Phrase) -> Phrase:
+        """An operand as a number: a condition becomes 1.0 or 0.0."""
         return phrase("float(", operand, ")") if operand.condition else operand
 
     def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
@@ -65,6 +68,7 @@ class _Julia(Expression):
         return phrase("!(", self.truth(operand), ")", condition=True)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        """A call of `ifelse`."""
         return phrase("ifelse(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
 
 
