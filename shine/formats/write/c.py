@@ -359,4 +359,5 @@ def in_comment(text: str) -> str:
 
 
 def commented(text: str) -> str:
+    """Lines of a comment."""
     return "\n".join(f" * {line}".rstrip() for line in text.splitlines())
