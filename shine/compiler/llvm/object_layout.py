@@ -1,6 +1,8 @@
 """Offsets of the fields of tuples, floats and arrays in CPython and NumPy, and the function that makes arrays.
 
-`is_readable` tries all that on some arrays.
+They hold for the versions in `VERSIONS`, 64-bit builds with the interpreter's lock. Elsewhere (newer versions,
+free-threaded builds, PyPy) callers take the ordinary way through `ctypes`, which is slower and computes the same.
+`is_readable` tries the offsets on some arrays.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from functools import cache
 from importlib import import_module
 
 import numpy as np
+
+VERSIONS = ((3, 11), (3, 13))
+"""First and last version of CPython on which the tests of objects have run."""
 
 WORD = 8
 HEAD = object.__basicsize__
@@ -38,10 +43,17 @@ def array_function(place: int) -> int:
     return ctypes.c_void_p.from_address(table + place * WORD).value or 0
 
 
+def is_known_python() -> bool:
+    """Whether this interpreter is one of those whose objects native code may read."""
+    has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
+    is_tested = VERSIONS[0] <= sys.version_info[:2] <= VERSIONS[1]
+    return sys.implementation.name == "cpython" and is_tested and has_lock and ctypes.sizeof(ctypes.c_void_p) == WORD
+
+
 @cache
 def is_readable() -> bool:
     """Whether arrays in this process have their facts at the offsets above, and NumPy's function makes such arrays."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != WORD:
+    if not is_known_python():
         return False
     if ctypes.c_double.from_address(id(number := float("1.5")) + HEAD).value != number:
         return False

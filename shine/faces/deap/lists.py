@@ -8,15 +8,13 @@ floats at the offsets that CPython promises to extension modules, which have the
 from __future__ import annotations
 
 import ctypes
-import sys
 from functools import cache
 from typing import Any
 
 from shine.compiler.codegen.native.lists import lists_ir
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-
-_HEAD, _WORD = object.__basicsize__, 8
+from shine.compiler.llvm.object_layout import HEAD, WORD, is_known_python
 
 _NAME = "matrix_of_lists"
 
@@ -48,9 +46,7 @@ def fill(address: int, individuals: list[Any], length: int) -> bool:
 
 @cache
 def _has_known_layout() -> bool:
-    has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
-    sizes = list.__basicsize__ == _HEAD + 3 * _WORD and float.__basicsize__ == _HEAD + _WORD
-    return sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == _WORD and has_lock and sizes
+    return is_known_python() and list.__basicsize__ == HEAD + 3 * WORD and float.__basicsize__ == HEAD + WORD
 
 
 @cache
@@ -58,7 +54,7 @@ def _function() -> Any:
     def make() -> bytes:
         return host_object(lists_ir(_NAME), "O2")
 
-    engine = Engine.of_object(cached((_NAME, source_digest("faces/deap"), str(_HEAD)), make), [_NAME])
+    engine = Engine.of_object(cached((_NAME, source_digest("faces/deap"), str(HEAD)), make), [_NAME])
     kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 2
     # PYFUNCTYPE keeps the lock of the interpreter.
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int64, *kinds)(engine.address(_NAME))

@@ -1,0 +1,58 @@
+"""Native code reads Python's objects only where their layout is known; elsewhere the ordinary way gives the same."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import shine
+from shine.compiler.llvm import object_layout
+from shine.compiler.llvm.object_layout import VERSIONS, is_known_python, is_readable
+from shine.faces.deap import lists
+
+OTHERS = {
+    "PyPy": {"implementation": SimpleNamespace(name="pypy")},
+    "newer": {"version_info": (VERSIONS[1][0], VERSIONS[1][1] + 1, 0)},
+    "free-threaded": {"_is_gil_enabled": lambda: False},
+}
+
+
+@pytest.fixture(params=OTHERS)
+def elsewhere(request, monkeypatch):
+    """As on another interpreter."""
+    facts = {
+        "implementation": SimpleNamespace(name="cpython"),
+        "version_info": (*VERSIONS[1], 0),
+        **OTHERS[request.param],
+    }
+
+    def switch():
+        monkeypatch.setattr(object_layout, "sys", SimpleNamespace(**facts))
+        forget()
+
+    yield switch
+    monkeypatch.undo()
+    forget()
+
+
+def forget():
+    is_readable.cache_clear()
+    lists._has_known_layout.cache_clear()
+
+
+def test_other_interpreters_are_not_read(elsewhere):
+    elsewhere()
+    assert not is_known_python() and not is_readable()
+    matrix = np.zeros((1, 2))
+    assert not lists.fill(matrix.ctypes.data, [[1.0, 2.0]], 2)
+
+
+def test_results_there_are_the_same(elsewhere):
+    def results():
+        table = shine.trees.KeyTable([3.0, 1.0, 2.0])
+        objective = shine.deap.CompiledObjective("sum(v*v for v in x)")
+        return table[2.0], 4.0 in table, [each[0] for each in objective.evaluate_all([[1.0, 2.0], [3.0, 4.0]])]
+
+    wanted = results()
+    elsewhere()
+    assert results() == wanted == (2, False, [5.0, 25.0])
