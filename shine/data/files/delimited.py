@@ -17,11 +17,21 @@ from shine.data.files.files import read_bytes
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.marks import NO_MARKS, Marks
 from shine.data.files.numerals import numeral
+from shine.data.files.plain_columns import plain_columns
 from shine.data.files.source import RawColumn, Source
 from shine.lang.forms.names import listed
 
 _QUOTED_COMMA = re.compile(r'"[^"]*[0-9],[0-9][^"]*"')
 """A number with a comma between quotes; it may also match numbers between quoted cells."""
+
+_PLAIN_DELIMITERS = ",;\t|"
+"""Delimiters that no number contains, and that do not stand around numbers as blanks do."""
+
+_LARGE = 1 << 20
+"""Bytes from which on native code reads the numbers of a file."""
+
+_BEGINNING = 1000
+"""Lines of a large file that tell all about it but its numbers."""
 
 _LOOKED_AT = 200
 """Lines that tell whether the first row holds units."""
@@ -35,36 +45,40 @@ def open_delimited(path: Path, marks: Marks = NO_MARKS) -> Source:
     DataError
         If it is not text with a header row.
     """
-    dialect = dialect_of(path, read_bytes(path))
-    reader = csv.reader(iter(dialect.lines), delimiter=dialect.delimiter)
-    try:
-        header = next((row for row in reader if any(map(str.strip, row))), None)
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: not a table: {error}") from None
-    if header is None:
-        raise DataError(f"{path}: the file is empty; a header row with the names of the columns is needed")
-    headings = tuple(cell.strip() for cell in header)
-    if all(numeral(cell, ".") is not None or numeral(cell, ",") is not None for cell in headings):
-        raise DataError(
-            f"{path}:{reader.line_num}: the first row holds numbers ({listed(headings, 4)}); "
-            "a header row with the names of the columns is needed above it"
-        )
-    body = _Body(path, headings, dialect, reader.line_num, marks)
-    return Source(path, headings, body.columns, body.cells, dialect.delimiter, (*dialect.notes, *body.notes()))
+    data = read_bytes(path)
+    large = _large(path, data, marks)
+    body = large.beginning if large else _Body(path, data, marks)
+    read = (large.columns, large.cells) if large else (body.columns, body.cells)
+    return Source(path, body.headings, *read, body.delimiter, (*body.dialect.notes, *body.notes()))
 
 
 class _Body:
     """The rows below the header."""
 
-    def __init__(self, path: Path, headings: tuple[str, ...], dialect: Dialect, header: int, marks: Marks) -> None:
-        self.path, self.headings, self.delimiter = path, headings, dialect.delimiter
-        self.lines, self.first = dialect.lines[header:], header
+    def __init__(self, path: Path, data: bytes, marks: Marks) -> None:
+        self.path, self.dialect = path, dialect_of(path, data)
+        self.delimiter = self.dialect.delimiter
+        reader = csv.reader(iter(self.dialect.lines), delimiter=self.delimiter)
+        try:
+            header = next((row for row in reader if any(map(str.strip, row))), None)
+        except csv.Error as error:
+            raise DataError(f"{path}:{reader.line_num}: not a table: {error}") from None
+        if header is None:
+            raise DataError(f"{path}: the file is empty; a header row with the names of the columns is needed")
+        self.headings = tuple(cell.strip() for cell in header)
+        if all(numeral(cell, ".") is not None or numeral(cell, ",") is not None for cell in self.headings):
+            raise DataError(
+                f"{path}:{reader.line_num}: the first row holds numbers ({listed(self.headings, 4)}); "
+                "a header row with the names of the columns is needed above it"
+            )
+        self.first = reader.line_num
+        self.lines = self.dialect.lines[self.first :]
         if not any(line.strip() for line in self.lines):
             raise DataError(f"{path}: there is a header, but no row of data below it")
         self.units = 0
         """Line that holds units; 0 if none does."""
-        rows = self._rows(self.lines[:_LOOKED_AT])
-        if rows and all(len(row) == len(headings) for _, row in rows) and has_units([row for _, row in rows], marks):
+        rows, width = self._rows(self.lines[:_LOOKED_AT]), len(self.headings)
+        if rows and all(len(row) == width for _, row in rows) and has_units([row for _, row in rows], marks):
             self.units, self.named_units = rows[0]
             self.lines = ["\n"] * (self.units - self.first) + self.lines[self.units - self.first :]
 
@@ -81,11 +95,12 @@ class _Body:
         table = self._plain([index for index in indices if index not in as_text])
         if table is None:
             return self._grid.columns(indices)
-        numbers = {index: RawColumn(self.headings[index], column, self._place) for index, column in table.items()}
+        numbers = {index: RawColumn(self.headings[index], column, self.place) for index, column in table.items()}
         texts = dict(zip(as_text, self._grid.columns(list(as_text)), strict=True)) if as_text else {}
         return [numbers[index] if index in numbers else texts[index] for index in indices]
 
-    def _place(self, row: int) -> str:
+    def place(self, row: int) -> str:
+        """The place of a row."""
         return self._grid.place(row)
 
     def _plain(self, indices: list[int]) -> dict[int, Floats] | None:
@@ -141,3 +156,55 @@ class _Body:
         except csv.Error as error:
             raise DataError(f"{self.path}:{self.first + reader.line_num}: not a table: {error}") from None
         return rows
+
+
+def _large(path: Path, data: bytes, marks: Marks) -> _Large | None:
+    """The rows of a large file; None for others, and for those whose beginning does not tell all."""
+    if len(data) < _LARGE or b"\0" in data[:1000]:
+        return None
+    end = 0
+    for _ in range(_BEGINNING):
+        end = data.find(b"\n", end) + 1
+        if end in (0, len(data)):
+            return None
+    has_other_ends = b"\r" in data[:end].replace(b"\r\n", b"")
+    if has_other_ends or not data[end:].isascii():
+        return None
+    try:
+        return _Large(_Body(path, data[:end], marks), data, marks)
+    except DataError:
+        return None
+
+
+class _Large:
+    """The rows of a large file, of which the beginning is known: columns of plain numbers need no lines."""
+
+    def __init__(self, beginning: _Body, data: bytes, marks: Marks) -> None:
+        self.beginning, self.data, self.marks = beginning, data, marks
+
+    @cached_property
+    def whole(self) -> _Body:
+        """All rows as lines."""
+        return _Body(self.beginning.path, self.data, self.marks)
+
+    def cells(self) -> Iterable[str]:
+        """As of `_Body`."""
+        return self.whole.cells()
+
+    def columns(self, indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        """As of `_Body`."""
+        found, headings = None if as_text else self._plain(indices), self.beginning.headings
+        if found is None:
+            return self.whole.columns(indices, as_text)
+        return [RawColumn(headings[index], found[index], self._place) for index in indices]
+
+    def _plain(self, indices: Sequence[int]) -> dict[int, Floats] | None:
+        body, start = self.beginning, 0
+        if body.delimiter not in _PLAIN_DELIMITERS:
+            return None
+        for _ in range(body.units or body.first):
+            start = self.data.find(b"\n", start) + 1
+        return plain_columns(self.data, start, body.delimiter, len(body.headings), set(indices))
+
+    def _place(self, row: int) -> str:
+        return self.whole.place(row)
