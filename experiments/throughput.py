@@ -94,11 +94,11 @@ def print_ratios(reports: dict[str, list[Report]]) -> None:
         values = values_of(ratio, reports[ratio.primitives])
         if not values:
             continue
-        ours, theirs, same, whole = (list(column) for column in zip(*values, strict=True))
+        ours, theirs, same, every_individual = (list(column) for column in zip(*values, strict=True))
         print(
             f"| {ratio.primitives} | {ratio.rows} | {ratio.ours}, {ratio.precision} | {median(ours):.3g} "
             f"| {ratio.theirs}, {ratio.their_precision} | {median(theirs):.3g} | **{median(same):.3g}** "
-            f"| {min(same):.3g}..{max(same):.3g} | {median(whole):.3g} |"
+            f"| {min(same):.3g}..{max(same):.3g} | {median(every_individual):.3g} |"
         )
 
 
@@ -113,7 +113,7 @@ def compare(repeats: int, population: int, rows: Sequence[int]) -> dict[str, lis
     """Both populations, repeated."""
     reports: dict[str, list[Report]] = {}
     for name, primitives in SETS.items():
-        settings = Settings(tuple(rows), population, primitives, whole=True)
+        settings = Settings(tuple(rows), population, primitives, every_individual=True)
         for _ in range(repeats):
             reports.setdefault(name, []).append(benchmark(settings, chosen_contenders()))
             print(f"{name}: {len(reports[name])} of {repeats}, load {os.getloadavg()[0]:.1f}", file=sys.stderr)

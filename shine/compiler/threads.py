@@ -97,5 +97,5 @@ def _wait_for_all(futures: Sequence[Future[None]]) -> None:
         raise interrupt
 
 
-ALONE = Workers(1)
+ONE_THREAD = Workers(1)
 """The calling thread alone."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.data.columns.of_r import whole
+from shine.data.columns.of_r import int_if_exact
 from shine.evaluate.losses import loss_text
 from shine.evaluate.validation import valid_settings
 from shine.faces.graph_guesses import with_programs
@@ -124,7 +124,7 @@ def _guesses(given: Any, word: str) -> tuple[Guess, ...]:
 
 
 def _seed(given: Any, word: str) -> int:
-    given = whole(given)
+    given = int_if_exact(given)
     if isinstance(given, bool | np.bool_) or not isinstance(given, int | np.integer) or given < 0:
         raise ValueError(f"{word} must be a whole number of at least 0, is {value_text(given)}")
     return int(given)

@@ -76,7 +76,7 @@ def numerals(value: float) -> Numerals:
     if 1 / _LARGEST_DIVISOR <= abs(value) < 1:
         divisor = round(1 / value)
         numbers.append(1 / divisor)
-        costs.append(_FRACTION + _whole_cost(abs(divisor)))
+        costs.append(_FRACTION + _integer_cost(abs(divisor)))
     simple = _fractions()
     return Numerals(np.append(np.copysign(simple.numbers, value), numbers), np.append(simple.costs, costs))
 
@@ -103,7 +103,7 @@ def exponent_of(value: float) -> int:
     return int(f"{value:.0e}".partition("e")[2])
 
 
-def _whole_cost(number: int) -> float:
+def _integer_cost(number: int) -> float:
     """Cost of a positive whole number; the shares ``1/(n*(n + 1))`` of all add up to 1."""
     return math.log(number) + math.log(number + 1)
 
@@ -123,8 +123,8 @@ def _by_number() -> dict[float, float]:
     for denominator in range(1, LARGEST_DENOMINATOR + 1):
         for numerator in range(1, LARGEST_NUMERATOR + 1):
             if math.gcd(numerator, denominator) == 1:
-                found[numerator / denominator] = _FRACTION + _whole_cost(numerator) + _whole_cost(denominator)
+                found[numerator / denominator] = _FRACTION + _integer_cost(numerator) + _integer_cost(denominator)
     for number, named in named_numbers().items():
         kind = _NAMED + (_PI if named.unit == "pi" and not named.is_below else _RARER)
-        found[number] = kind + _whole_cost(named.numerator) + _whole_cost(named.denominator)
+        found[number] = kind + _integer_cost(named.numerator) + _integer_cost(named.denominator)
     return found

@@ -200,7 +200,7 @@ class Round(Generic[Task, Value]):
                         f"workers died {MOST_TRIES} times over one task; give each of them more memory, or look into "
                         "their logs"
                     ) from error
-                return self._done_here(number, error.args[0] if isinstance(error, Refused) else error)
+                return self._run_locally(number, error.args[0] if isinstance(error, Refused) else error)
             self._submit(number)
 
     def _lost(self, number: int) -> bool:
@@ -209,7 +209,7 @@ class Round(Generic[Task, Value]):
             return False
         return time.monotonic() - self._began[number] > OVERDUE * self._slowest + self._pool.least_wait
 
-    def _done_here(self, number: int, error: BaseException | None) -> Done:
+    def _run_locally(self, number: int, error: BaseException | None) -> Done:
         """Do a task in this process, and say so."""
         lines = str(error).splitlines() or [""]
         warnings.warn(

@@ -46,7 +46,7 @@ _OPTIONS = ("-unroll-threshold=100000", "-unroll-full-max-count=10000", "-switch
 """Unroll every loop of constant length, and make no lookup table of a switch: formulas have no loops and no memory."""
 
 _QUOTED = r'"[^"]*"'
-_KEPT_APART = re.compile(rf"{_QUOTED}|\b(?:noinline|optnone)\b")
+_ATTRIBUTES = re.compile(rf"{_QUOTED}|\b(?:noinline|optnone)\b")
 _FLAGGED = re.compile(
     rf"{_QUOTED}|(?<= )(fadd|fsub|fmul|fdiv|frem|fneg|fcmp|fptrunc|fpext|select|phi|call)"
     r"((?: (?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc)\b)+)"
@@ -232,7 +232,7 @@ def _plain(text: str) -> str:
     lines = []
     for line in text.splitlines():
         if line.startswith(("define ", "attributes #")):
-            line = _KEPT_APART.sub(kept, _RELAXED.sub('"strict"', line))
+            line = _ATTRIBUTES.sub(kept, _RELAXED.sub('"strict"', line))
         elif line.startswith("  "):
             line = _FLAGGED.sub(unflagged, line)
         lines.append(line)

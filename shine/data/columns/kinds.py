@@ -148,7 +148,7 @@ def _is_nothing(value: object) -> bool:
 def _from_text(
     raw: RawColumn, cells: list[str], decimal: Decimal, marks: Marks, kind: Kind | None, order: Order | None
 ) -> Column:
-    if marks.given:
+    if marks.extra:
         cells = ["" if marks.are(cell, decimal) else cell for cell in cells]
     values, rest = plain_numbers(cells, decimal)
     missing = np.zeros(len(cells), bool)

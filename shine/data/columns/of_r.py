@@ -12,7 +12,7 @@ MISSING = -(2**31)
 """How R represents NA in a vector of integers, and passes it on."""
 
 
-def whole(number: Any) -> Any:
+def int_if_exact(number: Any) -> Any:
     """A float without a fraction as an int, since 20 is 20.0 in R; anything else as it is."""
     return int(number) if isinstance(number, float | np.floating) and number.is_integer() else number
 

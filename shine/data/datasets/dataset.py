@@ -50,7 +50,7 @@ class Dataset:
         Columns that are no features, by name: losses may read them.
     labels : mapping of str to tuple of str
         Texts that the values of a column number, by its name.
-    whole : Whole, optional
+    all_rows : AllRows, optional
         All rows, if these are a sample of rows that are not in memory.
     worth : float, optional
         Most independent rows that these count as (see `effective_rows`).
@@ -67,7 +67,7 @@ class Dataset:
     headings: Mapping[str, str] = field(default_factory=dict)
     loss_columns: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    whole: Whole | None = None
+    all_rows: AllRows | None = None
     worth: float | None = None
     known_ranges: Mapping[str, tuple[float, float]] | None = None
 
@@ -223,8 +223,8 @@ class Dataset:
     @cached_property
     def ranges(self) -> Mapping[str, tuple[float, float]]:
         """Least and greatest value of each feature in all rows, of which these may be a sample or a part."""
-        if self.whole is not None:
-            return self.whole.ranges
+        if self.all_rows is not None:
+            return self.all_rows.ranges
         if self.known_ranges is not None:
             return self.known_ranges
         ends = ((float(column.min()), float(column.max())) for column in self.columns)
@@ -283,7 +283,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class AllRows:
     """All rows of a data set of which memory holds a sample. They are read block by block.
 
     Parameters

@@ -51,7 +51,7 @@ class Training:
     Parameters
     ----------
     source : Source
-    given : dict of str to Column
+    roles : dict of str to Column
         Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by
         `LOSS_COLUMN` and their name.
     features : list of (index, Column)
@@ -60,7 +60,7 @@ class Training:
     """
 
     source: Source
-    given: dict[str, Column]
+    roles: dict[str, Column]
     features: list[tuple[int, Column]]
     reading: Reading
     decimal: Decimal
@@ -78,11 +78,11 @@ class Training:
         DataError
             With a line for each column, or cell, that cannot be used.
         """
-        problems = [line for role, column in self.given.items() for line in _role_problems(role, column)]
+        problems = [line for role, column in self.roles.items() for line in _role_problems(role, column)]
         problems += self._text_problems()
         features = [(index, column) for index, column in self.features if not self._is_ignored(column)]
         notes += [_ignored_note(column) for _, column in self.features if self._is_ignored(column)]
-        used = [*self.given.values(), *(column for _, column in features)]
+        used = [*self.roles.values(), *(column for _, column in features)]
         problems += [line for column in used for line in column.problems or self._missing_problems(column)]
         if problems:
             raise DataError("\n".join(_shortened(self.path, problems)))
@@ -92,7 +92,7 @@ class Training:
         notes += self._missing_notes(kept, [column for _, column in features])
         prepared, numbers = self._prepared(features, kept)
         notes += [note for note in (column.note() for column in prepared) if note]
-        preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal, self.reading.marks.given)
+        preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal, self.reading.marks.extra)
         kept_preparation = None if preparation.is_plain else preparation
         return Loaded(self._dataset(numbers, prepared, kept), kept_preparation, tuple(notes))
 
@@ -132,7 +132,7 @@ class Training:
 
     def _kept(self, features: Sequence[Column]) -> NDArray[np.bool_]:
         """Rows with a target, weights and so on; and with all features unless means replace them."""
-        needed = [*self.given.values(), *(features if self.reading.missing == "drop" else ())]
+        needed = [*self.roles.values(), *(features if self.reading.missing == "drop" else ())]
         kept = ~np.logical_or.reduce([column.missing for column in needed])
         if not kept.any():
             raise DataError(f"{self.path}: no row has a value in every column; choose data.features, or missing: mean")
@@ -141,7 +141,7 @@ class Training:
     def _missing_notes(self, kept: NDArray[np.bool_], features: Sequence[Column]) -> list[str]:
         notes = []
         if not kept.all():
-            columns = [*self.given.values(), *(features if self.reading.missing == "drop" else ())]
+            columns = [*self.roles.values(), *(features if self.reading.missing == "drop" else ())]
             counts = [(column.raw.heading, int(column.missing.sum())) for column in columns]
             named = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)
             count = int((~kept).sum())
@@ -173,17 +173,17 @@ class Training:
         return prepared, all_numbers
 
     def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
-        given: dict[str, Any] = {role: column.values[kept] for role, column in self.given.items()}
+        roles: dict[str, Any] = {role: column.values[kept] for role, column in self.roles.items()}
         loss_columns = {
-            role.removeprefix(LOSS_COLUMN): given.pop(role) for role in list(given) if role.startswith(LOSS_COLUMN)
+            role.removeprefix(LOSS_COLUMN): roles.pop(role) for role in list(roles) if role.startswith(LOSS_COLUMN)
         }
         names = [name for column in prepared for name in column.names]
         headings = [heading for column in prepared for heading in column.headings]
-        if "groups" in given and given["groups"].dtype.kind != "f":
-            given["groups"] = given["groups"].astype(str)
+        if "groups" in roles and roles["groups"].dtype.kind != "f":
+            roles["groups"] = roles["groups"].astype(str)
         try:
-            X, y = np.column_stack(numbers), given.pop("target")
-            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, loss_columns=loss_columns, **given)
+            X, y = np.column_stack(numbers), roles.pop("target")
+            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, loss_columns=loss_columns, **roles)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
         return replace(

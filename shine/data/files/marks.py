@@ -19,21 +19,21 @@ class Marks:
 
     Parameters
     ----------
-    given : tuple of str or float
+    extra : tuple of str or float
         As the user wrote them. A number, or the text of one, means all ways to write the number; a date those of the
         date; the case of other texts does not matter.
     """
 
-    given: tuple[str | float, ...] = ()
+    extra: tuple[str | float, ...] = ()
 
     @cached_property
     def _texts(self) -> frozenset[str]:
-        return frozenset(str(mark).strip().lower() for mark in self.given)
+        return frozenset(str(mark).strip().lower() for mark in self.extra)
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Those that are numbers."""
-        found = (_number(mark) for mark in self.given)
+        found = (_number(mark) for mark in self.extra)
         return tuple(number for number in found if number is not None)
 
     def are(self, cell: str, decimal: Decimal = ".") -> bool:
@@ -51,8 +51,8 @@ class Marks:
             with np.errstate(over="ignore"):
                 marks = np.array(self.numbers, values.dtype if kind == "f" else None)
             return np.where(np.isin(values, marks), np.nan, values)
-        if kind == "M" and self.given:
-            moments = dates_of([str(mark).strip() for mark in self.given], "day").values
+        if kind == "M" and self.extra:
+            moments = dates_of([str(mark).strip() for mark in self.extra], "day").values
             return np.where(np.isin(values.astype("datetime64[us]"), moments), np.datetime64("NaT"), values)
         return values
 

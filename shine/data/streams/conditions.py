@@ -188,7 +188,7 @@ def compared(field: Any, kind: Any, sign: str, value: Any) -> Any:
     from pyarrow import compute, types
 
     if types.is_integer(kind):
-        return _compared_whole(field, kind, sign, value)
+        return _compared_integers(field, kind, sign, value)
     if types.is_decimal(kind) or types.is_floating(kind):
         value = _float(value)
     elif isinstance(value, datetime):
@@ -204,7 +204,7 @@ def _float(value: int | float) -> float:
         return math.copysign(math.inf, value)
 
 
-def _compared_whole(field: Any, kind: Any, sign: str, value: int | float) -> Any:
+def _compared_integers(field: Any, kind: Any, sign: str, value: int | float) -> Any:
     """Whole numbers beside any number, exactly, as Arrow would convert them to floats or refuse to."""
     import pyarrow
     from pyarrow import compute

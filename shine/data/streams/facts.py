@@ -47,7 +47,7 @@ class Facts:
         self.counts: Counter[str] = Counter()
         self._codes: dict[str, int] = {}
 
-    def looked(self, values: Values) -> Mask | None:
+    def note_missing(self, values: Values) -> Mask | None:
         """Note what is missing in the next rows, and what tells them from other rows.
 
         Returns

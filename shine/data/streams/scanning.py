@@ -66,12 +66,12 @@ class Scan:
     """
 
     def __init__(
-        self, stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading, positions: Indices
+        self, stream: Stream, roles: Mapping[str, int], features: Sequence[int], reading: Reading, positions: Indices
     ) -> None:
-        self.stream, self.given, self.features, self.reading = stream, given, features, reading
-        indices = [*given.values(), *features]
+        self.stream, self.roles, self.features, self.reading = stream, roles, features, reading
+        indices = [*roles.values(), *features]
         self.facts = {index: Facts(stream, index, reading.missing == "mean") for index in indices}
-        self._needed = indices if reading.missing == "drop" else list(given.values())
+        self._needed = indices if reading.missing == "drop" else list(roles.values())
         self.moments = Moments()
         picked, start = [], 0
         for block in stream.blocks(indices):
@@ -88,14 +88,14 @@ class Scan:
         self.sample = dict(zip(indices, joined(picked), strict=True))
 
     def _add(self, values: Mapping[int, Values]) -> None:
-        lost = {index: self.facts[index].looked(column) for index, column in values.items()}
+        lost = {index: self.facts[index].note_missing(column) for index, column in values.items()}
         kept = without([lost[index] for index in self._needed])
         for index, column in values.items():
             rows = without([None if kept is None else ~kept, lost[index]])
             self.facts[index].add(column if rows is None else column[rows])
-        target = taken(values[self.given["target"]], kept)
+        target = taken(values[self.roles["target"]], kept)
         if not isinstance(target, Texts) and target.dtype.kind in "biuf" and len(target):
-            weights = taken(values[self.given["sample_weight"]], kept) if "sample_weight" in self.given else None
+            weights = taken(values[self.roles["sample_weight"]], kept) if "sample_weight" in self.roles else None
             if not isinstance(weights, Texts) and (weights is None or weights.dtype.kind in "biuf"):
                 weights = np.ones(len(target)) if weights is None else weights.astype(np.float64)
                 self.moments.add(target.astype(np.float64), weights)
@@ -113,8 +113,8 @@ def taken(values: Values, kept: Mask | None) -> Values:
 
 def without(masks: Sequence[Mask | None]) -> Mask | None:
     """The rows that are in none of the masks; None if these are all."""
-    given = [mask for mask in masks if mask is not None]
-    return ~np.logical_or.reduce(given) if given else None
+    known = [mask for mask in masks if mask is not None]
+    return ~np.logical_or.reduce(known) if known else None
 
 
 def check(scan: Scan) -> None:
@@ -143,7 +143,7 @@ def _problem(scan: Scan, facts: Facts, row: int, text: str) -> str:
 
 
 def _role_problems(scan: Scan) -> Iterator[str]:
-    for role, index in scan.given.items():
+    for role, index in scan.roles.items():
         facts = scan.facts[index]
         told = _SPELLED.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
         if role != "groups" and facts.kind != "number":

@@ -15,7 +15,7 @@ from shine.base.errors import DataError
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.data.columns.kinds import Column
-from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_mean
+from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, AllRows, Dataset, stable_mean
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
 from shine.data.datasets.training import LOSS_COLUMN, Loaded
 from shine.data.files.source import RawColumn
@@ -56,13 +56,13 @@ FEWEST_ROWS = 100_000
 """Rows in memory, however many columns there are."""
 
 
-def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading) -> Loaded:
+def streamed(stream: Stream, roles: Mapping[str, int], features: Sequence[int], reading: Reading) -> Loaded:
     """A sample of a stream's rows as a data set that knows the whole.
 
     Parameters
     ----------
     stream : Stream
-    given : mapping of str to int
+    roles : mapping of str to int
         Positions of the target, the weights and so on, by the parameters of `Dataset.from_arrays`; those of columns
         beside the features by `shine.data.datasets.training.LOSS_COLUMN` and their name.
     features : sequence of int
@@ -74,15 +74,15 @@ def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], 
     DataError
         With a line for each column that cannot be used.
     """
-    columns = len(given) + len(features)
+    columns = len(roles) + len(features)
     most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, FEWEST_ROWS))
     with stage(f"reading {stream.rows} rows of {stream.name} once, for what they hold"):
-        scan = Scan(stream, given, features, reading, _spread(stream.rows, most))
+        scan = Scan(stream, roles, features, reading, _spread(stream.rows, most))
     check(scan)
     layout, notes = _layout(scan)
     sample = layout.sample(scan.sample)
     names = [name for _, column in layout.features for name in column.names]
-    whole = Whole(
+    all_rows = AllRows(
         scan.moments.rows,
         scan.moments.weight,
         scan.moments.effective_rows,
@@ -92,17 +92,17 @@ def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], 
         scan.checksum,
         layout.read,
     )
-    count = whole.n_rows
+    count = all_rows.n_rows
     if count < stream.rows:
         lost = stream.rows - count
         notes.insert(0, f"{stream.name}: without {lost} of {stream.rows} rows, where values are missing")
     told = f"{stream.name}: {count} rows are read block by block; {sample.n_rows} of them are in memory for the search"
     own = tuple(column for _, column in layout.features)
-    preparation = Preparation(own, reading.missing, missing_marks=reading.marks.given)
+    preparation = Preparation(own, reading.missing, missing_marks=reading.marks.extra)
     labels = {own.names[0]: own.categories for _, own in layout.features if own.kind == "ordinal"}
     assert sample.features == tuple(names)
     return Loaded(
-        replace(sample, labels=labels, whole=whole), None if preparation.is_plain else preparation, (told, *notes)
+        replace(sample, labels=labels, all_rows=all_rows), None if preparation.is_plain else preparation, (told, *notes)
     )
 
 
@@ -122,7 +122,7 @@ class _Layout:
     Parameters
     ----------
     stream : Stream
-    given : mapping of str to int
+    roles : mapping of str to int
     features : tuple of (int, PreparedColumn)
         Position and preparation of each column of features.
     gaps : tuple of int
@@ -132,19 +132,19 @@ class _Layout:
     """
 
     stream: Stream
-    given: Mapping[str, int]
+    roles: Mapping[str, int]
     features: tuple[tuple[int, PreparedColumn], ...]
     gaps: tuple[int, ...]
     weights: int
     deviations: int
 
     def read(self, names: Collection[str]) -> Iterator[Dataset]:
-        """The rows with some features, block by block (see `Whole`)."""
+        """The rows with some features, block by block (see `AllRows`)."""
         wanted = set(names)
         own = tuple((index, column) for index, column in self.features if wanted & set(column.names))
-        given = {role: index for role, index in self.given.items() if role != "groups"}
-        layout = replace(self, features=own, given=given)
-        indices = list(dict.fromkeys([*given.values(), *(index for index, _ in own), *self.gaps]))
+        roles = {role: index for role, index in self.roles.items() if role != "groups"}
+        layout = replace(self, features=own, roles=roles)
+        indices = list(dict.fromkeys([*roles.values(), *(index for index, _ in own), *self.gaps]))
         chosen = tuple(name for _, column in own for name in column.names if name in wanted)
         for block in self.stream.blocks(indices):
             found = layout._arrays(dict(zip(indices, block, strict=True)), chosen)
@@ -155,13 +155,13 @@ class _Layout:
         """The data set of some rows, checked."""
         names = [name for _, column in self.features for name in column.names]
         headings = [heading for _, column in self.features for heading in column.headings]
-        columns, given = self._arrays(values, names)
+        columns, roles = self._arrays(values, names)
         loss_columns = {
-            role.removeprefix(LOSS_COLUMN): given.pop(role) for role in list(given) if role.startswith(LOSS_COLUMN)
+            role.removeprefix(LOSS_COLUMN): roles.pop(role) for role in list(roles) if role.startswith(LOSS_COLUMN)
         }
         try:
             return Dataset.from_arrays(
-                columns.T, given.pop("target"), features=names, headings=headings, loss_columns=loss_columns, **given
+                columns.T, roles.pop("target"), features=names, headings=headings, loss_columns=loss_columns, **roles
             )
         except DataError as error:
             raise DataError(f"{self.stream.name}: {error}") from None
@@ -176,10 +176,10 @@ class _Layout:
 
     def _arrays(self, values: Mapping[int, Values], names: Collection[str]) -> tuple[Floats, dict[str, AnyArray]]:
         """Columns of features, shape (n_features, n_rows), and the other columns by their roles."""
-        needed = [*self.given.values(), *self.gaps]
+        needed = [*self.roles.values(), *self.gaps]
         kept = without([gone(values[index]) for index in dict.fromkeys(needed)])
-        given = {role: _plain(taken(values[index], kept)) for role, index in self.given.items()}
-        columns = np.empty((len(names), len(given["target"])))
+        roles = {role: _plain(taken(values[index], kept)) for role, index in self.roles.items()}
+        columns = np.empty((len(names), len(roles["target"])))
         at = 0
         for index, own in self.features:
             numbers = numbers_of(own, taken(values[index], kept))
@@ -188,11 +188,11 @@ class _Layout:
                 if name in names:
                     columns[at] = np.where(np.isnan(column), mean, column) if own.means else column
                     at += 1
-        return columns, given
+        return columns, roles
 
-    def _dataset(self, columns: Floats, given: Mapping[str, AnyArray], names: tuple[str, ...]) -> Dataset:
+    def _dataset(self, columns: Floats, roles: Mapping[str, AnyArray], names: tuple[str, ...]) -> Dataset:
         """A block as a data set; its weights and deviations are in units that all blocks share."""
-        numbers: dict[str, Floats] = {role: np.ascontiguousarray(v, np.float64) for role, v in given.items()}
+        numbers: dict[str, Floats] = {role: np.ascontiguousarray(v, np.float64) for role, v in roles.items()}
         loss_columns = {
             role.removeprefix(LOSS_COLUMN): column for role, column in numbers.items() if role.startswith(LOSS_COLUMN)
         }
@@ -228,10 +228,10 @@ def _layout(scan: Scan) -> tuple[_Layout, list[str]]:
     if not features:
         raise DataError(f"{stream.name}: no column is left to be a feature")
     gaps = [index for index in scan.features if scan.facts[index].missing] if reading.missing == "drop" else []
-    exponents = {role: _exponent(scan.facts[index].high) for role, index in scan.given.items()}
+    exponents = {role: _exponent(scan.facts[index].high) for role, index in scan.roles.items()}
     heavy = exponents.get("sample_weight", 0)
     weights = heavy if abs(heavy) > ORDINARY else 0
-    return _Layout(stream, scan.given, tuple(features), tuple(gaps), weights, exponents.get("sigma", 0)), notes
+    return _Layout(stream, scan.roles, tuple(features), tuple(gaps), weights, exponents.get("sigma", 0)), notes
 
 
 def _means(own: PreparedColumn, facts: Facts) -> tuple[float, ...]:

@@ -143,7 +143,7 @@ def without_marks(stream: Stream, marks: Marks) -> Stream:
         for batch in stream.read(indices):
             yield [_without_marks(values, marks) for values in batch]
 
-    return replace(stream, read=read) if marks.given else stream
+    return replace(stream, read=read) if marks.extra else stream
 
 
 def _without_marks(values: Values, marks: Marks) -> Values:

@@ -37,7 +37,7 @@ def checked_target(path: object) -> Path:
     return found
 
 
-def keep_apart(out: Path, data: object) -> None:
+def check_output(out: Path, data: object) -> None:
     """Raise a `DataError` if writing a file would change the data that it is made from."""
     if not isinstance(data, str | Path):
         return

@@ -286,11 +286,11 @@ class Domain:
         if used not in self._plausible:
             self._plausible[used] = PlausibleRows.of(columns)
 
-        def look(points: Floats) -> tuple[bool, Floats]:
+        def probe(points: Floats) -> tuple[bool, Floats]:
             values, guides = _guided_values(tree, used, points)
             return not ((values >= low) & (values <= high)).all(), guides
 
-        return self._plausible[used].any(look)
+        return self._plausible[used].any(probe)
 
     @cached_property
     def _far_ends(self) -> tuple[float, float]:

@@ -43,7 +43,7 @@ independent: heavy tails of two columns seldom meet."""
 _SEED = 1
 
 
-Look = Callable[[Floats], tuple[bool, Floats]]
+Probe = Callable[[Floats], tuple[bool, Floats]]
 """Points, shape (n_columns, n_points) -> whether some of them are what is looked for; and guides, shape (n_guides,
 n_points), each least at the points that are nearest to that."""
 
@@ -75,14 +75,14 @@ class PlausibleRows:
             steps.append(rows.stepped(steps[-1], rng))
         return cls(rows, tuple(steps))
 
-    def any(self, look: Look) -> bool:
+    def any(self, probe: Probe) -> bool:
         """Whether some plausible row is what is looked for.
 
         Among the points after each step, those nearest to it by some guide take the next step several times.
         """
         guided = []
         for points in self.steps:
-            found, guides = look(points)
+            found, guides = probe(points)
             if found:
                 return True
             guided.append((points, guides))
@@ -91,7 +91,7 @@ class PlausibleRows:
         for others in guided[2:]:
             nearest = np.unique(np.argsort(guides, axis=1, kind="stable")[:, :NEAREST])
             points = self.rows.stepped(np.repeat(points[:, nearest], TRIES, axis=1), rng)
-            found, guides = look(points)
+            found, guides = probe(points)
             if found:
                 return True
             both = zip((points, guides), others, strict=True)

@@ -99,7 +99,7 @@ class _Assembler:
     Its variables while the emitted code runs:
 
     ======================= ==================================================================
-    ``here``                offset of the next instruction, in bytes
+    ``cursor``                offset of the next instruction, in bytes
     ``tile``                next free tile
     ``constants``           constants seen on the way up; those left on the way down
     ``child`` ``sibling``   current argument of the loop over a function's arguments; of the loop inside it
@@ -109,13 +109,13 @@ class _Assembler:
     ======================= ==================================================================
     """
 
-    def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, given: dict[str, ir.Value]) -> None:
-        self.build, self.tables, self.size, self.given = build, tables, size, given
-        self.state = Variables(build, here=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
+    def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, arguments: dict[str, ir.Value]) -> None:
+        self.build, self.tables, self.size, self.arguments = build, tables, size, arguments
+        self.state = Variables(build, cursor=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
         self.fitted: ir.Value = number(0)
 
     def emit(self) -> None:
-        build, count = self.build, self.given["count"]
+        build, count = self.build, self.arguments["count"]
         with counted(build, number(0), count) as node:
             self._forward(node.index)
         last = build.sub(count, number(1))
@@ -124,7 +124,7 @@ class _Assembler:
         self._set(last, _REACHED, number(1))
         self._fixed_columns(last)
         # Without constants to fit, nothing reads the adjoints.
-        wanted = build.select(build.icmp_unsigned("==", self.given["most"], number(0)), number(0), count)
+        wanted = build.select(build.icmp_unsigned("==", self.arguments["most"], number(0)), number(0), count)
         with counted(build, number(0), wanted) as node:
             self._reverse(build.sub(last, node.index))
         self._instruction(self.tables.end)
@@ -134,7 +134,7 @@ class _Assembler:
 
     def _place(self, node: ir.Value, field: int) -> ir.Value:
         word = self.build.add(self.build.mul(node, number(NODE_WORDS)), number(field))
-        return element_pointer(self.build, self.given["nodes"], word, I64)
+        return element_pointer(self.build, self.arguments["nodes"], word, I64)
 
     def _get(self, node: ir.Value, field: int) -> ir.Value:
         return load(self.build, self._place(node, field), number(0), I64, I64)
@@ -154,9 +154,9 @@ class _Assembler:
 
     def _instruction(self, handler: ir.Value) -> ir.Value:
         build = self.build
-        instruction = element_pointer(build, self.given["instructions"], self.state["here"], _BYTE)
+        instruction = element_pointer(build, self.arguments["instructions"], self.state["cursor"], _BYTE)
         store(build, handler, instruction, number(HANDLER), _BYTE, 8)
-        self.state["here"] = build.add(self.state["here"], number(self.size))
+        self.state["cursor"] = build.add(self.state["cursor"], number(self.size))
         return instruction
 
     def _operand(self, instruction: ir.Value, position: ir.Value) -> ir.Value:
@@ -167,8 +167,8 @@ class _Assembler:
     def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
         """Give an instruction a new tile for its result, and note that the tile holds a node's value or adjoint."""
         build = self.build
-        offset = build.mul(self.state["tile"], self.given["length"])
-        address = build.ptrtoint(element_pointer(build, self.given["tiles"], offset, _BYTE), I64)
+        offset = build.mul(self.state["tile"], self.arguments["length"])
+        address = build.ptrtoint(element_pointer(build, self.arguments["tiles"], offset, _BYTE), I64)
         self.state["tile"] = build.add(self.state["tile"], number(1))
         store(build, address, instruction, number(DESTINATION), _BYTE, 8)
         self._set_operand(node, field, address, 0, -1)
@@ -176,22 +176,22 @@ class _Assembler:
     # Values
 
     def _forward(self, node: ir.Value) -> None:
-        build, given = self.build, self.given
-        code = build.zext(load(build, given["codes"], node, _CODE, _CODE), I64)
+        build, arguments = self.build, self.arguments
+        code = build.zext(load(build, arguments["codes"], node, _CODE, _CODE), I64)
         self._set_operand(node, _ADJOINT, build.ptrtoint(self.tables.zeros, I64), 0, 0)
         self._set(node, _REACHED, number(0))
         self._set(node, _SIZE, number(1))
         self._set(node, _FUNCTION, number(-1))
-        with build.if_else(build.icmp_unsigned("<", code, given["functions"])) as (leaf, function):
+        with build.if_else(build.icmp_unsigned("<", code, arguments["functions"])) as (leaf, function):
             with leaf, build.if_else(build.icmp_unsigned("==", code, number(CONSTANT))) as (constant, feature):
                 with constant:
                     self._constant(node)
                 with feature:
-                    column = load(build, given["columns"], build.sub(code, number(1)), POINTER, I64, 8)
+                    column = load(build, arguments["columns"], build.sub(code, number(1)), POINTER, I64, 8)
                     self._set_operand(node, _VALUE, column, -1, -1)
                     self._set(node, _VARIES, number(0))
             with function:
-                index = build.sub(code, given["functions"])
+                index = build.sub(code, arguments["functions"])
                 column = self._derived(node, index)
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
@@ -204,23 +204,23 @@ class _Assembler:
 
     def _derived(self, node: ir.Value, function: ir.Value) -> ir.Value:
         """Address of the known column of a function of the previous node, if that is a feature; or 0."""
-        build, given = self.build, self.given
+        build, arguments = self.build, self.arguments
         self.state["column"] = 0
         arity = load(build, self.tables.arity, function, I64, I64)
-        there = build.icmp_unsigned("!=", given["derived"], ir.Constant(POINTER, None))
+        there = build.icmp_unsigned("!=", arguments["derived"], ir.Constant(POINTER, None))
         with build.if_then(build.and_(there, build.icmp_unsigned("==", arity, number(1)))):
-            before = build.zext(load(build, given["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
-            feature, features = build.sub(before, number(1)), build.sub(given["functions"], number(1))
+            before = build.zext(load(build, arguments["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
+            feature, features = build.sub(before, number(1)), build.sub(arguments["functions"], number(1))
             # For a constant, code 0, the unsigned difference wraps around and is too large.
             with build.if_then(build.icmp_unsigned("<", feature, features)):
                 place = build.add(build.mul(function, features), feature)
-                self.state["column"] = load(build, given["derived"], place, POINTER, I64, 8)
+                self.state["column"] = load(build, arguments["derived"], place, POINTER, I64, 8)
         return self.state["column"]
 
     def _constant(self, node: ir.Value) -> None:
         build = self.build
-        block = element_pointer(build, self.given["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
-        value = load(build, self.given["values"], node, _DOUBLE, _DOUBLE)
+        block = element_pointer(build, self.arguments["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
+        value = load(build, self.arguments["values"], node, _DOUBLE, _DOUBLE)
         store(build, broadcast(build, value, _BROADCAST), block, number(0), _BYTE, 8)
         self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
         self._set(node, _VARIES, number(1))
@@ -286,7 +286,7 @@ class _Assembler:
         with build.if_then(is_constant):
             self.state["constants"] = build.sub(self.state["constants"], number(1))
             position = self.state["constants"]
-            with build.if_then(build.icmp_unsigned("<", position, self.given["most"])):
+            with build.if_then(build.icmp_unsigned("<", position, self.arguments["most"])):
                 self._copy_operand(node, _ADJOINT, self._normal(build.add(position, number(FIXED_COLUMNS))))
 
     def _adjoint(self, node: ir.Value, function: ir.Value, child: ir.Value, partial: ir.Value) -> None:
@@ -309,12 +309,14 @@ class _Assembler:
     # Normal equations
 
     def _normal(self, column: ir.Value) -> ir.Value:
-        return element_pointer(self.build, self.given["normal"], self.build.mul(column, number(OPERAND_BYTES)), _BYTE)
+        return element_pointer(
+            self.build, self.arguments["normal"], self.build.mul(column, number(OPERAND_BYTES)), _BYTE
+        )
 
     def _fixed_columns(self, root: ir.Value) -> None:
         build = self.build
         fixed = (
-            (self.given["residual"], number(0), number(-1)),
+            (self.arguments["residual"], number(0), number(-1)),
             (build.ptrtoint(self.tables.ones, I64), number(0), number(0)),
         )
         for column, words in enumerate(fixed):
@@ -322,5 +324,5 @@ class _Assembler:
                 store(build, value, self._normal(number(column)), number(word), I64)
         self._copy_operand(root, _VALUE, self._normal(number(2)))
         # The number of fitted constants; the way down counts `constants` to 0.
-        most, found = self.given["most"], self.state["constants"]
+        most, found = self.arguments["most"], self.state["constants"]
         self.fitted = build.select(build.icmp_unsigned("<", found, most), found, most)

@@ -20,7 +20,7 @@ from shine.evaluate.gradient.instructions import OPERAND_BYTES, tile_lanes, tile
 from shine.evaluate.gradient.working_residuals import RESIDUALS
 from shine.evaluate.machine.instructions import HANDLER_POINTER
 from shine.evaluate.machine.job import Job, job_entry
-from shine.evaluate.machine.tiles import ROW_GROUP, tile_length, whole_groups
+from shine.evaluate.machine.tiles import ROW_GROUP, padded_rows, tile_length
 from shine.lang.forms.primitives import CONSTANT
 
 FIXED_COLUMNS = 3
@@ -108,7 +108,7 @@ class Assembled:
             left = build.sub(end, tile.index)
             rows = build.select(build.icmp_unsigned("<", left, step), left, step)
             offset = build.mul(build.sub(tile.index, origin), number(8))
-            build.call(handler, [first, offset, build.mul(whole_groups(build, rows), number(8))])
+            build.call(handler, [first, offset, build.mul(padded_rows(build, rows), number(8))])
             self._add_tile(tile.index, offset, rows, sums)
             total = load(build, sums.state, number(0), _DOUBLE, _DOUBLE)
             # A NaN sum also ends the evaluation: it stays NaN.

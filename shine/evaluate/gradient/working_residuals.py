@@ -40,7 +40,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.compiler.codegen.moments import LANES, lanes
 from shine.compiler.codegen.numbers import Functions, splat
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.gradient.instructions import tile_lanes
 from shine.evaluate.losses.code.row_errors import RowRule, Table, line_lanes
 from shine.evaluate.losses.form import RowLoss
@@ -256,7 +256,7 @@ def _residuals_code(function: Functions, least: float | None) -> ResidualsCode:
     return ResidualsCode(function.functions[0], function.meaning, least)
 
 
-def scales_of(dataset: Dataset | Whole) -> Floats:
+def scales_of(dataset: Dataset | AllRows) -> Floats:
     """The `SCALES` of fits to a data set."""
     deviation = np.sqrt(dataset.target_square / dataset.weight)
     return np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)

@@ -70,7 +70,7 @@ class Sums:
 
 
 def with_all_rows(
-    sampled: Inference, sample: Sums, whole: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
+    sampled: Inference, sample: Sums, all_rows: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
 ) -> Uncertainty:
     """The uncertainty by all rows.
 
@@ -78,7 +78,7 @@ def with_all_rows(
     ----------
     sampled : Inference
         By a sample of the rows.
-    sample, whole : Sums
+    sample, all_rows : Sums
         At the same constants.
     rows : float
         Effective number of all rows.
@@ -89,22 +89,22 @@ def with_all_rows(
     if curved is not None and curved.curvature.smoothed:
         # Errors with kinks have a curvature only in the mean over the noise, which the sample tells.
         mean = curved.curvature.hessian / 2
-        sample, whole = replace(sample, normal=mean), replace(whole, normal=mean * (rows / known.rows))
+        sample, all_rows = replace(sample, normal=mean), replace(all_rows, normal=mean * (rows / known.rows))
     # Both steps are approximate where errors are not squares: what they miss cancels.
-    (before_step, before_least), (step, least) = sample.step(), whole.step()
+    (before_step, before_least), (step, least) = sample.step(), all_rows.step()
     total = least * (known.total / before_least if before_least > 0 else 1.0)
     freedom = known.freedom if math.isinf(known.freedom) else max(rows - (known.rows - known.freedom), 0.0)
     before = known.total / known.freedom if known.likelihood is None and known.freedom > 0 else 1.0
     now = total / freedom if known.likelihood is None and freedom > 0 else 1.0
     noise = now / before if before > 0 and math.isfinite(now / before) else 1.0
-    turn = _transport(sample.normal, whole.normal, known.rows / rows)
+    turn = _transport(sample.normal, all_rows.normal, known.rows / rows)
     covariance = noise * turn @ known.covariance @ turn.T
     with np.errstate(invalid="ignore"):
         close = bool((np.abs(step) <= CLOSE * np.sqrt(np.diagonal(covariance))).all())
-    moved = whole.values + step if close else known.best + step - before_step
+    moved = all_rows.values + step if close else known.best + step - before_step
     best = np.where(known.undetermined, known.best, moved)
     with np.errstate(all="ignore"):
-        grown = np.diagonal(whole.normal) / np.diagonal(sample.normal)
+        grown = np.diagonal(all_rows.normal) / np.diagonal(sample.normal)
     information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
     notes = [note for note in known.notes if not note.startswith((ROUNDED, FAR_AWAY))]
     return replace(
@@ -123,14 +123,14 @@ def with_all_rows(
     )
 
 
-def _transport(sample: Floats, whole: Floats, share: float) -> Floats:
+def _transport(sample: Floats, all_rows: Floats, share: float) -> Floats:
     """The matrix T above; where there is none, that of so many times the same rows."""
     try:
-        scale = np.sqrt(np.diagonal(whole))
-        before, now = (np.linalg.cholesky(each / scale / scale[:, None]) for each in (sample, whole))
+        scale = np.sqrt(np.diagonal(all_rows))
+        before, now = (np.linalg.cholesky(each / scale / scale[:, None]) for each in (sample, all_rows))
         turn: Floats = np.linalg.solve(now.T, before.T) / scale[:, None] * scale
         if np.isfinite(turn).all():
             return turn
     except np.linalg.LinAlgError:
         pass
-    return math.sqrt(share) * np.eye(len(whole))
+    return math.sqrt(share) * np.eye(len(all_rows))

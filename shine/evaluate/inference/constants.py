@@ -30,7 +30,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
 from shine.lang.presentation import presented
 
-LARGEST_WHOLE, LARGEST_TERM = 10, 4
+LARGEST_SIMPLE, LARGEST_TERM = 10, 4
 """Whole numbers, and terms of fractions, up to these are simple."""
 
 LETTERS = ("c", "k", "theta", "constant")
@@ -172,7 +172,7 @@ def with_values(form: Form, values: Sequence[float] | Floats) -> Tree:
 def is_simple(number: float) -> bool:
     """Whether a number is so simple that it may be redundant: a small whole number or fraction, or one with a name."""
     size = abs(number)
-    if size <= LARGEST_WHOLE and size.is_integer():
+    if size <= LARGEST_SIMPLE and size.is_integer():
         return True
     fractions = (above / below for above in range(1, LARGEST_TERM + 1) for below in range(2, LARGEST_TERM + 1))
     return any(abs(size - each) <= _ROUNDING * each for each in fractions) or named_number(size) is not None
@@ -216,22 +216,22 @@ def _term(before: ast.expr, node: ast.expr) -> ast.expr:
     """A term with its coefficient; a sum stays, because its terms have theirs."""
     if _is_sum(before):
         return node
-    coefficient, rest = _apart(node, DEEPEST)
+    coefficient, rest = _split_coefficient(node, DEEPEST)
     if rest is node:
         return _multiplied(Implied(1.0), node)
     return ast.Constant(coefficient) if rest is None else _multiplied(ast.Constant(coefficient), rest)
 
 
-def _apart(node: ast.expr, depth: int) -> tuple[float, ast.expr | None]:
+def _split_coefficient(node: ast.expr, depth: int) -> tuple[float, ast.expr | None]:
     """The product of the numbers among a term's factors and divisors, and the rest; None if there is none."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return float(value), None
         case ast.UnaryOp(ast.USub(), operand) if depth:
-            number, rest = _apart(operand, depth - 1)
+            number, rest = _split_coefficient(operand, depth - 1)
             return -number, rest
         case ast.BinOp(left, ast.Mult() | ast.Div() as operator, right) if depth:
-            (first, before), (second, after) = _apart(left, depth - 1), _apart(right, depth - 1)
+            (first, before), (second, after) = _split_coefficient(left, depth - 1), _split_coefficient(right, depth - 1)
             if before is left and after is right:
                 return 1.0, node
             if isinstance(operator, ast.Mult):

@@ -49,7 +49,7 @@ class Determined:
         Of the sum of errors there.
     inverse : ndarray of shape (n_constants, n_constants)
         Of its second derivatives, on the directions that are determined.
-    whole : ndarray of shape (n_constants, n_constants)
+    full_inverse : ndarray of shape (n_constants, n_constants)
         The same with the directions along which the log-likelihood levels off.
     directions : ndarray of shape (n_directions, n_constants)
         Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
@@ -62,7 +62,7 @@ class Determined:
     start: Floats
     curvature: Curvature
     inverse: Floats
-    whole: Floats
+    full_inverse: Floats
     directions: Floats
     lost: Mask
     levels_off: Floats
@@ -83,15 +83,21 @@ def determined(likelihood: Likelihood, constants: Floats, total: float) -> Deter
     if known:
         constants, growing = _before_level(likelihood, constants, total)
     found = Curvature.of(likelihood, constants)
-    whole, directions, lost = _inverse(found.hessian, found.convex)
-    if not known or not len(constants) or not np.isfinite(whole).all():
-        return Determined(constants, found, whole, whole, directions, lost, np.zeros_like(constants))
-    inverse, level = _without_level(likelihood, constants, whole, growing, found.smoothed)
+    full_inverse, directions, lost = _inverse(found.hessian, found.convex)
+    if not known or not len(constants) or not np.isfinite(full_inverse).all():
+        return Determined(constants, found, full_inverse, full_inverse, directions, lost, np.zeros_like(constants))
+    inverse, level = _without_level(likelihood, constants, full_inverse, growing, found.smoothed)
     moved = np.where(np.abs(level) > TAKES_PART, np.sign(level), 0.0)
     sides = np.where(lost, 0.0, np.sign(moved.sum(axis=0)))
-    scale = _sizes(whole)
+    scale = _sizes(full_inverse)
     return Determined(
-        constants, found, inverse, whole, np.concatenate([directions, level * scale]), lost | moved.any(axis=0), sides
+        constants,
+        found,
+        inverse,
+        full_inverse,
+        np.concatenate([directions, level * scale]),
+        lost | moved.any(axis=0),
+        sides,
     )
 
 
@@ -164,7 +170,7 @@ def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
 
 
 def _without_level(
-    likelihood: Likelihood, constants: Floats, whole: Floats, growing: Floats, smoothed: bool
+    likelihood: Likelihood, constants: Floats, full_inverse: Floats, growing: Floats, smoothed: bool
 ) -> tuple[Floats, Floats]:
     """The inverse without the directions along which the likelihood levels off; and these, in sizes of the constants.
 
@@ -172,7 +178,7 @@ def _without_level(
     ----------
     likelihood : Likelihood
     constants : ndarray of shape (n_constants,)
-    whole : ndarray of shape (n_constants, n_constants)
+    full_inverse : ndarray of shape (n_constants, n_constants)
         The inverse of the second derivatives of the sum of errors.
     growing : ndarray of shape (n_constants,)
         A direction that is known to be such a one (see `_before_level`), or 0.
@@ -180,11 +186,11 @@ def _without_level(
         Whether the errors have kinks. Their curvature does not say what the likelihood is in a single direction, so
         that no others are looked for.
     """
-    factor, total, scale = likelihood.error.log_likelihood or 1.0, likelihood.total(constants), _sizes(whole)
+    factor, total, scale = likelihood.error.log_likelihood or 1.0, likelihood.total(constants), _sizes(full_inverse)
     flat = (growing / scale)[None] if growing.any() else np.zeros((0, len(scale)))
     flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
     others = np.eye(len(constants)) - flat.T @ flat
-    sizes, vectors = np.linalg.eigh(others @ (whole / scale / scale[:, None]) @ others)
+    sizes, vectors = np.linalg.eigh(others @ (full_inverse / scale / scale[:, None]) @ others)
     expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
     for index in [] if smoothed else np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
         step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale

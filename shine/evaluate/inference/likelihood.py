@@ -25,7 +25,7 @@ OPTIMIZED_ROWS = 20_000
 LEAST_CURVATURE = 1e-12
 """Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
 
-ALONE, FEWEST = 1 << 18, 32
+ONE_THREAD_PRODUCTS, FEWEST = 1 << 18, 32
 """Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
 threads wait for one another on a busy machine, for a hundred times as long as they work."""
 
@@ -184,7 +184,7 @@ def gram(columns: Floats, weights: Floats) -> Floats:
     """
     count = len(columns)
     found = np.zeros((count, count))
-    step = max(ALONE // max(count, 1) ** 2, FEWEST)
+    step = max(ONE_THREAD_PRODUCTS // max(count, 1) ** 2, FEWEST)
     for start in range(0, len(weights), step):
         some = columns[:, start : start + step]
         found += (some * weights[start : start + step]) @ some.T

@@ -122,11 +122,11 @@ class ProgramRows:
         work = rows * self._nodes
         if rows <= BLOCK_ROWS[1] and work < SHARED_NODES:
             return True
-        return self._threads == 1 and work <= INTERRUPT_NODES and all(_is_whole(array, shape) for array in arrays)
+        return self._threads == 1 and work <= INTERRUPT_NODES and all(_is_direct(array, shape) for array in arrays)
 
     def _run_at_once(self, arrays: Sequence[AnyArray], shape: Shape, outs: Sequence[AnyArray], rows: int) -> bool:
         """Fill the outputs by one call; whether an integer division failed."""
-        columns = [_whole(array, shape) for array in arrays]
+        columns = [_contiguous(array, shape) for array in arrays]
         ((_, function),) = self._functions
         return bool(function(_addresses(columns), _addresses(outs), rows))
 
@@ -173,14 +173,14 @@ def _addresses(arrays: Sequence[AnyArray]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
 
-def _is_whole(array: AnyArray, shape: Shape) -> bool:
+def _is_direct(array: AnyArray, shape: Shape) -> bool:
     """Whether an array has a shape, and its elements lie as compiled code reads them."""
     return array.shape == shape and array.flags.c_contiguous and array.flags.aligned
 
 
-def _whole(array: AnyArray, shape: Shape) -> AnyArray:
+def _contiguous(array: AnyArray, shape: Shape) -> AnyArray:
     """An array broadcast to a shape, contiguous and aligned; copied only if necessary."""
-    if _is_whole(array, shape):
+    if _is_direct(array, shape):
         return array
     copy = np.empty(shape, array.dtype)
     copy[...] = array

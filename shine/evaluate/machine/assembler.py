@@ -84,11 +84,11 @@ def emit_assembler(module: ir.Module, tables: Tables, dtype: str) -> ir.Function
     function = declare(module, "shine.assemble", I64, kinds, labels)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    given = dict(zip(labels, function.args, strict=True))
-    assembler = _Assembler(build, tables, Numbers(dtype), given)
-    with counted(build, number(0), given["count"]) as node:
-        code = build.zext(load(build, given["codes"], node.index, _CODE, _CODE), I64)
-        assembler.node(code, lambda: load(build, given["values"], node.index, _DOUBLE, _DOUBLE))
+    arguments = dict(zip(labels, function.args, strict=True))
+    assembler = _Assembler(build, tables, Numbers(dtype), arguments)
+    with counted(build, number(0), arguments["count"]) as node:
+        code = build.zext(load(build, arguments["codes"], node.index, _CODE, _CODE), I64)
+        assembler.node(code, lambda: load(build, arguments["values"], node.index, _DOUBLE, _DOUBLE))
     assembler.finish()
     build.ret(assembler.state["most"])
     return function
@@ -102,7 +102,7 @@ class _Assembler:
     ==================== ===================================================================================
     ``alive`` ``most``   number of live tiles; the largest such number
     ``temporary``        next tile for a constant of the current instruction, above the live ones
-    ``here``             offset of the next instruction, in bytes
+    ``cursor``             offset of the next instruction, in bytes
     ``last`` ``form``    the last instruction's arithmetic primitive, or -1, and its form (`OPERAND_FORMS`)
     ``feature``          feature of the previous node, or -1
     ``entry``            entry of `derived` that the previous node became, or -1
@@ -110,15 +110,17 @@ class _Assembler:
     ==================== ===================================================================================
     """
 
-    def __init__(self, build: ir.IRBuilder, tables: Tables, numbers: Numbers, given: Mapping[str, ir.Value]) -> None:
-        self.build, self.tables, self.numbers, self.given = build, tables, numbers, given
-        self.operands = OperandStack(build, given["operands"])
+    def __init__(
+        self, build: ir.IRBuilder, tables: Tables, numbers: Numbers, arguments: Mapping[str, ir.Value]
+    ) -> None:
+        self.build, self.tables, self.numbers, self.arguments = build, tables, numbers, arguments
+        self.operands = OperandStack(build, arguments["operands"])
         self.state = Variables(
             build,
             alive=0,
             most=0,
             temporary=0,
-            here=0,
+            cursor=0,
             last=-1,
             form=0,
             feature=-1,
@@ -135,13 +137,13 @@ class _Assembler:
         used = build.add(index, number(1))
         most = self.state["most"]
         self.state["most"] = build.select(build.icmp_unsigned(">", used, most), used, most)
-        address = element_pointer(build, self.given["tiles"], build.mul(index, number(TILE_BYTES)), _BYTE)
+        address = element_pointer(build, self.arguments["tiles"], build.mul(index, number(TILE_BYTES)), _BYTE)
         return build.ptrtoint(address, I64)
 
     # Instructions
 
     def _instruction(self) -> ir.Value:
-        return element_pointer(self.build, self.given["instructions"], self.state["here"], _BYTE)
+        return element_pointer(self.build, self.arguments["instructions"], self.state["cursor"], _BYTE)
 
     def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
         store(self.build, value, instruction, number(field), _BYTE, 8)
@@ -157,7 +159,7 @@ class _Assembler:
         self._write(instruction, HANDLER, handler)
         self._write(instruction, DESTINATION, destination)
         self._write(instruction, DESTINATION_MASK, number(0))
-        self.state["here"] = self.build.add(self.state["here"], number(self.tables.instruction_bytes))
+        self.state["cursor"] = self.build.add(self.state["cursor"], number(self.tables.instruction_bytes))
         return instruction
 
     def _fill(self, operand: ir.Value) -> None:
@@ -173,13 +175,13 @@ class _Assembler:
 
     def node(self, code: ir.Value, value: Callable[[], ir.Value]) -> None:
         """Take one node of the tape."""
-        build, functions = self.build, self.given["functions"]
+        build, functions = self.build, self.arguments["functions"]
         with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
             with leaf:
                 # A processor cannot predict which leaves are constants: select instead of branching.
                 constant = build.icmp_unsigned("==", code, number(CONSTANT))
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
-                column = load(build, self.given["columns"], feature, POINTER, I64, 8)
+                column = load(build, self.arguments["columns"], feature, POINTER, I64, 8)
                 kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
                 self.operands.push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
@@ -241,8 +243,8 @@ class _Assembler:
         row = build.mul(index, features)
         self.state["column"] = 0
         for table, before, start in (
-            (self.given["derived"], self.state["feature"], row),
-            (self.given["nested"], self.state["entry"], build.mul(row, number(self.tables.functions))),
+            (self.arguments["derived"], self.state["feature"], row),
+            (self.arguments["nested"], self.state["entry"], build.mul(row, number(self.tables.functions))),
         ):
             there = build.icmp_unsigned("!=", table, ir.Constant(POINTER, None))
             applies = build.and_(build.and_(of_one, there), build.icmp_signed(">=", before, number(0)))
@@ -253,7 +255,7 @@ class _Assembler:
     def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
         build = self.build
-        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "form")}
+        kept = {name: self.state[name] for name in ("cursor", "alive", "most", "last", "form")}
         start = self._instruction()
         self._general(index, first, arity, number(0))
         result = self.operands.word(first, 0)
@@ -308,7 +310,7 @@ class _Assembler:
             with fused:
                 self._fuse(arithmetic, first, second, popped)
             with alone:
-                self._alone(index, arithmetic, first, second, popped)
+                self._unfused(index, arithmetic, first, second, popped)
 
     def _commutes(self, arithmetic: ir.Value) -> ir.Value:
         known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
@@ -316,7 +318,7 @@ class _Assembler:
         flag = self.build.icmp_unsigned("!=", table, number(0))
         return self.build.and_(flag, self.build.icmp_signed(">=", arithmetic, number(0)))
 
-    def _alone(
+    def _unfused(
         self, index: ir.Value, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value
     ) -> None:
         """Emit a binary instruction that is not fused; a commutative one gets its constant second."""
@@ -347,7 +349,7 @@ class _Assembler:
         place: ir.Value = self.state["last"]
         for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
             place = build.add(build.mul(place, number(radix)), digit)
-        self.state["here"] = build.sub(self.state["here"], number(self.tables.instruction_bytes))
+        self.state["cursor"] = build.sub(self.state["cursor"], number(self.tables.instruction_bytes))
         instruction = self._instruction()
         self._write_operand(instruction, 2, other)
         self._emit(load(build, self.tables.fused, place, I64, I64), self._result_tile(first, popped))
@@ -357,7 +359,7 @@ class _Assembler:
         """Send the value of the whole tape to the result buffer, and end the list."""
         build = self.build
         root = number(0)
-        result = build.ptrtoint(self.given["result"], I64)
+        result = build.ptrtoint(self.arguments["result"], I64)
         kind = self.operands.kind(root)
         with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
             is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))

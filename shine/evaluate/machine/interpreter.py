@@ -42,7 +42,7 @@ from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER
 from shine.evaluate.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
 from shine.evaluate.machine.tables import emit_tables
-from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, tile_length, tile_rows, whole_groups
+from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
 from shine.evaluate.machine.worker_loop import emit_worker_loop
 from shine.lang.forms.tree import Primitive
 
@@ -128,7 +128,7 @@ class _Driver:
         """Run the instructions over some rows, tile after tile; the values go to the result buffer."""
         element = number(self.numbers.bytes)
         begin = build.mul(start, element)
-        end = build.add(begin, build.mul(whole_groups(build, count), element))
+        end = build.add(begin, build.mul(padded_rows(build, count), element))
         first = build.inttoptr(job["instructions"], POINTER)
         handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
         with counted(build, begin, end, length) as tile:

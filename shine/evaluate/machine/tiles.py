@@ -35,7 +35,7 @@ def tile_length(build: ir.IRBuilder, tiles: ir.Value, shortest: int) -> ir.Value
     return length
 
 
-def whole_groups(build: ir.IRBuilder, rows: ir.Value) -> ir.Value:
+def padded_rows(build: ir.IRBuilder, rows: ir.Value) -> ir.Value:
     """A number of rows, padded to a multiple of `ROW_GROUP`."""
     group = number(ROW_GROUP)
     return build.mul(build.udiv(build.add(rows, number(ROW_GROUP - 1)), group), group)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.threads import ALONE, Workers
+from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.controls import Controls, controls_of
 from shine.evaluate.rollouts.stretches import Equations, Shooting, Stretch, covariance_of, step_of
@@ -62,7 +62,7 @@ class FitSettings:
     enough: float = 1e-4
     joined: bool = False
     stop: Callable[[], bool] = lambda: False
-    workers: Workers = ALONE
+    workers: Workers = ONE_THREAD
 
 
 @dataclass(frozen=True, eq=False)

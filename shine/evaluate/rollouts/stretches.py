@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays.functions import inner, solved
-from shine.compiler.threads import ALONE, Workers
+from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.system import CompiledSystem, Request, roll
 
@@ -94,7 +94,7 @@ class Shooting:
     scales: Floats
     free: Mask
     tolerance: float
-    workers: Workers = ALONE
+    workers: Workers = ONE_THREAD
 
     def equations(self, constants: Floats, starts: Floats, weights: Floats) -> Equations:
         """Normal equations at some constants and starts.

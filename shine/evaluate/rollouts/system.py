@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from shine.base.typing import AnyArray, Floats
-from shine.compiler.threads import ALONE, Workers
+from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls, controls_of
 from shine.evaluate.rollouts.memory import WIDTH
 from shine.evaluate.rollouts.native import JOB, functions
@@ -137,7 +137,7 @@ class CompiledSystem:
         tolerance: float = 1e-8,
         scales: Floats | None = None,
         most_steps: int = MOST_STEPS,
-        workers: Workers = ALONE,
+        workers: Workers = ONE_THREAD,
     ) -> Rollout:
         """Integrate from the first time to all others.
 
@@ -190,7 +190,7 @@ def roll(
     sensitivities: bool = False,
     tolerance: float = 1e-8,
     most_steps: int = MOST_STEPS,
-    workers: Workers = ALONE,
+    workers: Workers = ONE_THREAD,
 ) -> list[Rollout]:
     """Roll out many systems, starts, constants and runs in one native call.
 

@@ -90,14 +90,14 @@ class HostCosts:
         Seconds to compile a node, in a batch of individuals.
     machine, native : tuple of float
         Seconds of a node and row in each tier.
-    alone : float
+    single : float
         Additional seconds to compile a single individual outside a batch.
     """
 
     compile: tuple[float, ...]
     machine: tuple[float, ...]
     native: tuple[float, ...]
-    alone: float
+    single: float
 
     def worth_compiling(self, nodes: Floats, rows: int, threads: int = 1) -> Mask:
         """Whether compiling an individual saves time, even if it is evaluated only once.
@@ -118,7 +118,7 @@ class HostCosts:
         gained = rows * (nodes @ (np.array(self.machine) / threads - np.array(self.native)))
         saved = gained - nodes @ np.array(self.compile)
         chosen: Mask = saved > 0
-        return chosen & bool(saved[chosen].sum() > self.alone)
+        return chosen & bool(saved[chosen].sum() > self.single)
 
 
 def nodes_by_kind(population: Population) -> Floats:
@@ -164,12 +164,12 @@ def _known(content: bytes) -> HostCosts | None:
     try:
         fields = json.loads(content)
         by_kind = {name: tuple(map(_cost, fields[name])) for name in ("compile", "machine", "native")}
-        alone = _cost(fields["alone"])
+        single = _cost(fields["alone"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     if len(fields) != len(by_kind) + 1 or any(len(costs) != len(OPERATION_KINDS) for costs in by_kind.values()):
         return None
-    return HostCosts(**by_kind, alone=alone)
+    return HostCosts(**by_kind, single=single)
 
 
 def _cost(value: object) -> float:
@@ -191,8 +191,8 @@ def measured_host_costs(dtype: str) -> HostCosts:
 
     compilation = by_kind(simple.compile / simple.nodes, mixed.compile / mixed.nodes)
     first = _probes("simple").tree(0)
-    alone = max(0.0, _seconds(lambda: NativeFitness([first], dtype, "O0", selection=1).close()) - simple.compile)
-    return HostCosts(compilation, by_kind(simple.machine, mixed.machine), by_kind(simple.native, mixed.native), alone)
+    single = max(0.0, _seconds(lambda: NativeFitness([first], dtype, "O0", selection=1).close()) - simple.compile)
+    return HostCosts(compilation, by_kind(simple.machine, mixed.machine), by_kind(simple.native, mixed.native), single)
 
 
 def measured_costs(dtype: str, kind: str = "simple") -> Costs:

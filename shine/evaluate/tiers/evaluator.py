@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.compiler.threads import processors
-from shine.data.columns.of_r import whole
+from shine.data.columns.of_r import int_if_exact
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
@@ -21,14 +21,14 @@ from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.options import EvaluatorOptions
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
-from shine.evaluate.tiers.remade import Remade
 from shine.lang.forms.names import value_text
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
 
 
-class AutomaticEvaluator(Remade):
+class AutomaticEvaluator(PickledByArguments):
     """Scores populations on the machine, except individuals that are worth compiling.
 
     Both give the same bits: only time depends on the choice.

@@ -21,7 +21,7 @@ from shine.evaluate.machine.tiles import tile_rows
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows, is_large
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import columns_from, lane_sums, target_of
 from shine.lang.population import Population
 
@@ -49,7 +49,7 @@ UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
 
 
-class FittedLines(Remade):
+class FittedLines(PickledByArguments):
     """Losses of individuals with the lines of least loss (see `shine.evaluate.fitness.protocols.PopulationEvaluator`).
 
     Lines are fitted to some of the rows, then measured on all of them. Formulas are evaluated once for both: the rows
@@ -74,13 +74,13 @@ class FittedLines(Remade):
         some = _sample(dataset.n_rows, min(fitting_rows, tile_rows("float64")))
         fitting = dataset.take(some)
         # Large data are read where they lie, so the rows for fitting are evaluated apart.
-        self._apart = is_large(dataset, dtype)
-        if not self._apart:
+        self._separate = is_large(dataset, dtype)
+        if not self._separate:
             dataset = dataset.take(np.concatenate([some, np.setdiff1d(np.arange(dataset.n_rows), some)]))
         self._target = target_of(loss_rows(dataset, kind), dtype)
         self._rows = [
             MachineRows(loss_rows(each, kind), dtype, threads, loss_columns=loss_columns_of(each, kind))
-            for each in ([fitting, dataset] if self._apart else [dataset])
+            for each in ([fitting, dataset] if self._separate else [dataset])
         ]
         self._fitting = _Fitting(fitting, self._loss, dtype)
         self._code = errors_code(kind, dtype)

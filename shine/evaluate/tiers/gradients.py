@@ -13,8 +13,8 @@ from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.threads import ALONE, Workers
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.compiler.threads import ONE_THREAD, Workers
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
@@ -30,7 +30,7 @@ from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.lang.derivative import partials
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tree import Primitive
@@ -38,11 +38,11 @@ from shine.lang.population import Population
 
 
 class StreamedRows:
-    """The rows of a `Whole` for the functions of the machine that add up over rows (see `MachineRows`).
+    """The rows of a `AllRows` for the functions of the machine that add up over rows (see `MachineRows`).
 
     Parameters
     ----------
-    whole : Whole
+    all_rows : AllRows
         Its weight is the sum of the weights of its blocks.
     features : tuple of str
         Those of the populations, in their order.
@@ -50,14 +50,14 @@ class StreamedRows:
     threads : int
     """
 
-    def __init__(self, whole: Whole, features: tuple[str, ...], kind: RowLoss, threads: int) -> None:
-        self.whole, self._features, self._kind, self._workers = whole, features, kind, Workers(threads)
-        self.count = whole.n_rows
-        self.weight = float(whole.n_rows) if WEIGHT in kind.columns else whole.weight
+    def __init__(self, all_rows: AllRows, features: tuple[str, ...], kind: RowLoss, threads: int) -> None:
+        self.all_rows, self._features, self._kind, self._workers = all_rows, features, kind, Workers(threads)
+        self.count = all_rows.n_rows
+        self.weight = float(all_rows.n_rows) if WEIGHT in kind.columns else all_rows.weight
 
     def passes(self, population: Population) -> Iterator[Pass]:
         """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
-        for block in self.whole.read(self._features):
+        for block in self.all_rows.read(self._features):
             loss_columns, rows = loss_columns_of(block, self._kind), loss_rows(block, self._kind)
             laid_out = MachineRows(rows, "float64", self._workers.threads, nested=False, loss_columns=loss_columns)
             yield from laid_out.passes(population)
@@ -129,13 +129,13 @@ def gradient_machine_of(functions: Functions) -> GradientMachine:
     return GradientMachine(functions.functions)
 
 
-class MachineLinearizer(Remade):
+class MachineLinearizer(PickledByArguments):
     """Normal equations of a population over a data set (see `shine.evaluate.fitness.protocols.Linearizer`).
 
     Parameters
     ----------
     dataset : Dataset or Whole
-        The features of a `Whole` are those of `features`.
+        The features of a `AllRows` are those of `features`.
     loss : str or Loss
         It determines the kind of errors.
     threads : int
@@ -143,11 +143,11 @@ class MachineLinearizer(Remade):
     """
 
     def __init__(
-        self, dataset: Dataset | Whole, loss: str | Loss, threads: int = 1, features: tuple[str, ...] = ()
+        self, dataset: Dataset | AllRows, loss: str | Loss, threads: int = 1, features: tuple[str, ...] = ()
     ) -> None:
         self._kind = kind = loss_of(loss).kind
         self._rows: MachineRows | StreamedRows
-        if isinstance(dataset, Whole):
+        if isinstance(dataset, AllRows):
             self._rows = StreamedRows(dataset, features, kind, threads)
         else:
             loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
@@ -224,19 +224,19 @@ class MachineLinearizer(Remade):
             "tolerance": np.array([tolerance]),
         }
         numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(lines.fitted)}
-        whole = next(self._rows.passes(population)) if isinstance(self._rows, MachineRows) else None
-        if whole is not None and self._fits_in_one_call(whole, population, steps):
+        all_rows = next(self._rows.passes(population)) if isinstance(self._rows, MachineRows) else None
+        if all_rows is not None and self._fits_in_one_call(all_rows, population, steps):
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
-            workers = self._rows.workers_for(population, whole, effort)
+            workers = self._rows.workers_for(population, all_rows, effort)
             fields = (
-                whole.fields
+                all_rows.fields
                 | loss_fields(self._kind, self._code, self._scales)
                 | _addresses(arrays)
                 | numbers
                 | {"steps": steps}
             )
-            machine.fits.run(FIT, trial, fields, effort * whole.rows, workers)
+            machine.fits.run(FIT, trial, fields, effort * all_rows.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)
         slopes, intercepts = arrays["lines"].T
@@ -264,7 +264,7 @@ class MachineLinearizer(Remade):
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
             own = _addresses(arrays | {"out": states, "records": records})
             fields = own | loss_fields(self._kind, self._code, self._scales) | numbers | {"steps": left}
-            machine.fits.run(ADVANCE, trial, fields, 1, ALONE)
+            machine.fits.run(ADVANCE, trial, fields, 1, ONE_THREAD)
 
 
 def loss_fields(kind: RowLoss, code: ResidualsCode, scales: Floats) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
-from shine.compiler.threads import ALONE, Workers
+from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.code.row_errors import Table
 from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
@@ -240,4 +240,4 @@ class MachineRows:
 
 def shared(workers: Workers, population: Population, part: Pass, effort: int) -> Workers:
     """The threads, or the calling one alone if a pass has little work (see `MachineRows.workers_for`)."""
-    return workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE
+    return workers if len(population) * part.rows * effort >= SHARED_WORK else ONE_THREAD

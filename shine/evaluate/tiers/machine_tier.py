@@ -13,13 +13,13 @@ from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import lane_sums, target_of
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 
 
-class MachineEvaluator(Remade):
+class MachineEvaluator(PickledByArguments):
     """Scores populations on the tile machine."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:

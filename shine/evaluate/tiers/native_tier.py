@@ -17,7 +17,7 @@ from shine.evaluate.fitness.scores import Products, Scores, score
 from shine.evaluate.losses.code.row_errors import VARIANTS, errors_code
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import Rows, columns_from, lane_sums, target_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -100,7 +100,7 @@ class NativeMeasure:
         return states
 
 
-class NativeEvaluator(Remade):
+class NativeEvaluator(PickledByArguments):
     """Scores populations by compiling every individual."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:

@@ -40,7 +40,7 @@ class Settings:
     features, max_size, seed : int
     repeats : int
         Timed runs after a first one that does not count; the fastest counts.
-    whole : bool
+    every_individual : bool
         Whether every vectorized evaluator gets all individuals, however long it takes.
     """
 
@@ -51,7 +51,7 @@ class Settings:
     max_size: int = 50
     seed: int = 0
     repeats: int = 5
-    whole: bool = False
+    every_individual: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def random_dataset(settings: Settings, rows: int) -> Dataset:
 
 
 def _case(population: Population, dataset: Dataset, settings: Settings) -> _Case:
-    if not settings.whole:
+    if not settings.every_individual:
         population = population.take(_affordable(population.sizes, np.arange(len(population)), dataset.n_rows, WORK))
     expected = {dtype: expected_losses(population, dataset, dtype) for dtype in ("float64", "float32")}
     finite = np.logical_and.reduce([np.isfinite(known.losses) for known in expected.values()])
@@ -210,7 +210,7 @@ def _measure_case(contender: Contender, prepared: Prepared, case: _Case) -> Meas
         everyone, finite = everyone[: contender.most], finite[finite < contender.most]
     if contender.slow:
         dataset = head(dataset, SLOW_ROWS)
-    if contender.slow or not case.settings.whole:
+    if contender.slow or not case.settings.every_individual:
         everyone, finite = (
             _affordable(case.population.sizes, which, dataset.n_rows, contender.work) for which in (everyone, finite)
         )

@@ -58,7 +58,7 @@ class GraphOptions:
     shapes: tuple[str, ...] = ()
 
     @property
-    def given(self) -> str | None:
+    def first_option(self) -> str | None:
         """The first option that is given."""
         named: dict[str, Any] = {"--output": self.outputs, "--config": self.config, "--checkpoint": self.checkpoint}
         named |= {"--cpp-class": self.cpp_class, "--shape": self.shapes}
@@ -104,21 +104,21 @@ def reading_of(path: Path, options: GraphOptions) -> dict[str, Any]:
     GraphImportError
         If the file cannot be read.
     """
-    given: dict[str, Any] = {
+    named: dict[str, Any] = {
         "--output": list(options.outputs),
         "--config": options.config,
         "--checkpoint": options.checkpoint,
         "--shape": _shapes(options.shapes),
     }
-    given = {name: value for name, value in given.items() if value}
+    named = {name: value for name, value in named.items() if value}
     kind = _format(path)
-    for name in given:
+    for name in named:
         if name not in WORDS.get(kind, {}):
             known = [NAMES[other] for other in WORDS if name in WORDS[other]]
             raise click.UsageError(f"{name} is for graphs of {' and '.join(known)}, and {path} is none")
-    if "--config" in given and len(given.keys() & {"--output", "--shape"}):
+    if "--config" in named and len(named.keys() & {"--output", "--shape"}):
         raise click.UsageError("--config: names outputs and shapes; leave out --output and --shape")
-    return {"format": kind, **{WORDS[kind][name]: value for name, value in given.items()}}
+    return {"format": kind, **{WORDS[kind][name]: value for name, value in named.items()}}
 
 
 def _tensors(path: Path, options: GraphOptions) -> TensorFunction:

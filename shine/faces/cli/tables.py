@@ -37,7 +37,7 @@ def share(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{round(value, 6) + 0.0:.6f}"
 
 
-def whole(value: int | None) -> str:
+def count_text(value: int | None) -> str:
     """A count; empty if it is not known."""
     return "" if value is None else str(value)
 

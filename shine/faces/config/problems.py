@@ -53,7 +53,7 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:
     """The message for a name that is not allowed; it suggests the nearest allowed name if none is given."""
-    near = near or synonym(name, allowed) or (_elsewhere(name) if kind == "key" else None)
+    near = near or synonym(name, allowed) or (_keyword_path(name) if kind == "key" else None)
     if kind == "key" and not near and name in NOTES:
         return f"unknown key {shown(name)}; {NOTES[name]}; allowed are {listed(allowed, 100)}"
     near = near or similar(name, allowed)
@@ -61,7 +61,7 @@ def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = Non
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
 
 
-def _elsewhere(name: str) -> str | None:
+def _keyword_path(name: str) -> str | None:
     """The key, with its section, that an unknown key of any face or library means; None if there is none."""
     keyword = synonym(name, KEYWORDS)
     return None if keyword is None else ".".join(KEYWORDS[keyword])

@@ -18,7 +18,7 @@ from shine.faces.deap.check import ALL_CHECKS, NO_CHECKS, Check
 from shine.faces.deap.conversion import population_of
 from shine.faces.deap.library import gp
 from shine.faces.deap.measurement import Measurement
-from shine.faces.deap.objectives import Batch, Given, check_weights, objectives_of, values_of
+from shine.faces.deap.objectives import Batch, ObjectiveSource, check_weights, objectives_of, values_of
 from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
 from shine.faces.deap.vocabulary import vocabulary_of
 from shine.lang.forms.synonyms import keywords_checked
@@ -130,7 +130,7 @@ class CompiledEvaluator:
         y: ArrayLike,
         loss: str | None = None,
         *,
-        objectives: Given | Sequence[Given] | None = None,
+        objectives: ObjectiveSource | Sequence[ObjectiveSource] | None = None,
         dtype: DTypeLike = "float64",
         tier: str = "auto",
         threads: int | None = 1,

@@ -42,10 +42,10 @@ def tree(individual: Any, pset: Any, sources: Mapping[str, str] | None = None) -
     ValueError
         If the individual is not complete, or has a node that the primitive set lacks.
     """
-    return with_whole_numbers(population_of([individual], vocabulary_of(pset, sources)).tree(0))
+    return with_integers(population_of([individual], vocabulary_of(pset, sources)).tree(0))
 
 
-def with_whole_numbers(formula: Tree) -> Tree:
+def with_integers(formula: Tree) -> Tree:
     """A new tree with 3 for 3.0, and 0 for False; changed in place."""
     for node in ast.walk(formula.result):
         if isinstance(node, ast.Constant) and isinstance(node.value, float):

@@ -15,7 +15,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import LOSSES
 from shine.lang.forms.names import similar
 
-Given = str | Callable[..., Any]
+ObjectiveSource = str | Callable[..., Any]
 """An objective as scripts name it."""
 
 ERROR_WITHOUT_VALUE = 1e100
@@ -72,19 +72,19 @@ class Objective:
     ----------
     name : str
         In messages.
-    given : str or callable
+    source : str or callable
     takes_predictions : bool
         Whether a function of the script wants the predictions after the individual.
     """
 
     name: str
-    given: Given
+    source: ObjectiveSource
     takes_predictions: bool = False
 
     @property
     def known(self) -> str:
         """The name that Shine knows it by; empty for a function, which need not be hashable."""
-        return self.given if isinstance(self.given, str) else ""
+        return self.source if isinstance(self.source, str) else ""
 
     @property
     def is_loss(self) -> bool:
@@ -103,11 +103,11 @@ class Objective:
 
     def columns(self, batch: Batch, finite: Mask) -> Floats:
         """Values, shape (n_individuals, n_values); any number where an individual is not finite."""
-        if isinstance(self.given, str):
+        if isinstance(self.source, str):
             if self.is_loss:
-                return batch.losses[self.given][:, None]
+                return batch.losses[self.source][:, None]
             assert batch.predictions is not None
-            return MEASURES[self.given](batch.predictions, batch.dataset)
+            return MEASURES[self.source](batch.predictions, batch.dataset)
         if not self.takes_predictions:
             return self._stacked(self._called(individual) for individual in batch.individuals)
         assert batch.predictions is not None
@@ -124,9 +124,9 @@ class Objective:
         return values
 
     def _called(self, *arguments: Any) -> Any:
-        assert callable(self.given)
+        assert callable(self.source)
         try:
-            return self.given(*arguments)
+            return self.source(*arguments)
         except _OF_WRONG_ARGUMENTS as error:
             form = "individual, predictions" if self.takes_predictions else "individual"
             kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -152,7 +152,7 @@ class Objective:
         return np.array(rows, dtype=np.float64)
 
 
-def objectives_of(given: Given | Sequence[Given]) -> tuple[Objective, ...]:
+def objectives_of(source: ObjectiveSource | Sequence[ObjectiveSource]) -> tuple[Objective, ...]:
     """Objectives as scripts name them: one, or a sequence.
 
     Raises
@@ -162,25 +162,25 @@ def objectives_of(given: Given | Sequence[Given]) -> tuple[Objective, ...]:
     TypeError
         If one is neither a name nor a function.
     """
-    several = (given,) if isinstance(given, str) or callable(given) else tuple(given)
+    several = (source,) if isinstance(source, str) or callable(source) else tuple(source)
     if not several:
         raise ValueError("objectives is empty; give at least one, such as 'mse' or len")
     return tuple(map(_objective, several))
 
 
-def _objective(given: Any) -> Objective:
-    if isinstance(given, str):
+def _objective(source: Any) -> Objective:
+    if isinstance(source, str):
         known = (*LOSSES, *MEASURES)
-        if given not in known:
-            near = similar(given, known)
+        if source not in known:
+            near = similar(source, known)
             hint = f"; did you mean {near!r}?" if near else ""
-            raise ValueError(f"unknown loss {given!r}{hint}; use one of {', '.join(known)}, or a function such as len")
-        return Objective(given, given)
-    if not callable(given):
-        raise TypeError(f"an objective is the name of a loss or a function of an individual, not {given!r}")
-    named = given.func if isinstance(given, functools.partial) else given
-    name = getattr(named, "__name__", None) or repr(given)
-    return Objective(name, given, _takes_predictions(given, name))
+            raise ValueError(f"unknown loss {source!r}{hint}; use one of {', '.join(known)}, or a function such as len")
+        return Objective(source, source)
+    if not callable(source):
+        raise TypeError(f"an objective is the name of a loss or a function of an individual, not {source!r}")
+    named = source.func if isinstance(source, functools.partial) else source
+    name = getattr(named, "__name__", None) or repr(source)
+    return Objective(name, source, _takes_predictions(source, name))
 
 
 def _takes_predictions(function: Callable[..., Any], name: str) -> bool:

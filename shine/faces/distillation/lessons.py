@@ -91,7 +91,7 @@ def lesson(
     """
     names, table, ranges = _place(where, features)
     network = network_of(model, names, layer, reading or {})
-    wanted = DESIGN if rows is None else _whole("rows", rows, LEAST_ROWS)
+    wanted = DESIGN if rows is None else _integer("rows", rows, LEAST_ROWS)
     rng = np.random.default_rng(seed)
     if ranges is not None:
         X, fresh = latin_hypercube(ranges, wanted, rng), latin_hypercube(ranges, FRESH, rng)
@@ -115,7 +115,7 @@ def lesson(
     total = float(np.nansum(variances))
     return Lesson(
         names,
-        tuple(_apart(outputs[place], names) for place in positions),
+        tuple(_unused_name(outputs[place], names) for place in positions),
         X[finite],
         values[finite][:, positions],
         fresh[fresh_finite],
@@ -160,7 +160,7 @@ def _chosen(
     if largest is not None:
         if output is not None:
             raise TypeError("give either output or largest")
-        count = _whole("largest", largest, 1)
+        count = _integer("largest", largest, 1)
         with np.errstate(all="ignore"):
             variances = np.nan_to_num(np.nanvar(np.where(np.isfinite(values), values, np.nan), axis=0))
         return [int(place) for place in np.argsort(-variances, kind="stable")[:count]]
@@ -180,13 +180,13 @@ def _chosen(
     return list(dict.fromkeys(found))
 
 
-def _apart(name: str, features: Sequence[str]) -> str:
+def _unused_name(name: str, features: Sequence[str]) -> str:
     while name in features:
         name += "_"
     return name
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _integer(name: str, value: Any, least: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} is {value_text(value)}; it is a whole number from {least} on")
     return int(value)

@@ -44,7 +44,7 @@ def complete(fit: Fit) -> Fit:
     allowed = [name for name in signature(fit).parameters if name != "self"]
 
     @wraps(fit)
-    def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+    def timed_fit(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
         began = time.monotonic()
         for word in options:
             if word not in allowed:
@@ -60,7 +60,7 @@ def complete(fit: Fit) -> Fit:
         finally:
             self.__dict__.pop("_began", None)
 
-    return cast(Fit, whole)
+    return cast(Fit, timed_fit)
 
 
 class SymbolicEstimator(FittedEstimator):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from shine.compiler.threads import processors
-from shine.data.columns.of_r import whole
+from shine.data.columns.of_r import int_if_exact
 from shine.faces.estimators.selection import SELECTIONS
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 from shine.lang.forms.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
@@ -63,7 +63,7 @@ def _is_callables(value: Any) -> bool:
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
     "verbose": (
-        lambda value: not isinstance(whole(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
+        lambda value: not isinstance(int_if_exact(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
         "0, 1 or 2",
     ),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
@@ -147,7 +147,7 @@ def checked_threads(jobs: Any) -> int:
     """
     if jobs is None:
         return 1
-    jobs = whole(jobs)
+    jobs = int_if_exact(jobs)
     if not _is_integer(jobs) or jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, or None, is {value_text(jobs)}")
     return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
@@ -161,7 +161,7 @@ def checked_seed(random_state: Any) -> int:
     ValueError
         If scikit-learn makes no random numbers of it.
     """
-    random_state = whole(random_state)
+    random_state = int_if_exact(random_state)
     if _is_integer(random_state) and random_state >= 0:
         return int(random_state)
     if random_state is not None and not isinstance(random_state, np.random.RandomState):

@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from shine.base.errors import ExtrapolationWarning
 from shine.base.typing import Floats
 from shine.data.columns.numbers import numbers
-from shine.data.columns.of_r import whole
+from shine.data.columns.of_r import int_if_exact
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, validated
 from shine.faces.estimators.rows import merged
@@ -230,7 +230,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
 
 
 def _checked_components(count: int, max_correlation: float) -> int:
-    count = whole(count)
+    count = int_if_exact(count)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MOST_COMPONENTS:
         allowed = f"a whole number from 1 to {MOST_COMPONENTS}"
         raise ValueError(f"n_components must be {allowed}, is {value_text(count)}")

@@ -134,7 +134,7 @@ class Watch:
         self._before = len(self._history)
         self._put_in: list[PutIn] = []
         # How many of them have been passed on to the search, have joined it, and were told of to who keeps its log.
-        self._passed_on = self._joined = self._told = 0
+        self._forwarded = self._joined = self._told = 0
         self._held, self._held_up = False, 0.0
 
     def clock(self) -> float:
@@ -150,8 +150,8 @@ class Watch:
     def arrivals(self) -> Population | None:
         """The formulas that were put in since the last generation."""
         with self._condition:
-            waiting = [each.individual for each in self._put_in[self._passed_on :]]
-            self._passed_on = len(self._put_in)
+            waiting = [each.individual for each in self._put_in[self._forwarded :]]
+            self._forwarded = len(self._put_in)
         return Population.concatenate(waiting) if waiting else None
 
     def saw(self, state: State) -> None:
@@ -159,11 +159,11 @@ class Watch:
         place, best = self._place, state.archive.best_loss
         loss = None if place is None or math.isinf(best) else place.loss(best)
         with self._condition:
-            new = range(self._joined, self._passed_on)
+            new = range(self._joined, self._forwarded)
             for at in new:
                 formula = replace(self._put_in[at], generation=state.generation)
                 self._put_in[at] = formula if place is None else judged(formula, state, place)
-            self._state, self._joined = state, self._passed_on
+            self._state, self._joined = state, self._forwarded
             self._remember({"generation": state.generation, "seconds": state.seconds, "loss": loss})
         self._controls.changed(bool(new))
 
@@ -180,7 +180,7 @@ class Watch:
         """Wait while the search is paused, unless a formula waits; return whether the search is to end."""
         controls = self._controls
         with self._condition:
-            while controls.paused and not controls.stopping and self._passed_on == len(self._put_in):
+            while controls.paused and not controls.stopping and self._forwarded == len(self._put_in):
                 if not self._held:
                     self._held = True
                     controls.changed(True)

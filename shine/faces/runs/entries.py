@@ -104,10 +104,10 @@ def read_entry(folder: Path) -> Entry:
         data=data,
         data_hash=printable(told.get("data") or _hash_of_checkpoint(folder)),
         configuration=settings,
-        generations=_whole(told.get("generations", log.get("generation"))),
-        evaluations=_whole(told.get("evaluations")),
+        generations=_integer(told.get("generations", log.get("generation"))),
+        evaluations=_integer(told.get("evaluations")),
         seconds=_real(told.get("seconds")),
-        seed=_whole(told.get("seed", settings.get("seed"))),
+        seed=_integer(told.get("seed", settings.get("seed"))),
         stopped_by=printable(result.get("stopped_by")) if result else DAMAGED if no_result else UNFINISHED,
         shine=printable(_mapping(told.get("versions")).get("shine")),
         formulas=front if result else tuple(_so_far(log)),
@@ -159,7 +159,7 @@ def _formula(index: int, model: Mapping[str, Any], nodes: object, best: bool) ->
     if not isinstance(text, str):
         raise ValueError("an expression is not text")
     loss, r2 = _real(model["loss"]), _real(model.get("r2"))
-    return FormulaEntry(index, best, printable(text), loss, r2, _whole(nodes))
+    return FormulaEntry(index, best, printable(text), loss, r2, _integer(nodes))
 
 
 def _so_far(log: Mapping[str, Any]) -> Iterator[FormulaEntry]:
@@ -221,7 +221,7 @@ def printable(value: object) -> str:
     return "" if value is None else str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -40,6 +40,6 @@ def data_digest(dataset: Dataset) -> str:
         # The weights contain known deviations.
         if dataset.deviations is None or name != "sigma":
             digest.update(name.encode() + column.tobytes())
-    if dataset.whole is not None:
-        digest.update(json.dumps([dataset.whole.n_rows, dataset.whole.checksum]).encode())
+    if dataset.all_rows is not None:
+        digest.update(json.dumps([dataset.all_rows.n_rows, dataset.all_rows.checksum]).encode())
     return digest.hexdigest()

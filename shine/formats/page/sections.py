@@ -166,8 +166,8 @@ def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Elemen
     used = best.tree.used_parameters
     rate = f"{count(result.evaluations / result.seconds)} a second" if result.seconds > 0 else None
     rows, detail = dataset.n_rows, "weighted" if dataset.weights is not None else None
-    if dataset.whole is not None:
-        rows, detail = dataset.whole.n_rows, f"{count(rows)} of them drawn"
+    if dataset.all_rows is not None:
+        rows, detail = dataset.all_rows.n_rows, f"{count(rows)} of them drawn"
     figures: list[tuple[str, str, str | None]] = [
         ("Loss", number(best.loss), None if best.noise == "absolute" else f"weighted: noise {best.noise}"),
         ("R²", fraction(best.r2), None),

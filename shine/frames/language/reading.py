@@ -89,14 +89,14 @@ class Comparing(Adding):
         """Whether a value is in a list."""
         assert isinstance(right.value, tuple)
         if len(right.value) > LONG_LIST and left.column is not None and left.meaning in ("number", "text"):
-            return self._looked_up(left, right.value, node)
+            return self._lookup_column(left, right.value, node)
         result = self._steps.add("constant", "bool", (), False)
         for value in dict.fromkeys(right.value):
             found = self.with_literal("==", left, Literal(value, right.is_variable), node)
             result = self._steps.add("or", "bool", (result.index, found.index))
         return result
 
-    def _looked_up(self, column: Typed, values: Sequence[Any], node: ast.AST) -> Typed:
+    def _lookup_column(self, column: Typed, values: Sequence[Any], node: ast.AST) -> Typed:
         """A long list: values that the column's type does not hold are left out."""
         if column.meaning == "text":
             if not all(isinstance(value, str) for value in values):

@@ -90,13 +90,13 @@ class Steps:
         assert value.column is not None
         missing = value.column.missing
         type_ = ColumnType("bool", "bytes" if missing in ("least", "negative") else missing)
-        return self._looked_up(Member(value.name, values), type_)
+        return self._lookup_column(Member(value.name, values), type_)
 
     def same_texts(self, left: Typed, right: Typed) -> Typed:
         """Whether two columns have the same text."""
-        return self._looked_up(SameTexts(left.name, right.name), ColumnType("bool", "bytes"))
+        return self._lookup_column(SameTexts(left.name, right.name), ColumnType("bool", "bytes"))
 
-    def _looked_up(self, key: Member | SameTexts, type_: ColumnType) -> Typed:
+    def _lookup_column(self, key: Member | SameTexts, type_: ColumnType) -> Typed:
         self._columns[key] = type_
         return self.add("column", "bool", (), list(self._columns).index(key))
 

@@ -40,7 +40,7 @@ def check_indices(formula: ArrayFormula, lengths: Mapping[str, int]) -> None:
 
 def _check(expression: ast.expr, symbols: dict[str, int], lengths: Mapping[str, int]) -> None:
     reductions: list[Reduction] = []
-    for node in _here(expression):
+    for node in _outside_reductions(expression):
         if isinstance(node, Reduction):
             reductions.append(node)
         elif isinstance(node, Element):
@@ -76,7 +76,7 @@ def loop_values(reduction: Reduction, symbols: Mapping[str, int]) -> range:
     return range(reduction.start.value(symbols), stop, reduction.step)
 
 
-def _here(expression: ast.expr) -> Iterator[ast.AST]:
+def _outside_reductions(expression: ast.expr) -> Iterator[ast.AST]:
     """The nodes of an expression without those inside its reductions."""
     waiting: list[ast.AST] = [expression]
     while waiting:

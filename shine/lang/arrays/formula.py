@@ -37,7 +37,7 @@ class Element(ast.expr):
         def __init__(self, *, vector: str, index: Affine) -> None: ...
 
 
-class Whole(ast.expr):
+class IntegerValue(ast.expr):
     """A whole number as a value: a loop variable, a length, or a sum of them.
 
     Attributes
@@ -169,7 +169,7 @@ class _ArrayWriter(Writer):
     def visit_Element(self, node: Element) -> None:
         self.parts.append(f"{node.vector}[{node.index}]")
 
-    def visit_Whole(self, node: Whole) -> None:
+    def visit_IntegerValue(self, node: IntegerValue) -> None:
         self.parts.append(str(node.number))
 
     def visit_Reduction(self, node: Reduction) -> Visit:
@@ -184,7 +184,7 @@ class _ArrayWriter(Writer):
         self.parts.append(f" for {node.index} in range({', '.join(bounds)})" + ("))" if is_strict else ")"))
 
     def _strength(self, node: ast.expr) -> int:
-        if not isinstance(node, Whole):
+        if not isinstance(node, IntegerValue):
             return super()._strength(node)
         terms, constant = node.number.terms, node.number.constant
         if len(terms) + (constant != 0) > 1:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from shine.base.typing import AnyArray
 from shine.lang.arrays.affine import length_symbol
 from shine.lang.arrays.checks import check_indices, loop_values
-from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, Reduction, Whole
+from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, IntegerValue, Reduction
 from shine.lang.forms.visitor import Visit
 from shine.lang.meaning.interpret import Interpreter
 
@@ -62,7 +62,7 @@ class _ArrayInterpreter(Interpreter):
             self.values[name] = self.visit(value)
         return tuple(self.visit(result) for result in formula.results)
 
-    def visit_Whole(self, node: Whole) -> AnyArray:
+    def visit_IntegerValue(self, node: IntegerValue) -> AnyArray:
         return np.full(self.rows, node.number.value(self._symbols), dtype=self.dtype)
 
     def visit_Element(self, node: Element) -> AnyArray:

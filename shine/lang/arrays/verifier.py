@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shine.lang.arrays.affine import Affine, length_of
-from shine.lang.arrays.formula import STEPS, Element, Reduction, Whole
+from shine.lang.arrays.formula import STEPS, Element, IntegerValue, Reduction
 from shine.lang.forms.grammar import ExpressionVerifier, check_name, reject
 from shine.lang.forms.names import Numbering, shown
 from shine.lang.forms.tree import Primitive
@@ -47,7 +47,7 @@ class Iteration:
 
 def of_range(start: Affine, stops: tuple[Affine, ...], step: int) -> Iteration:
     """``range(start, stop, step)``, with the first of several stops."""
-    return Iteration(start, first_of(stops), step, lambda at: Whole(number=at))
+    return Iteration(start, first_of(stops), step, lambda at: IntegerValue(number=at))
 
 
 def of_vector(vector: str, lower: int | None = None, upper: int | None = None) -> Iteration:
@@ -77,7 +77,7 @@ def zipped(iterations: list[Iteration]) -> Iteration:
 def enumerated(iteration: Iteration, first: int) -> Iteration:
     """``enumerate(iteration, first)``; the step must be 1 or -1."""
     inner = iteration.shifted()
-    return Iteration(inner.start, inner.stops, 1, lambda at: (Whole(number=at.plus(first)), inner.item(at)))
+    return Iteration(inner.start, inner.stops, 1, lambda at: (IntegerValue(number=at.plus(first)), inner.item(at)))
 
 
 def backwards(iteration: Iteration) -> Iteration:
@@ -119,7 +119,7 @@ class Indices:
     def of(self, node: ast.expr) -> Affine | None:
         """The number that an expression is; None if it is another value."""
         match node:
-            case Whole():
+            case IntegerValue():
                 return node.number
             case ast.Constant(value=int() as value):
                 return Affine(constant=value)
@@ -180,7 +180,7 @@ class ArrayVerifier(ExpressionVerifier):
             reject(f"{shown(node.id)} is a vector; write an element {node.id}[i], or a reduction of it", node)
         if node.id == "n" and (self.names is None or "n" not in self.names) and len(self._vectors) == 1:
             self._count(node)
-            return Whole(number=length_of(self._vector(next(iter(self._vectors)), node)))
+            return IntegerValue(number=length_of(self._vector(next(iter(self._vectors)), node)))
         return super().visit_Name(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Visit:
@@ -192,7 +192,7 @@ class ArrayVerifier(ExpressionVerifier):
         result = yield from super().visit_UnaryOp(node)
         if isinstance(result, ast.UnaryOp) and isinstance(result.op, ast.USub):
             number = self._indices.of(result.operand)
-            return result if number is None else Whole(number=number.times(-1))
+            return result if number is None else IntegerValue(number=number.times(-1))
         return result
 
     def visit_Subscript(self, node: ast.Subscript) -> Visit:
@@ -234,7 +234,7 @@ class ArrayVerifier(ExpressionVerifier):
             reject("len takes one vector", node)
         match node.args[0]:
             case ast.Name(id=name) as argument if name not in self._items:
-                return Whole(number=length_of(self._vector(name, argument)))
+                return IntegerValue(number=length_of(self._vector(name, argument)))
         reject("len takes a vector that is an argument: len(x)", node)
 
     def _reduction(self, name: str, node: ast.Call) -> Visit:
@@ -297,7 +297,7 @@ class ArrayVerifier(ExpressionVerifier):
 
     def _loop_name(self, target: ast.expr | None, iteration: Iteration) -> str:
         """The name of the loop variable: the formula's own, if it names the variable."""
-        own = isinstance(target, ast.Name) and isinstance(iteration.item(Affine()), Whole)
+        own = isinstance(target, ast.Name) and isinstance(iteration.item(Affine()), IntegerValue)
         taken = set(self._loops) if own else {*self._loops, *self._taken}
         return Numbering(taken).take(target.id if own and isinstance(target, ast.Name) else _INDEX_NAMES)
 

@@ -106,7 +106,7 @@ class _Rounding(Rebuilding):
 
     def keeps(self, exponent: ast.expr) -> bool:
         """Whether the exponent is a whole number."""
-        return _is_whole(exponent)
+        return _is_integer(exponent)
 
 
 def _fraction(node: ast.BinOp) -> float | None:
@@ -117,7 +117,7 @@ def _fraction(node: ast.BinOp) -> float | None:
     return None
 
 
-def _is_whole(node: ast.expr) -> bool:
+def _is_integer(node: ast.expr) -> bool:
     """Whether an expression is a whole number, with or without a minus."""
     node = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(node, ast.Constant) and float(node.value).is_integer()  # type: ignore[arg-type]

@@ -71,14 +71,14 @@ class Founding:
 
     Parameters
     ----------
-    given : Population
+    individuals : Population
         Individuals of its first population.
     random : mapping
         State of its bit generator.
     life : int
     """
 
-    given: Population
+    individuals: Population
     random: Mapping[str, Any]
     life: int
 
@@ -147,7 +147,7 @@ def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
     try:
         start = epoch.island
         if isinstance(start, Founding):
-            start = habitat.settled(start.given, generator_of(start.random), start.life)
+            start = habitat.settled(start.individuals, generator_of(start.random), start.life)
         island = start
         while done < epoch.generations and not ended:
             island, done = habitat.stepped(island), done + 1

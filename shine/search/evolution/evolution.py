@@ -150,7 +150,7 @@ class _Run:
             self.rng, self.archive = restored_generator(state.random), replace(state.archive, nat=nat)
         pool = observers.pool
         self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
-        self.whole = True
+        self.full_epoch = True
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = 0
         self.stagnation = Stagnation()
@@ -173,7 +173,7 @@ class _Run:
             while True:
                 islands = self._with_arrivals(islands)
                 stagnant = self._stagnant()
-                if self.whole:
+                if self.full_epoch:
                     self.observers.save(self._state(islands))
                 enough = self.observers.report(self._progress()) is True
                 if self.archive.solved(self.stop.loss, self.world.scoring.description):
@@ -185,7 +185,7 @@ class _Run:
                 if stagnant:
                     return "stagnation"
                 generations = self._to_next_epoch()
-                islands = self._passed([self._fresh(*each) for each in enumerate(islands)], islands, generations)
+                islands = self._after_epoch([self._fresh(*each) for each in enumerate(islands)], islands, generations)
                 if len(islands) > 1 and self.generation % self.world.settings.migration_interval == 0:
                     islands = migrated(islands, self.habitats)
         except OutOfTime:
@@ -196,14 +196,14 @@ class _Run:
     def begun(self, start: Start) -> list[Island]:
         """The first populations."""
         settings = self.world.settings
-        given = _within_limits(start.guesses, start.primitives, settings)
+        guesses = _within_limits(start.guesses, start.primitives, settings)
         if start.seeding is not None and settings.seeding and self.stop.generations != 0:
-            given = self._with_guesses(given, start.seeding)
+            guesses = self._with_guesses(guesses, start.seeding)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
-        nobody = given.take(np.zeros(0, np.int64))
+        nobody = guesses.take(np.zeros(0, np.int64))
         randoms = [rng.bit_generator.state for rng in self.rng.spawn(settings.islands)]
-        foundings = [Founding(given if i == 0 else nobody, random, 0) for i, random in enumerate(randoms)]
-        return self._passed(foundings, [], 0)
+        foundings = [Founding(guesses if i == 0 else nobody, random, 0) for i, random in enumerate(randoms)]
+        return self._after_epoch(foundings, [], 0)
 
     def resumed(self, state: State) -> list[Island]:
         """The populations of an earlier part of the run."""
@@ -222,10 +222,12 @@ class _Run:
         """Generations that the islands pass apart."""
         generations = min(self.length - self._in_epoch, self.interval - self.generation % self.interval)
         left = generations if self.stop.generations is None else self.stop.generations - self.generation
-        self.whole = generations <= left or self.continued
+        self.full_epoch = generations <= left or self.continued
         return min(generations, left)
 
-    def _passed(self, starts: Sequence[Island | Founding], before: Sequence[Island], generations: int) -> list[Island]:
+    def _after_epoch(
+        self, starts: Sequence[Island | Founding], before: Sequence[Island], generations: int
+    ) -> list[Island]:
         """The islands after an epoch.
 
         If an island finds what ends the run, those after it stay as they were, however far they have come elsewhere.
@@ -237,12 +239,12 @@ class _Run:
         ]
         after: list[Island] = []
         ended, latest = "", 0
-        for number, passed in enumerate(self.epochs(self.world, epochs)):
-            self._take(number, passed)
-            self.whole &= passed.generations == generations
-            ended, latest = passed.ended or ended, max(latest, passed.generations)
-            if passed.island is not None:
-                after.append(passed.island)
+        for number, result in enumerate(self.epochs(self.world, epochs)):
+            self._take(number, result)
+            self.full_epoch &= result.generations == generations
+            ended, latest = result.ended or ended, max(latest, result.generations)
+            if result.island is not None:
+                after.append(result.island)
             if ended in ("solved", "interrupted"):
                 break
         if ended == "interrupted":
@@ -250,15 +252,15 @@ class _Run:
         if ended == "seconds":
             raise OutOfTime
         self.generation += latest
-        self.whole &= len(after) == len(epochs)
+        self.full_epoch &= len(after) == len(epochs)
         return [*after, *before[len(after) :]]
 
-    def _take(self, number: int, passed: EpochResult) -> None:
+    def _take(self, number: int, result: EpochResult) -> None:
         """Keep what an island has found in an epoch."""
         several = self.world.settings.islands > 1
-        self.archive = self.archive.merged(passed.archive) if several else passed.archive
-        self.known[number] = passed.known
-        self.evaluations += passed.evaluations
+        self.archive = self.archive.merged(result.archive) if several else result.archive
+        self.known[number] = result.known
+        self.evaluations += result.evaluations
 
     def _scorer(self, known: Known | None = None) -> Scorer:
         """A scorer in this process."""
@@ -275,23 +277,23 @@ class _Run:
         self.known[0] = scorer.known
         return [self.habitats[0].joined(islands[0], *found), *islands[1:]]
 
-    def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
+    def _with_guesses(self, guesses: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the world."""
-        settings, width, now = self.world.settings, given.width, self.observers.clock()
+        settings, width, now = self.world.settings, guesses.width, self.observers.clock()
         deadline = Deadline(self.observers.clock, now + settings.seeding * (self.deadline.at - now))
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
-            guesses = seeding(self.rng.spawn(1)[0], Effort(work, deadline))
-        found = Population.concatenate([given, at_width(guesses.candidates, width)])
-        if guesses.interrupted or self.deadline.is_over:
+            found = seeding(self.rng.spawn(1)[0], Effort(work, deadline))
+        everyone = Population.concatenate([guesses, at_width(found.candidates, width)])
+        if found.interrupted or self.deadline.is_over:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             scorer = self._scorer()
-            scorer.show(found)
+            scorer.show(everyone)
             self.archive, self.evaluations = scorer.archive, scorer.evaluations
-            raise KeyboardInterrupt if guesses.interrupted else OutOfTime
-        if len(guesses.parts):
-            self.world = replace(self.world, parts=Parents.of(at_width(guesses.parts, width)))
-        return found
+            raise KeyboardInterrupt if found.interrupted else OutOfTime
+        if len(found.parts):
+            self.world = replace(self.world, parts=Parents.of(at_width(found.parts, width)))
+        return everyone
 
     def _stagnant(self) -> bool:
         """Whether formulas have not improved for long; notes whether they did in this epoch."""
@@ -338,16 +340,16 @@ class _Run:
 
 
 def _within_limits(
-    given: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings, kind: str = "initial"
+    guesses: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings, kind: str = "initial"
 ) -> Population:
     """The given individuals at the width of the run; an error if one exceeds a limit."""
     width = width_of(primitives, settings.max_size)
-    if given is None or not len(given):
+    if guesses is None or not len(guesses):
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
-    if given.primitives != primitives:
+    if guesses.primitives != primitives:
         raise ValueError(f"the {kind} individuals have another primitive set than the run; make them with its set")
-    exceeding = excess(given, settings.max_size, settings.max_depth)
+    exceeding = excess(guesses, settings.max_size, settings.max_depth)
     if exceeding is not None:
         worst, problem = exceeding
         raise ValueError(f"{kind} individual {worst} {problem} or leave the individual out")
-    return at_width(given, width)
+    return at_width(guesses, width)

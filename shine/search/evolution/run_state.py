@@ -26,6 +26,7 @@ from shine.search.evolution.run_state_checks import (
     check_archive,
     check_births,
     check_formulas,
+    check_integer,
     check_keys,
     check_losses,
     check_scores,
@@ -35,7 +36,6 @@ from shine.search.evolution.run_state_checks import (
     stagnation_of,
     text_of,
     weights_of,
-    whole_number,
 )
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.evolution.slot_state import header_of_slots, keep_slots, slotted_set
@@ -151,7 +151,7 @@ class State:
     @classmethod
     def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
         primitives = _primitives(header, table)
-        generation = whole_number(header["generation"], "generation")
+        generation = check_integer(header["generation"], "generation")
         weights, random = weights_of(header["complexity"]), header["random"]
         archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
         check_scores("archive.scores", arrays["archive.scores"], len(archive))
@@ -164,7 +164,7 @@ class State:
             parts,
             generation,
             stagnation_of(header["stagnation"], generation),
-            whole_number(header["evaluations"], "evaluations"),
+            check_integer(header["evaluations"], "evaluations"),
             seconds_of(header["seconds"]),
             random,
             text_of(header["noise"], "noise"),
@@ -191,21 +191,21 @@ def _islands(
     everyone = _population("islands", arrays, primitives)
     check_losses("islands.losses", arrays["islands.losses"], len(everyone))
     check_births(arrays["islands.births"], len(everyone), generations)
-    counts = [whole_number(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
+    counts = [check_integer(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
     if not counts or sum(counts) != len(everyone):
         raise ValueError(f"the islands have {sum(counts)} individuals, but their arrays hold {len(everyone)}")
     start = 0
     for header, count in zip(headers, counts, strict=True):
         own = np.arange(start, start + count)
-        generation = whole_number(header["generation"], "generation of an island", 0, generations)
+        generation = check_integer(header["generation"], "generation of an island", 0, generations)
         generator_of(header["random"])
         yield Island(
             Parents.of(everyone.take(own)),
             arrays["islands.losses"][own],
             arrays["islands.births"][own],
             generation,
-            whole_number(header["improved"], "generation in which an island improved", 0, generation),
-            whole_number(header["life"], "life of an island", 0, generations),
+            check_integer(header["improved"], "generation in which an island improved", 0, generation),
+            check_integer(header["life"], "life of an island", 0, generations),
             header["random"],
         )
         start += count
@@ -219,7 +219,7 @@ def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Kno
         parts = []
         for age, place in zip(ages, range(2), strict=True):
             keys, rows, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_rows"], begin[age]
-            count = whole_number(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
+            count = check_integer(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
             begin[age] = start + count
             check_keys(f"known.{age}_keys", keys[start : start + count])
             check_scores(f"known.{age}_rows", rows[start : start + count], count)

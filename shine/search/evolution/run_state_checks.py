@@ -58,7 +58,7 @@ def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     return checked
 
 
-def whole_number(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
+def check_integer(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
     """The value, if it is a whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, is {value_text(value)}")
@@ -86,7 +86,7 @@ def stagnation_of(value: Any, generation: int) -> Stagnation:
         raise ValueError(f"the description length must be a number as text, is {value_text(length)}")
     if math.isnan(float(length)):
         raise ValueError("the description length is NaN")
-    return Stagnation(float(length), whole_number(value["fell"], "generation of the last improvement", 0, generation))
+    return Stagnation(float(length), check_integer(value["fell"], "generation of the last improvement", 0, generation))
 
 
 def names_of(value: Any, name: str) -> list[str]:

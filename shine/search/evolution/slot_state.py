@@ -13,7 +13,7 @@ from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
-from shine.search.evolution.run_state_checks import names_of, text_of, whole_number
+from shine.search.evolution.run_state_checks import check_integer, names_of, text_of
 
 
 def header_of_slots(primitives: PrimitiveSet) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def slotted_set(slots: Any, numbers: Any, table: Mapping[str, Primitive]) -> Slo
 def _slot(slot: Any, table: Mapping[str, Primitive]) -> Slot:
     functions = select(table, names_of(slot["functions"], "functions"))
     arguments = tuple(names_of(slot["arguments"], "arguments"))
-    limits = (whole_number(slot[key], key, 1) for key in ("max_size", "max_depth"))
+    limits = (check_integer(slot[key], key, 1) for key in ("max_size", "max_depth"))
     return Slot(normalized(text_of(slot["name"], "name")), PrimitiveSet(functions, arguments), *limits)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shine.base.errors import DataError
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses.form import Loss
@@ -17,6 +17,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
+from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split
 from shine.search.finishing.poles import without_poles
@@ -25,23 +26,22 @@ from shine.search.finishing.refinement import Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.finishing.turns import turns
 from shine.search.finishing.validation import chosen_by, counterpart, to_refit
-from shine.search.finishing.whole_rows import AllRows, Further
 from shine.search.models.choice import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.models.front import Front, Result, pareto_front
-from shine.search.models.given_units import (
-    basis_in_given_units,
-    front_in_given_units,
-    model_in_given_units,
-    noise_in_given_units,
-)
 from shine.search.models.model import Model
+from shine.search.models.user_units import (
+    basis_in_user_units,
+    front_in_user_units,
+    model_in_user_units,
+    noise_in_user_units,
+)
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.preparation import Task
+from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.problem.settings import SearchSettings
-from shine.search.problem.yardsticks import Evidence, description_length, good_enough
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
 """What the reason adds if compiling and seeding left no time for evolution."""
@@ -68,10 +68,10 @@ class Finish:
         Compiles the constraints for a primitive set and a kind of scaling.
     threads : int
     budget : TimeBudget
-    given : Dataset, optional
+    rows_with_outliers : Dataset, optional
         All given rows if gross outliers took no part in the search (see `shine.search.problem.outliers`): the losses of
         the result are measured on them.
-    whole : Whole, optional
+    all_rows : AllRows, optional
         All rows, if the given ones are a sample: the front is fitted to them and judged on them.
     earlier : tuple of Tree
         The front of an earlier part of the run, in the units of the given data (see `not_beaten`).
@@ -85,8 +85,8 @@ class Finish:
     rules: Callable[..., CompiledConstraints] | None
     threads: int
     budget: TimeBudget
-    given: Dataset | None = None
-    whole: Whole | None = None
+    rows_with_outliers: Dataset | None = None
+    all_rows: AllRows | None = None
     earlier: tuple[Tree, ...] = ()
 
     def result(self, outcome: Outcome) -> Result:
@@ -125,9 +125,9 @@ class Finish:
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
-        front = front_in_given_units(front, self.task, self._enough(rows), self.settings.evolution.max_size)
+        front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.max_size)
         if by_kept_rows is None:
-            choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
@@ -135,16 +135,16 @@ class Finish:
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = self.loss.degree
-        basis = basis_in_given_units(rows, self.task, self.loss, noise)
+        basis = basis_in_user_units(rows, self.task, self.loss, noise)
         models = tuple(
-            replace(model_in_given_units(model, self.task, degree), basis=basis, noise=noise) for model in front
+            replace(model_in_user_units(model, self.task, degree), basis=basis, noise=noise) for model in front
         )
-        if self.given is not None:
+        if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
-        if self.whole is not None:
+        if self.all_rows is not None:
             further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
             outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, further)
-        estimate = noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
+        estimate = noise_in_user_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
         found = Front(models, choice.index, choice.reason)
         return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
 
@@ -153,9 +153,9 @@ class Finish:
     ) -> tuple[tuple[Model, ...], Choice]:
         """The models with their losses on all given rows; if that changes their order, some leave the front, but never
         the chosen one."""
-        assert self.given is not None
+        assert self.rows_with_outliers is not None
         loss, chosen = self.loss, models[choice.index]
-        rows = with_model(self.given, self._noise_of(searched), loss)
+        rows = with_model(self.rows_with_outliers, self._noise_of(searched), loss)
         if self._follows(rows):
             rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
         primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
@@ -166,7 +166,7 @@ class Finish:
         front = pareto_front(found, 0.0)
         if best not in front:
             front = tuple(sorted((*front, best), key=lambda model: model.complexity))
-        left_out = self.given.n_rows - searched.n_rows
+        left_out = self.rows_with_outliers.n_rows - searched.n_rows
         reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
         return front, Choice(front.index(best), reason)
 
@@ -180,12 +180,12 @@ class Finish:
         further: Further | None,
     ) -> tuple[Outcome, tuple[Model, ...], Choice]:
         """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
-        assert self.whole is not None
-        whole, fitness, notes = self.whole, self.settings.fitness, choice.reason.removeprefix(base)
+        assert self.all_rows is not None
+        fitness, notes = self.settings.fitness, choice.reason.removeprefix(base)
         if outcome.stopped_by != "interrupted":
             primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
-            all_rows = AllRows(
-                whole=whole,
+            fit = FitToAllRows(
+                all_rows=self.all_rows,
                 basis=basis,
                 loss=self.loss,
                 stop_loss=self.settings.stop.loss,
@@ -195,8 +195,12 @@ class Finish:
                 rules=self._rules_as_written,
             )
             try:
-                models, choice = all_rows.judged(models, choice, further)
-                return outcome, models, replace(choice, reason=f"{choice.reason}{notes}; by all {whole.n_rows} rows")
+                models, choice = fit.judged(models, choice, further)
+                return (
+                    outcome,
+                    models,
+                    replace(choice, reason=f"{choice.reason}{notes}; by all {self.all_rows.n_rows} rows"),
+                )
             except KeyboardInterrupt:
                 outcome = replace(outcome, stopped_by="interrupted")
         told = f"{choice.reason}; by a sample of {basis.rows.n_rows} rows, as the rest was not read again"

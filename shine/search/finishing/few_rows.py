@@ -26,7 +26,7 @@ from shine.lang.meaning.interpret import evaluate
 from shine.search.finishing.polishing import POLISHING_ROWS, converged, population_of
 from shine.search.models.choice import fitted_constants
 from shine.search.models.model import Model
-from shine.search.problem.yardsticks import rounding_error
+from shine.search.problem.reference_losses import rounding_error
 
 FrontOf = Callable[[Sequence[Model]], tuple[Model, ...]]
 

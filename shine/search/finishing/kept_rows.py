@@ -114,7 +114,7 @@ def kept_back(dataset: Dataset, validation: str | None, fraction: float, seed: i
     if way == "time":
         kept = np.arange(dataset.n_rows) >= dataset.n_rows - _least(fraction, dataset.n_rows)
     else:
-        kept = _whole_groups(_alike(dataset) if dataset.groups is None else dataset.groups, fraction, rng)
+        kept = _complete_groups(_alike(dataset) if dataset.groups is None else dataset.groups, fraction, rng)
     weights = dataset.row_weights
     if not (weights[kept] > 0).any() or not (weights[~kept] > 0).any():
         raise DataError(
@@ -128,7 +128,7 @@ def _least(fraction: float, count: int) -> int:
     return math.ceil(fraction * count)
 
 
-def _whole_groups(groups: Indices, fraction: float, rng: np.random.Generator) -> Mask:
+def _complete_groups(groups: Indices, fraction: float, rng: np.random.Generator) -> Mask:
     """Groups in a random order, until they have the share of the rows; all but one at most."""
     sizes = np.bincount(groups)
     order = rng.permutation(len(sizes))

@@ -34,7 +34,7 @@ EARNED = 1e-4
 """A formula keeps its poles if its loss is at most this share of the least loss without poles. The share is small
 because a pole at a single outlier removes most of the loss, too."""
 
-EARNED_APART: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
+EARNED_WITHOUT_POLES: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 """The same for formulas without poles within some reach of the rows, compared with formulas that need no more nats:
 perhaps the columns cannot be combined so, or cannot reach so far."""
 
@@ -189,7 +189,7 @@ def _share(tree: Tree, domain: Domain) -> float:
     """The share of the least loss of shorter formulas that a formula with poles apart from the rows may have, or 0."""
     if domain.defines(tree):
         return 0.0
-    return next((share for reach, share in EARNED_APART.items() if domain.defines(tree, reach)), 0.0)
+    return next((share for reach, share in EARNED_WITHOUT_POLES.items() if domain.defines(tree, reach)), 0.0)
 
 
 def _form(tree: Tree) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_aff
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.lines import with_functions
-from shine.search.problem.yardsticks import nats_of_errors
+from shine.search.problem.reference_losses import nats_of_errors
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 Found = TypeVar("Found")

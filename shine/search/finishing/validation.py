@@ -25,7 +25,7 @@ from shine.search.finishing.kept_rows import KeptRows
 from shine.search.finishing.polishing import population_of
 from shine.search.models.choice import CONVINCING, Choice
 from shine.search.models.model import Model
-from shine.search.problem.yardsticks import errors_of, good_enough
+from shine.search.problem.reference_losses import errors_of, good_enough
 
 JUDGED_ROWS = 100_000
 """Most rows kept back that are looked at: more would not change the choice."""
@@ -59,7 +59,7 @@ def chosen_by(
         With the weights of their noise.
     loss : Loss
     share : float
-        Share of the constant's loss that is good enough (see `shine.search.problem.yardsticks.good_enough`).
+        Share of the constant's loss that is good enough (see `shine.search.problem.reference_losses.good_enough`).
     primitives : PrimitiveSet
     threads : int
 

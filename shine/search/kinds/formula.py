@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES
@@ -30,8 +30,8 @@ from shine.search.finishing.kept_rows import Split, check_validation
 from shine.search.kinds.problem import Problem
 from shine.search.models.choice import Choice, choose
 from shine.search.models.front import Result
-from shine.search.models.given_units import report_in_given_units, tell_best, teller
 from shine.search.models.model import Model
+from shine.search.models.user_units import report_in_user_units, tell_best, teller
 from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.budget import FEWER_PASSES
 from shine.search.problem.evaluation import evaluator_for
@@ -41,7 +41,7 @@ from shine.search.problem.noise_choice import HURRIED_WORK, PROBING, PROBING_WOR
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.outliers import rows_of_seeding, without_gross
 from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, prepared, seeding_task
-from shine.search.problem.yardsticks import description_length, good_enough
+from shine.search.problem.reference_losses import description_length, good_enough
 from shine.search.seeding import Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.watching.view import view_of
@@ -133,7 +133,7 @@ class OneFormula(Problem):
     def view(self) -> SearchView:
         """Formulas of the given columns."""
         return view_of(
-            self.given,
+            self.user_rows,
             self.task,
             self.settings,
             enough=self.enough,
@@ -144,7 +144,7 @@ class OneFormula(Problem):
 
     def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the units of the given data."""
-        return report_in_given_units(report, self.task, self.degree)
+        return report_in_user_units(report, self.task, self.degree)
 
 
 class FormulaProblem(OneFormula):
@@ -182,20 +182,20 @@ class FormulaProblem(OneFormula):
         self.fitting = self.sample.sampled(evolving.fitting_rows, rng)
         self._floor = estimated_noise(self.sample, self._noise) if loss.name == "mse" else None
         if self.sample is not self.rows:
-            lasting = LASTING if dataset.whole is not None else 0
+            lasting = LASTING if dataset.all_rows is not None else 0
             self.interval = lasting if evolving.renewal is None else evolving.renewal
 
     def _affordable(self, task: Task, read: Dataset) -> tuple[Task, Dataset]:
         """As many rows as the end can work on within the seconds; notes all rows if they are streamed and it can."""
-        whole, work = read.whole, steps_of(task.primitives, self.loss, self.threads)
-        if whole is not None and task.scaling:
+        all_rows, work = read.all_rows, steps_of(task.primitives, self.loss, self.threads)
+        if all_rows is not None and task.scaling:
             raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
         self.budget = planned(self.budget, task.dataset, work)
-        self._whole: Whole | None = None
-        if whole is not None:
-            everywhere = planned(self.budget, whole, work, FEWER_PASSES)
+        self._all_rows: AllRows | None = None
+        if all_rows is not None:
+            everywhere = planned(self.budget, all_rows, work, FEWER_PASSES)
             if everywhere.affordable() == 1:
-                self.budget, self._whole = everywhere, whole
+                self.budget, self._all_rows = everywhere, all_rows
         self.budget, task, read = with_affordable_rows(self.budget, task, read)
         return task, read
 
@@ -265,11 +265,11 @@ class FormulaProblem(OneFormula):
             rules=self.rules,
             threads=self.threads,
             budget=self.budget,
-            given=self._with_outliers,
-            whole=self._whole,
+            rows_with_outliers=self._with_outliers,
+            all_rows=self._all_rows,
             earlier=tuple(model.tree for model in earlier),
         )
         result = finish.result(outcome)
-        if self._whole is not None:
+        if self._all_rows is not None:
             return result
-        return result.by_sample(self._rows_in_memory, (self.given.whole or self.given).n_rows)
+        return result.by_sample(self._rows_in_memory, (self.user_rows.all_rows or self.user_rows).n_rows)

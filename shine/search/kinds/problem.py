@@ -69,7 +69,7 @@ class Problem(ABC):
     def __init__(
         self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
-        self.given, self.settings, self.observers, self.rng = dataset, settings, observers, rng
+        self.user_rows, self.settings, self.observers, self.rng = dataset, settings, observers, rng
         self.evolving, self.fitness = settings.evolution, settings.fitness
         self.threads = settings.fitness.threads or processors()
         self.on_islands = shared(settings.fitness, settings.evolution, observers.pool)

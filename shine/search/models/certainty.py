@@ -28,7 +28,7 @@ from shine.search.models.choice import choose
 from shine.search.models.figures import screen_width
 from shine.search.models.model import Model
 from shine.search.problem.lines import LINE_FUNCTIONS
-from shine.search.problem.yardsticks import description_length, good_enough
+from shine.search.problem.reference_losses import description_length, good_enough
 
 Resampling = Literal["bootstrap", "subsample"]
 

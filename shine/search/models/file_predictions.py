@@ -13,7 +13,7 @@ from shine.base.typing import Floats
 from shine.data.applying import new_blocks
 from shine.data.datasets.preparation import plain_preparation
 from shine.data.streams.sources import open_stream
-from shine.data.streams.writers import checked_target, keep_apart, writer_of
+from shine.data.streams.writers import check_output, checked_target, writer_of
 from shine.evaluate.inference.intervals.bands import Kind
 from shine.search.models.model import Model
 
@@ -62,7 +62,7 @@ def predict_file(
         As `Model.predict` does, once for all rows.
     """
     out = checked_target(out)
-    keep_apart(out, data)
+    check_output(out, data)
     stream = open_stream(data, where)
     headings = (PREDICTION, *(() if interval is None else ENDS))
     names = model.tree.parameters

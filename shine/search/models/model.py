@@ -288,14 +288,14 @@ def _definitions(tree: Tree) -> tuple[str, ...]:
     """Definitions of the user's functions that a formula calls, each after the functions that it calls."""
     found: dict[str, str] = {}
 
-    def look(at: Tree) -> None:
+    def collect(at: Tree) -> None:
         for name in sorted(functions_of(at) - STANDARD.keys()):
             definition = at.functions[name].definition
             if name not in found and definition is not None:
-                look(definition)
+                collect(definition)
                 found[name] = definition_source(name, definition.parameters, definition.assignments, definition.result)
 
-    look(tree)
+    collect(tree)
     return tuple(found.values())
 
 

@@ -186,18 +186,18 @@ class TemplateModel(Model):
         """The formula with names in place of the functions' constants, and of the parameters."""
         from shine.search.models.template_form import form_of_law
 
-        return form_of_law(self.law, held, self._alone())
+        return form_of_law(self.law, held, self._single_output())
 
     def with_data(self, X: ArrayLike, y: ArrayLike, *others: Any, **options: Any) -> Self:
         """The model with rows that its intervals refer to (see `Model.with_data`); it is that of one output."""
-        self._alone()
+        self._single_output()
         return super().with_data(X, y, *others, **options)
 
     def _known(self, *which: Any, **options: Any) -> Uncertainty:
-        self._alone()
+        self._single_output()
         return super()._known(*which, **options)
 
-    def _alone(self) -> int:
+    def _single_output(self) -> int:
         """The output that intervals are those of."""
         if self.output is None:
             raise DataError(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
@@ -29,7 +29,7 @@ LEAST = 10_000
 NODES = 12
 """Nodes of a typical formula."""
 
-Work = Callable[[Dataset | Whole], object]
+Work = Callable[[Dataset | AllRows], object]
 """What the end does again and again: a step of a fit of `FRONT` typical formulas to some rows."""
 
 
@@ -39,14 +39,14 @@ def steps_of(primitives: PrimitiveSet, loss: Loss | str, threads: int) -> Work:
     formulas = ptc2(FRONT, own, NODES, NODES, Terminals(), np.random.default_rng(0))
     ones, limits = np.ones(FRONT), np.full(FRONT, np.inf)
 
-    def work(rows: Dataset | Whole) -> object:
+    def work(rows: Dataset | AllRows) -> object:
         linearizer = MachineLinearizer(rows, loss, threads, primitives.features)
         return linearizer.normal_equations(formulas, ones, 0 * ones, limits)
 
     return work
 
 
-def planned(budget: TimeBudget, rows: Dataset | Whole, work: Work, passes: int = PASSES) -> TimeBudget:
+def planned(budget: TimeBudget, rows: Dataset | AllRows, work: Work, passes: int = PASSES) -> TimeBudget:
     """The budget that knows how long the end will work on all rows, in memory or streamed.
 
     Parameters
@@ -67,18 +67,18 @@ def planned(budget: TimeBudget, rows: Dataset | Whole, work: Work, passes: int =
     return budget.planned(rows.n_rows, passes * a_pass)
 
 
-def _beginning(whole: Whole) -> Whole:
+def _beginning(all_rows: AllRows) -> AllRows:
     """The first blocks of streamed rows."""
 
     def read(names: Collection[str]) -> Iterator[Dataset]:
         count = 0
-        for block in whole.read(names):
+        for block in all_rows.read(names):
             yield block
             count += block.n_rows
             if count >= STREAMED:
                 break
 
-    return replace(whole, n_rows=min(STREAMED, whole.n_rows), read=read)
+    return replace(all_rows, n_rows=min(STREAMED, all_rows.n_rows), read=read)
 
 
 def affordable(budget: TimeBudget, rows: int, least: int = LEAST) -> int:

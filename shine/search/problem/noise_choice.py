@@ -25,7 +25,7 @@ from shine.search.description.lengths import DescriptionLength
 from shine.search.evolution.complexity import constant_counts
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
 from shine.search.problem.preparation import seeding_task
-from shine.search.problem.yardsticks import rounding_loss
+from shine.search.problem.reference_losses import rounding_loss
 from shine.search.seeding import SeedingSettings, find_guesses
 from shine.search.seeding.effort import Effort
 

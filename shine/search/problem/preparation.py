@@ -50,7 +50,7 @@ class Task:
     ----------
     features : tuple of str
         All columns, also forbidden ones: the parameters of the models.
-    given : Dataset
+    user_rows : Dataset
         The given data without the forbidden features.
     scaling : Scaling
     dataset : Dataset
@@ -63,7 +63,7 @@ class Task:
     """
 
     features: tuple[str, ...]
-    given: Dataset
+    user_rows: Dataset
     scaling: Scaling
     dataset: Dataset
     primitives: PrimitiveSet
@@ -136,14 +136,14 @@ def prepared(
     own = [(at, tree) for at, tree in enumerate(trees) if not isinstance(settings.guesses[at], Tree)]
     _warn_of_guesses(own, constraints, PrimitiveSet(functions, dataset.features), linear_scaling)
     # A forbidden feature is never drawn if the search does not know it.
-    given = dataset.without(constraints.forbidden)
-    scaling = Scaling.of(given, target=scale_target)
-    scaled = scaling.applied(given)
+    user_rows = dataset.without(constraints.forbidden)
+    scaling = Scaling.of(user_rows, target=scale_target)
+    scaled = scaling.applied(user_rows)
     primitives = PrimitiveSet(functions, scaled.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
     trees = list(_entering(trees, scaling, primitives, settings, linear_scaling))
     guesses = Population.from_trees(trees, primitives) if trees else None
-    return Task(dataset.features, given, scaling, scaled, primitives, guesses, dataset.headings)
+    return Task(dataset.features, user_rows, scaling, scaled, primitives, guesses, dataset.headings)
 
 
 def _entering(

@@ -156,7 +156,7 @@ class SearchRunner:
             while True:
                 if not sent and not self._workers_are_there():
                     for step in plan:
-                        yield step, partial(self._run_here, step)
+                        yield step, partial(self._run_locally, step)
                         if isinstance(step, RoundEnd):
                             break
                     else:
@@ -165,11 +165,11 @@ class SearchRunner:
                 assert self._pool is not None
                 # A screen that could not be sent is looked at here, before its bank grows.
                 while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (steps := self._round(plan)):
-                    sent.append(_Sent(self._pool, steps, self.effort.deadline.left, self._run_here))
+                    sent.append(_Sent(self._pool, steps, self.effort.deadline.left, self._run_locally))
                 if not sent:
                     return
-                for step, passed, see in sent[0].steps():
-                    state = passed
+                for step, following, see in sent[0].steps():
+                    state = following
                     yield step, see
                 sent.popleft().recall()
         finally:
@@ -185,7 +185,7 @@ class SearchRunner:
         self._arrived = self._arrived or self._pool.submit(_arrive)
         return self._arrived.done()
 
-    def _run_here(self, step: Step) -> SearchResult:
+    def _run_locally(self, step: Step) -> SearchResult:
         assert isinstance(step, NextSearch)
         return run_search(step.search, step.screen, lambda: self.effort.deadline.is_over)
 
@@ -213,9 +213,9 @@ class _Sent:
         pool: Pool,
         steps: list[tuple[Step, Mapping[str, Any]]],
         seconds: float,
-        here: Callable[[Step], SearchResult],
+        local: Callable[[Step], SearchResult],
     ) -> None:
-        self._steps, self._run_here, self.stays = steps, here, False
+        self._steps, self._run_locally, self.stays = steps, local, False
         self._until = time.monotonic() + seconds + SECONDS_TO_RETURN
         self._shipments: list[Shipment] = []
         self._rounds: list[Round[tuple[Search, float], SearchResult]] = []
@@ -247,7 +247,7 @@ class _Sent:
         """The steps, each with the state of the generator and a function that waits for its result."""
         results = (seen for each in self._rounds for seen in each.results(self._until))
         for step, state in self._steps:
-            yield step, state, partial(self._run_here, step) if self.stays else partial(_received, results)
+            yield step, state, partial(self._run_locally, step) if self.stays else partial(_received, results)
 
     def recall(self) -> None:
         """Let the workers stop."""

@@ -31,7 +31,7 @@ FACTOR_EXPONENT = 0.03
 FACTOR_DOUBT = 0.03
 """Doubt allowed for a factor, as a share of the doubt allowed for a merge: dividing wrongly spoils all that follows."""
 
-LEAST_APART = 1e-4
+LEAST_INDEPENDENT = 1e-4
 """Squared derivative by each merged coordinate, as a share of the larger, that factors of the target must leave."""
 
 FREE_DOUBT = 0.1
@@ -46,7 +46,7 @@ MERGED_EXPONENT = 0.1
 RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
 """Exponents that two merged coordinates may have relative to each other."""
 
-WHOLE = 1e-9
+INTEGER_TOLERANCE = 1e-9
 """Distance from a whole number that counts as rounding."""
 
 
@@ -192,7 +192,7 @@ def _products(pair: _Pair, a: Floats, b: Floats, offset: Floats, doubt: float) -
         else:
             a0, b0 = a, b
         aa, bb, ab = dot(a0, a0), dot(b0, b0), dot(a0, b0)
-        if not min(aa, bb) > LEAST_APART * max(dot(a, a), dot(b, b)) or not np.isfinite([aa, bb]).all():
+        if not min(aa, bb) > LEAST_INDEPENDENT * max(dot(a, a), dot(b, b)) or not np.isfinite([aa, bb]).all():
             continue
         left = 1 - ab * ab / (aa * bb)
         ratio = np.sign(ab) * np.sqrt(aa / bb)
@@ -225,7 +225,7 @@ def _sum_of_squares(writer: Writer, a: Nodes, b: Nodes, x: Floats, y: Floats, ra
 
 def _product(writer: Writer, a: Nodes, b: Nodes, x: Floats, y: Floats, ratio: float) -> tuple[Nodes, Floats]:
     """x^ratio * y, raised to the power that makes both exponents whole: x^2 * y^3 for 2/3."""
-    scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < WHOLE)
+    scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < INTEGER_TOLERANCE)
     p, q = float(round(scale * ratio)), float(scale)
     with np.errstate(all="ignore"):
         return writer.product([(a, p), (b, q)]), power(x, p) * power(y, q)

@@ -25,8 +25,8 @@ from shine.search.evolution.observers import SearchView, Shown
 from shine.search.evolution.operators.limits import excess
 from shine.search.models.choice import Choice
 from shine.search.models.front import pareto_front
-from shine.search.models.given_units import DIGITS
 from shine.search.models.model import Model
+from shine.search.models.user_units import DIGITS
 from shine.search.problem.lines import with_line, without_line
 from shine.search.problem.preparation import Task
 from shine.search.problem.settings import SearchSettings
@@ -70,17 +70,17 @@ def view_of(
     table, names = primitive_table(settings.primitives)
     functions = select(table, names)
     lines = settings.fitness.linear_scaling or not fits
-    hint = f"Columns: {', '.join(task.given.features)}. Functions: {', '.join(f.name for f in functions)}."
+    hint = f"Columns: {', '.join(task.user_rows.features)}. Functions: {', '.join(f.name for f in functions)}."
 
     def read(text: str) -> Population:
         tree = formula_tree(text, task.features, table, names)
         if lines and not functions_of(tree) <= set(names):
             tree = without_line(tree)  # the front has slopes and intercepts even if the search lacks their functions
         Population.from_trees([tree], PrimitiveSet(functions, task.features))  # reports missing primitives
-        forbidden = [name for name in tree.used_parameters if name not in task.given.features]
+        forbidden = [name for name in tree.used_parameters if name not in task.user_rows.features]
         if forbidden:
             raise ValueError(f"the constraints forbid {quoted(forbidden[0])}")
-        tree = task.scaling.entering(replace(tree, parameters=task.given.features))
+        tree = task.scaling.entering(replace(tree, parameters=task.user_rows.features))
         found = Population.from_trees([tree], task.primitives)
         return within_limits(found, settings)
 
@@ -90,7 +90,7 @@ def view_of(
         """A front in the units of the given data."""
         models = []
         for index, line in enumerate(zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)):
-            tree = task.scaling.leaving(with_line(front.tree(index), *line), task.given)
+            tree = task.scaling.leaving(with_line(front.tree(index), *line), task.user_rows)
             tree = replace(tree, parameters=task.features)
             share = nan if explained is None else explained(tree)
             models.append(
@@ -100,8 +100,8 @@ def view_of(
         if not found:
             return Shown(())
         choice = choose(found)
-        given = [replace(model, loss=task.scaling.loss(model.loss, degree)) for model in found]
-        return Shown(given, choice.index, choice.reason)
+        shown = [replace(model, loss=task.scaling.loss(model.loss, degree)) for model in found]
+        return Shown(shown, choice.index, choice.reason)
 
     return SearchView(
         dataset,
@@ -109,7 +109,7 @@ def view_of(
         shown,
         lambda loss: task.scaling.loss(loss, degree),
         enough,
-        shortened(f"A formula of {', '.join(task.given.features)}", LONGEST),
+        shortened(f"A formula of {', '.join(task.user_rows.features)}", LONGEST),
         hint,
         settings.seed,
         fits,

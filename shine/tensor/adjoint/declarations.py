@@ -77,7 +77,7 @@ def _divided(function: Function, parts: int, module: Module) -> list[Function]:
 def _cuts(body: Sequence[Instruction], parts: int) -> list[int]:
     """Cuts near equal shares of the bytes, at the places over which the fewest bytes pass."""
     sizes = [sum(value.type.bytes for value in i.results) for i in body]
-    passing = _passing(body)
+    live = _live_bytes(body)
     total, done = sum(sizes), 0
     cuts: list[int] = []
     shares: list[int] = []
@@ -89,11 +89,11 @@ def _cuts(body: Sequence[Instruction], parts: int) -> list[int]:
         first = (cuts[-1] if cuts else 0) + 1
         near = [at for at in range(first, len(body)) if abs(shares[at - 1] - middle) <= reach]
         if near:
-            cuts.append(min(near, key=lambda at: (passing[at], abs(shares[at - 1] - middle))))
+            cuts.append(min(near, key=lambda at: (live[at], abs(shares[at - 1] - middle))))
     return cuts
 
 
-def _passing(body: Sequence[Instruction]) -> list[int]:
+def _live_bytes(body: Sequence[Instruction]) -> list[int]:
     """Bytes of the values that are computed before each place and used after it."""
     last = {value: place for place, i in enumerate(body) for value in i.operands}
     changes = [0] * (len(body) + 1)

@@ -66,7 +66,7 @@ class TensorType:
         if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
             raise FormError(f"there is no element type {self.dtype!r}; there are {', '.join(DTYPES)}")
         if not isinstance(self.shape, tuple) or not all(type(size) is int for size in self.shape):
-            object.__setattr__(self, "shape", _whole(self.shape))
+            object.__setattr__(self, "shape", _integers(self.shape))
         if len(self.shape) > MOST_AXES:
             raise FormError(f"a tensor has at most {MOST_AXES} axes, and not {len(self.shape)}")
         if any(size < 0 for size in self.shape) or math.prod(max(size, 1) for size in self.shape) > MOST_ELEMENTS:
@@ -105,7 +105,7 @@ class TensorType:
         return TensorType(dtype, self.shape)
 
 
-def _whole(shape: Any) -> tuple[int, ...]:
+def _integers(shape: Any) -> tuple[int, ...]:
     """A shape of other integers, such as NumPy's."""
     try:
         return tuple(map(index, shape))

@@ -47,7 +47,7 @@ def while_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Out
     for count, what in ((len(body.function.arguments), "arguments"), (len(body.function.references), "results")):
         if count != len(inputs):
             raise GraphImportError(f"its body has {count} {what}, and the loop {len(inputs)} values")
-    fixed = _passed_on(body.function)
+    fixed = _invariants(body.function)
     passed = [_is_passed(each) or place not in fixed for place, each in enumerate(inputs)]
     changed = [place for place, each in enumerate(inputs) if isinstance(each, Variable) and place not in fixed]
     if changed:
@@ -78,7 +78,7 @@ def _check_results(function: Function, types: Types) -> None:
         raise GraphImportError("its branches return variables, which is not supported")
 
 
-def _passed_on(function: Function) -> set[int]:
+def _invariants(function: Function) -> set[int]:
     """The arguments that a body returns as they are, by their places."""
     steps = {step.node.name: step for step in function.steps}
     fixed = set()

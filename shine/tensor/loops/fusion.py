@@ -102,7 +102,7 @@ def _repeated(placed: Placement, nests: list[Nest]) -> set[Value]:
     return found.difference(*(placed.makers[value].operands for value in found))
 
 
-def whole(value: Value) -> Store:
+def full_store(value: Value) -> Store:
     """All elements in their places."""
     return Store(value, value, (0,) * value.type.rank, (1,) * value.type.rank)
 
@@ -122,7 +122,7 @@ def _nests(placed: Placement) -> Iterator[Nest]:
         if name == "constant" and not is_uniform(instruction):
             continue
         if is_lazy(instruction):
-            yield Nest("loops", result.type.shape, stores=[whole(result)])
+            yield Nest("loops", result.type.shape, stores=[full_store(result)])
         elif name in REDUCTIONS:
             axes: Any = instruction.attributes["axes"]
             yield Nest("loops", operands[0].type.shape, axes, reductions=[instruction])
@@ -131,7 +131,7 @@ def _nests(placed: Placement) -> Iterator[Nest]:
         elif name == "pad":
             yield from _padding(instruction)
         elif name in PRODUCTS:
-            yield Nest(name, result.type.shape, stores=[whole(result)], maker=instruction)
+            yield Nest(name, result.type.shape, stores=[full_store(result)], maker=instruction)
         else:
             yield Nest(name, result.type.shape, maker=instruction)
 
@@ -262,8 +262,10 @@ def _can_merge(placed: Placement, first: Nest, second: Nest, accesses: Sequence[
         return False
     if any(not store.is_computed for nest in (first, second) for store in nest.stores):
         return False
-    kept, whole, written = {store.value for store in first.stores}, symbols(first.shape), first.written
-    return all(leaf in kept and is_same(indices, whole) for leaf, indices in accesses if placed.base(leaf) in written)
+    kept, indices_of_all, written = {store.value for store in first.stores}, symbols(first.shape), first.written
+    return all(
+        leaf in kept and is_same(indices, indices_of_all) for leaf, indices in accesses if placed.base(leaf) in written
+    )
 
 
 def _keep_in_registers(placed: Placement, nests: list[Nest]) -> None:

@@ -271,7 +271,7 @@ def _absolute_of_negated(r: Rewriting, instruction: Instruction) -> Replacement:
     return None if before is None else r.make("abs", before.operands[0])
 
 
-def _whole(r: Rewriting, instruction: Instruction) -> Replacement:
+def _rounded_already(r: Rewriting, instruction: Instruction) -> Replacement:
     """Rounding changes neither integers nor floats that were integers."""
     (operand,) = instruction.operands
     before = r.maker(operand, "cast")
@@ -325,9 +325,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "neg": (_undone,),
     "not": (_undone, _not_compared),
     "abs": (_absolute_of_negated, _after("abs", "exp", "cosh")),
-    "floor": (_after(*_WHOLE), _whole),
-    "ceil": (_after(*_WHOLE), _whole),
-    "round": (_after(*_WHOLE), _whole),
+    "floor": (_after(*_WHOLE), _rounded_already),
+    "ceil": (_after(*_WHOLE), _rounded_already),
+    "round": (_after(*_WHOLE), _rounded_already),
     "sign": (_after("sign"),),
     "and": (_neutral(_is_true), _absorbing(_is_false), _same_twice),
     "or": (_neutral(_is_false), _absorbing(_is_true), _same_twice),

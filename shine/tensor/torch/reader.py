@@ -31,7 +31,7 @@ RULES = {**ELEMENTWISE, **MOVEMENT, **INDEXING, **RESIZING, **LAYERS}
 _WITHOUT_RESULT = {"_assert_tensor_metadata", "_assert_async", "_assert_scalar"}
 """Operations that only check facts known here."""
 
-_WHOLE = ("softplus", "mish", "log_sigmoid_forward", "celu", "selu")
+_NOT_DECOMPOSED = ("softplus", "mish", "log_sigmoid_forward", "celu", "selu")
 """Functions that overflow in a branch that is not taken when torch decomposes them: the derivative would be NaN."""
 
 DTYPES = {str(dtype) for dtype in NAMES}
@@ -113,7 +113,7 @@ def _decompositions() -> Any:
     import torch
 
     found = torch.export.default_decompositions()
-    for name in _WHOLE:
+    for name in _NOT_DECOMPOSED:
         found.pop(getattr(torch.ops.aten, name).default, None)
     return found
 

@@ -16,7 +16,7 @@ from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.native.loops import row_numbers
 from shine.compiler.codegen.numbers import Numbers
 from shine.lang.arrays.affine import Affine, length_symbol
-from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, Reduction, Whole
+from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, IntegerValue, Reduction
 from shine.lang.forms.visitor import Visit
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
@@ -91,7 +91,7 @@ class _ArrayJit(AstJit):
             self._names[name] = self.visit(value)
         return [self.visit(result) for result in formula.results]
 
-    def visit_Whole(self, node: Whole) -> ir.Value:
+    def visit_IntegerValue(self, node: IntegerValue) -> ir.Value:
         numbers, builder = self.emit.numbers, self.emit.builder
         if not node.number.terms:
             return self.emit.constant(node.number.constant)

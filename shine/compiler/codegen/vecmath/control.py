@@ -171,12 +171,12 @@ def unless_all(
         return _if(rare, results, name, general, *arguments, likely=False)
     test, count = register, len(results)
 
-    def apart(*values: Lanes) -> Sequence[Lanes]:
+    def by_register(*values: Lanes) -> Sequence[Lanes]:
         parts = [(part[:count], part[count:]) for part in zip(*(lanes.registers() for lanes in values), strict=True)]
         changed = [_if(test(*inputs), so_far, f"{name}.register", general, *inputs) for so_far, inputs in parts]
         return [joined(lanes) for lanes in zip(*changed, strict=True)]
 
-    return _if(rare, results, name, apart, *results, *arguments, likely=False)
+    return _if(rare, results, name, by_register, *results, *arguments, likely=False)
 
 
 def _if(

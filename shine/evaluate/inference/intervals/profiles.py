@@ -61,12 +61,12 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     free = np.arange(len(best.constants)) != index
     known, factor = found.determined, found.dispersion * float(found.adjusted[index])
     assert known is not None
-    variance = float(known.whole[index, index])
+    variance = float(known.full_inverse[index, index])
     deviation = float(np.sqrt(2 * variance / factor)) if factor > 0 else np.inf
     # A loss may have no curvature in the mean, for which rows bound nothing.
     if not 0 < deviation < np.inf:
         return -np.inf, np.inf
-    direction = known.whole[index] / variance
+    direction = known.full_inverse[index] / variance
 
     def point(value: float, near: Floats) -> Point:
         start = near + direction * (value - near[index])

@@ -179,11 +179,11 @@ def _source(
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
-        if path.suffix == ".onnx" and not wanted.given and (trees := _trees_of(path)) is not None:
+        if path.suffix == ".onnx" and not wanted.first_option and (trees := _trees_of(path)) is not None:
             return trees
         return graph_of(path, wanted)
-    if wanted.given:
-        raise click.UsageError(f"{wanted.given} is for graphs, and there is no file {shown(source)}")
+    if wanted.first_option:
+        raise click.UsageError(f"{wanted.first_option} is for graphs, and there is no file {shown(source)}")
     if parameters is not None:
         return parsed(source, parameters)
     return model_of(source, index)[0]

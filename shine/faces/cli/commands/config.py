@@ -53,7 +53,7 @@ def check(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
         print_json({"valid": False, "problems": error.problems})
         return USAGE
     features = job.dataset.features
-    rows = job.dataset.n_rows if job.dataset.whole is None else job.dataset.whole.n_rows
+    rows = job.dataset.n_rows if job.dataset.all_rows is None else job.dataset.all_rows.n_rows
     if as_json:
         print_json({"valid": True, "rows": rows, "features": features, "notes": job.notes})
     else:

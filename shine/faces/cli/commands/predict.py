@@ -54,13 +54,13 @@ def predict(
       shine predict runs/pythagoras triangles.csv --out predicted.csv
     """
     from shine.data.opened import is_streamed
-    from shine.data.streams.writers import keep_apart
+    from shine.data.streams.writers import check_output
     from shine.faces.cli.prediction_files import HEADING, WRITERS
 
     run = opened(folder)
     place, model = chosen(run, index)
     if out is not None:
-        keep_apart(out, data)
+        check_output(out, data)
     if out is not None and is_streamed(data):
         with _warnings_as_notes():
             rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)

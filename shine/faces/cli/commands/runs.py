@@ -12,7 +12,7 @@ import click
 from shine.faces.cli.options import FILE, json_option, precision_option
 from shine.faces.cli.output import print_json
 from shine.faces.cli.sources import check_folder, run_folder
-from shine.faces.cli.tables import number, seconds, share, table, whole
+from shine.faces.cli.tables import count_text, number, seconds, share, table
 
 if TYPE_CHECKING:
     from shine.faces.runs.entries import Entry, FormulaEntry
@@ -225,11 +225,11 @@ def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
         "formula": [text_of(each) if each else "" for each in best],
         "R2": [share(each.r2) if each else "" for each in best],
         "loss": [number(each.loss) if each else "" for each in best],
-        "nodes": [whole(each.nodes) if each else "" for each in best],
-        "generations": [whole(entry.generations) for entry in entries],
-        "evaluations": [whole(entry.evaluations) for entry in entries],
+        "nodes": [count_text(each.nodes) if each else "" for each in best],
+        "generations": [count_text(entry.generations) for entry in entries],
+        "evaluations": [count_text(entry.evaluations) for entry in entries],
         "seconds": [seconds(entry.seconds) for entry in entries],
-        "seed": [whole(entry.seed) for entry in entries],
+        "seed": [count_text(entry.seed) for entry in entries],
         "stopped by": [entry.stopped_by for entry in entries],
         "shine": [entry.shine for entry in entries],
     }

@@ -316,7 +316,7 @@ def _done(job: Job, folder: Path, task: Task, report: Callable[[Progress], objec
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(f"{folder}: cannot be made: {error.strerror}") from None
-        return run_job(_alone(job) if task.spread else job, folder, report, tell=_ignored).stopped_by
+        return run_job(_worker_job(job) if task.spread else job, folder, report, tell=_ignored).stopped_by
     own = read_config(folder / "config.yaml")
     if _identity(own) != _identity(job.config):
         raise ExportError(f"{folder}: holds a run of other settings or limits; choose another folder with --out")
@@ -353,7 +353,7 @@ def _judged(job: Job, model: Model, task: Task) -> tuple[float, float]:
     return found.loss, found.r2
 
 
-def _alone(job: Job) -> Job:
+def _worker_job(job: Job) -> Job:
     """A job for one of the workers that share a machine; neither threads nor workers change a result."""
     fitness = replace(job.config.fitness, threads=job.config.fitness.threads or 1)
     return replace(job, config=job.config.model_copy(update={"fitness": fitness, "parallel": ParallelSettings()}))

@@ -58,19 +58,19 @@ class Range:
 
     low: float
     high: float
-    whole: bool
+    is_integer: bool
     log: bool
 
     def draw(self, rng: np.random.Generator) -> str:
         """A number as YAML, of four digits unless it is a whole one."""
         if self.log:
             value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
-        elif self.whole:
+        elif self.is_integer:
             return str(int(rng.integers(int(self.low), int(self.high), endpoint=True)))
         else:
             value = rng.uniform(self.low, self.high)
         value = min(max(float(f"{value:.4g}"), self.low), self.high)
-        return str(round(value)) if self.whole else repr(value)
+        return str(round(value)) if self.is_integer else repr(value)
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ def range_of(key: str, text: str) -> Range:
         raise ValueError(f"range: {key}={text}: write LOW..HIGH, as 10..500, or 1e-4..1e-1:log")
     if log and ends[0] <= 0:
         raise ValueError(f"range: {key}={text}: a logarithmic range begins above 0")
-    whole = all(end.strip().lstrip("-").isdecimal() for end in (low, high))
-    return Range(*ends, whole, log)
+    is_integer = all(end.strip().lstrip("-").isdecimal() for end in (low, high))
+    return Range(*ends, is_integer, log)
 
 
 def _short(text: str) -> str:

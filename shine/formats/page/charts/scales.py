@@ -105,7 +105,7 @@ def linear(values: ArrayLike, ticks: int = 5, margin: float = 0.04) -> Scale:
     return Scale(low, high, 0.0, 1.0, *_linear_ticks(low, high, ticks))
 
 
-def whole(values: ArrayLike, ticks: int = 6) -> Scale:
+def integer_scale(values: ArrayLike, ticks: int = 6) -> Scale:
     """An axis of whole numbers with whole ticks."""
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
@@ -120,7 +120,7 @@ def whole(values: ArrayLike, ticks: int = 6) -> Scale:
 def counts(values: ArrayLike) -> Scale:
     """An axis of counts: it begins at zero and has whole ticks."""
     largest = float(np.max(values, initial=1))
-    return replace(whole([0.0, largest]), low=0.0, high=1.04 * largest)
+    return replace(integer_scale([0.0, largest]), low=0.0, high=1.04 * largest)
 
 
 def spans_decades(values: ArrayLike, ratio: float = 500.0) -> bool:

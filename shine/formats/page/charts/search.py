@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.formats.page.charts.frame import Chart, Figure, rule, steps
-from shine.formats.page.charts.scales import Scale, linear, logarithmic, whole
+from shine.formats.page.charts.scales import Scale, integer_scale, linear, logarithmic
 from shine.formats.page.markup import Content, Element, element
 from shine.formats.page.subject import ModelLike, count, duration, is_number, number, shortened
 
@@ -22,7 +22,7 @@ def pareto_figure(front: Sequence[ModelLike], best_index: int, identity: str = "
     losses = np.array([model.loss for model in front], dtype=np.float64)
     complexities = np.array([model.complexity for model in front], dtype=np.float64)
     y, label = _loss_axis(losses)
-    chart = Chart(whole(complexities), y, "Complexity", label)
+    chart = Chart(integer_scale(complexities), y, "Complexity", label)
     x_places, y_places = chart.x.places(complexities), chart.y.places(losses)
     chart.add(steps(x_places, y_places, chart.right, class_="front"))
     points: list[Content] = []

@@ -333,9 +333,9 @@ def _saturated(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
 
     def rule(lane: Lane) -> Lane:
         x = scope.number(lane)
-        whole = scope.call("add", scope.call(meaning("trunc"), x), scope.graph.constant(0))
+        integer_constant = scope.call("add", scope.call(meaning("trunc"), x), scope.graph.constant(0))
         bounds = (scope.graph.constant(low), scope.graph.constant(high))
-        within = scope.call("max", bounds[0], scope.call("min", whole, bounds[1]))
+        within = scope.call("max", bounds[0], scope.call("min", integer_constant, bounds[1]))
         is_nan = scope.call("ne", x, x)
         return Integer(scope.call(CONDITIONAL, is_nan, scope.graph.constant(0), within), low, high, width)
 

@@ -199,8 +199,8 @@ def _truncated(scope: Scope, lane: Lane, target: Type) -> Lane:
 def _to_integer(scope: Scope, lane: Lane, target: Type) -> Lane:
     """The number without its fraction; in LLVM, a number that does not fit is undefined."""
     limit = 1 << (target.width - 1)
-    whole = scope.call(meaning("trunc"), scope.number(lane))
-    return Integer(scope.call("add", whole, scope.graph.constant(0)), -limit, limit - 1, target.width)
+    integer_constant = scope.call(meaning("trunc"), scope.number(lane))
+    return Integer(scope.call("add", integer_constant, scope.graph.constant(0)), -limit, limit - 1, target.width)
 
 
 def _bits(scope: Scope, lane: Lane, target: Type) -> Lane:

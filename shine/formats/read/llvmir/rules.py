@@ -67,7 +67,7 @@ def _not(predicate: _Predicate) -> _Predicate:
     return lambda scope, a, b: scope.opposite(predicate(scope, a, b))
 
 
-def _apart(scope: Scope, a: int, b: int) -> int:
+def _unequal(scope: Scope, a: int, b: int) -> int:
     """Less or greater; false for NaN."""
     return scope.either(scope.call("lt", a, b), scope.call("gt", a, b))
 
@@ -85,10 +85,10 @@ _PREDICATES: dict[str, _Predicate] = {
     "oge": _ordered("ge"),
     "olt": _ordered("lt"),
     "ole": _ordered("le"),
-    "one": _apart,
+    "one": _unequal,
     "ord": _not(_unordered),
     "uno": _unordered,
-    "ueq": _not(_apart),
+    "ueq": _not(_unequal),
     "ugt": _not(_ordered("le")),
     "uge": _not(_ordered("lt")),
     "ult": _not(_ordered("ge")),
@@ -187,7 +187,7 @@ def _load(scope: Scope, cursor: Cursor) -> Value:
     for index, step in place.steps:
         if step % size:
             raise GraphImportError(f"an array with elements of another type is read as {kind}")
-        factor = scope.whole(step // size, 64)
+        factor = scope.integer_constant(step // size, 64)
         position = sum_of(scope, position, product_of(scope, index, factor))
     if any((lane.width if isinstance(lane, Integer) else 0) != kind.width for lane in elements):
         raise GraphImportError(f"an array with elements of another type is read as {kind}")

@@ -155,7 +155,7 @@ class Scope:
             number = {"true": 1, "false": 0, "zeroinitializer": 0}.get(token)
             if number is None and not re.fullmatch(r"-?\d+", token):
                 raise GraphImportError(f"constant {token} is not an integer")
-            return self.whole(int(token) if number is None else number, kind.width)
+            return self.integer_constant(int(token) if number is None else number, kind.width)
         self.check_type(kind)
         if token == "zeroinitializer":
             return self.constant(0.0)
@@ -207,15 +207,15 @@ class Scope:
         """The value of a floating-point number, which may be infinite or NaN."""
         if math.isfinite(number):
             # 2 reads better than 2.0 and means the same; -0 does not mean -0.0.
-            whole = number.is_integer() and abs(number) < 2**53 and repr(number) != "-0.0"
-            return Number(self.graph.constant(int(number) if whole else number))
+            integer_constant = number.is_integer() and abs(number) < 2**53 and repr(number) != "-0.0"
+            return Number(self.graph.constant(int(number) if integer_constant else number))
         # The language has no literals for NaN and infinity. The product overflows in float32, too.
         infinity = self.graph.apply("mul", self.graph.constant(1e308), self.graph.constant(1e308))
         if math.isnan(number):
             return Number(self.graph.apply("sub", infinity, infinity))
         return Number(infinity if number > 0 else self.graph.apply("neg", infinity))
 
-    def whole(self, number: int, width: int) -> Integer:
+    def integer_constant(self, number: int, width: int) -> Integer:
         """The value of an integer constant.
 
         Raises

@@ -34,13 +34,13 @@ from shine.search.kinds.classes.lines import LINE, LOG_LOSS, OddsEvaluator, line
 from shine.search.kinds.formula import OneFormula
 from shine.search.models.choice import Choice, shortest
 from shine.search.models.front import Result, pareto_front
-from shine.search.models.given_units import basis_in_given_units, front_in_given_units, model_in_given_units
 from shine.search.models.model import Model
+from shine.search.models.user_units import basis_in_user_units, front_in_user_units, model_in_user_units
 from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.lines import with_functions
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
-from shine.search.problem.yardsticks import nats_of_errors
+from shine.search.problem.reference_losses import nats_of_errors
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
@@ -222,7 +222,7 @@ class ClassesProblem(OneFormula):
                 "found no formula of finite log-loss that the constraints allow; search longer, or relax them"
             )
         front = with_supported_digits(front, rows, by_odds)
-        front = front_in_given_units(front, task, 0.0, evolving.max_size)
-        basis = basis_in_given_units(rows, task, LOG_LOSS, "absolute")
-        models = tuple(replace(model_in_given_units(model, task, self.degree), basis=basis) for model in front)
+        front = front_in_user_units(front, task, 0.0, evolving.max_size)
+        basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
+        models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
         return self.result(outcome, models, shortest(models, self.description(rows)))

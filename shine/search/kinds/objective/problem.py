@@ -48,8 +48,8 @@ from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective.objective import Objective, ObjectiveEvaluator
 from shine.search.models.choice import Choice, shortest
 from shine.search.models.front import Result, pareto_front
-from shine.search.models.given_units import model_in_given_units
 from shine.search.models.model import Model
+from shine.search.models.user_units import model_in_user_units
 from shine.search.problem.all_rows_time import planned, steps_of
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import evaluator_for
@@ -57,7 +57,7 @@ from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared
-from shine.search.problem.yardsticks import nats_of_errors, rounding_error
+from shine.search.problem.reference_losses import nats_of_errors, rounding_error
 from shine.search.watching.view import view_of
 
 POWER = 0.5
@@ -103,7 +103,7 @@ class ObjectiveProblem(OneFormula):
             raise ValueError("objective does not go with a template; leave one of them out")
         if observers.pool is not None:
             raise ValueError("an objective is called in this process only; leave workers and executor out")
-        if dataset.whole is not None:
+        if dataset.all_rows is not None:
             raise DataError("an objective needs all rows in memory: read fewer rows or columns, or set stream to false")
         if fitness.validation is not None or dataset.groups is not None:
             raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
@@ -161,7 +161,7 @@ class ObjectiveProblem(OneFormula):
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
         choice = shortest(models, self._description)
         models = list(with_supported_digits(models, self.rows))
-        given = tuple(model_in_given_units(end.unscaled(model), self.task, 0) for model in models)
+        given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)
         return self.result(outcome, given, choice)
 
 
@@ -278,7 +278,7 @@ class _End:
 
     def unscaled(self, model: Model) -> Model:
         """A model of the given data."""
-        return replace(model, tree=self._task.scaling.leaving(model.tree, self._task.given))
+        return replace(model, tree=self._task.scaling.leaving(model.tree, self._task.user_rows))
 
     def _judged(self, population: Population) -> Floats:
         evaluator = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads)

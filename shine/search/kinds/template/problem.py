@@ -13,7 +13,7 @@ from shine.base.errors import DataError
 from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
@@ -51,8 +51,8 @@ from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
+from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.problem.sharing import shared
-from shine.search.problem.yardsticks import Evidence, description_length, good_enough
 from shine.search.templates.binding import bound, resolved
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer
@@ -108,7 +108,7 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
     """
     template, evolving = settings.template, settings.evolution
     assert template is not None
-    if dataset.whole is not None:
+    if dataset.all_rows is not None:
         raise DataError("a template needs all rows in memory: read fewer rows or columns, or set stream to false")
     _check_settings(settings)
     loss = loss_for(settings.fitness.loss, dataset)
@@ -214,14 +214,14 @@ class TemplateProblem(Problem):
         """The composed formulas."""
         choose_now = partial(choose, enough=self.enough, description=self.description(self.sample))
         return template_view(
-            self.given, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
+            self.user_rows, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
         )
 
     def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the composed formulas."""
         task = self.task
 
-        def passed_on(progress: Progress) -> object:
+        def converted(progress: Progress) -> object:
             def write(position: int) -> str:
                 law = law_of(task.composition, progress.front, position, task.groups)
                 of_tree = partial(for_people, precision=DIGITS)
@@ -229,7 +229,7 @@ class TemplateProblem(Problem):
 
             return report(replace(progress, write=write))
 
-        return passed_on
+        return converted
 
     def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
         """On all rows, with digits and the data of intervals."""
@@ -245,7 +245,7 @@ class TemplateProblem(Problem):
         choice = choose(front, enough, description_length(rows, loss), oddities(front))
         scaling = task.scaling
         if scaling is not None:
-            front = tuple(scaling.given_back(model, loss.degree) for model in front)
+            front = tuple(scaling.in_user_units(model, loss.degree) for model in front)
         plain = task.groups is None and one_output and scaling is None
         noise = estimated_noise(rows, task.noise) if plain else None
         return self.result(outcome, front, choice, noise).by_sample(rows.n_rows, self._prepared_rows)
@@ -286,7 +286,7 @@ def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> 
     own, rng = task.composition, np.random.default_rng(0)
     individuals = created_with_slots(FRONT, own.genome, settings, Terminals(), rng, 0)
 
-    def work(rows: Dataset | Whole) -> object:
+    def work(rows: Dataset | AllRows) -> object:
         assert isinstance(rows, Dataset)
         return TemplateLinearizer(own, rows, task.loss, threads).fit(individuals, 1, tolerance=0.0)
 

@@ -72,7 +72,7 @@ def _range(expression: Expression, composition: Composition, rows: Dataset, grou
         return None
     if len(known.codes) == 1 and used:
         ends = rows.ranges.get(used.pop(), (np.nan, np.nan))
-    elif rows.whole is None and rows.known_ranges is None:
+    elif rows.all_rows is None and rows.known_ranges is None:
         codes, values = np.array(known.codes, np.int16), np.array([float(value) for value in known.values])
         result = evaluate_tape(codes, values, composition.primitives, list(rows.columns), COMPILED)
         ends = float(result.min()), float(result.max())

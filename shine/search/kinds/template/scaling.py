@@ -39,14 +39,14 @@ class TemplateScaling:
 
     Parameters
     ----------
-    given : Template
+    unscaled : Template
         The template in the units of the target.
     scaled : frozenset of str
         Unknown functions and parameters that are found as multiples of the power.
     target : Scaling
     """
 
-    given: Template
+    unscaled: Template
     scaled: frozenset[str]
     target: Scaling
 
@@ -70,10 +70,10 @@ class TemplateScaling:
     @property
     def template(self) -> Template:
         """The template of the scaled target."""
-        called = {name for name, (unknown, _) in self.given.calls.items() if unknown in self.scaled}
+        called = {name for name, (unknown, _) in self.unscaled.calls.items() if unknown in self.scaled}
         rewriting = _Rewriting(called, self.scaled, self.factor)
         outputs = []
-        for output in self.given.outputs:
+        for output in self.unscaled.outputs:
             value = rewriting.visit(copy.deepcopy(output.result))
             assigned = tuple((name, rewriting.visit(copy.deepcopy(each))) for name, each in output.assignments)
             # Twice, because one divisor could be infinite, or subnormal.
@@ -82,8 +82,8 @@ class TemplateScaling:
             result = _product(rest, _product(half, value))
             functions = {**output.functions, "mul": STANDARD["mul"]}
             outputs.append(replace(output, result=result, assignments=assigned, functions=functions))
-        parameters = tuple(map(self._scaled_parameter, self.given.parameters))
-        return replace(self.given, outputs=tuple(outputs), parameters=parameters)
+        parameters = tuple(map(self._scaled_parameter, self.unscaled.parameters))
+        return replace(self.unscaled, outputs=tuple(outputs), parameters=parameters)
 
     def _scaled_parameter(self, parameter: Parameter) -> Parameter:
         if parameter.name not in self.scaled:
@@ -92,7 +92,7 @@ class TemplateScaling:
         start = None if parameter.start is None else parameter.start / self.factor
         return replace(parameter, bounds=(low, high), start=start)
 
-    def given_back(self, model: TemplateModel, degree: int) -> TemplateModel:
+    def in_user_units(self, model: TemplateModel, degree: int) -> TemplateModel:
         """A model in the units of the target.
 
         Parameters
@@ -106,7 +106,7 @@ class TemplateScaling:
         constants: Mapping[str, float | Floats] = {
             name: value * self.factor if name in self.scaled else value for name, value in law.constants.items()
         }
-        law = law_from(self.given, law.features, functions, constants, law.groups)
+        law = law_from(self.unscaled, law.features, functions, constants, law.groups)
         loss = self.target.loss(model.loss, degree)
         return replace(model, tree=law.composed(model.output or 0), law=law, loss=loss, basis=None)
 

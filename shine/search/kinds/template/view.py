@@ -11,8 +11,8 @@ from shine.lang.population import Population
 from shine.search.evolution.observers import SearchView, Shown
 from shine.search.kinds.template.guesses import guessed_individual
 from shine.search.models.front import pareto_front
-from shine.search.models.given_units import DIGITS
 from shine.search.models.template_model import TemplateModel
+from shine.search.models.user_units import DIGITS
 from shine.search.problem.names import TranslatedSettings
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
@@ -49,7 +49,7 @@ def template_view(
 
     def read(text: str) -> Population:
         return within_limits(
-            guessed_individual(given_parts(text, [slot.name for slot in slots]), composition), settings
+            guessed_individual(individual_parts(text, [slot.name for slot in slots]), composition), settings
         )
 
     explained = Explained(dataset) if single else None
@@ -77,7 +77,7 @@ def template_view(
     return SearchView(dataset, read, shown, lambda loss: loss, enough, example, hint, settings.seed, single)
 
 
-def given_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:
+def individual_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:
     """Formulas of unknown functions and values of parameters, from lines such as ``f = a*b`` and ``k = 0.5``.
 
     Parameters

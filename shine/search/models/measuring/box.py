@@ -40,7 +40,7 @@ class Axis:
     names : tuple of str
         Features of formulas that it sets: one, or those of a text's labels.
     low, high : float
-    whole : bool
+    is_integer : bool
         Whether only whole numbers have a meaning.
     labels : tuple of str or float
         Its values if they are labels, with none between them.
@@ -54,7 +54,7 @@ class Axis:
     names: tuple[str, ...]
     low: float = 0.0
     high: float = 0.0
-    whole: bool = False
+    is_integer: bool = False
     labels: tuple[Any, ...] = ()
     codes: tuple[tuple[float, ...], ...] = ()
     known: tuple[float, float] | None = None
@@ -73,7 +73,7 @@ class Axis:
         """Values at shares of the way from one end to the other; of labels, their numbers."""
         if self.labels:
             return np.minimum(np.floor(shares * len(self.labels)), len(self.labels) - 1)
-        if self.whole:
+        if self.is_integer:
             return np.minimum(self.low + np.floor(shares * (self.high - self.low + 1)), self.high)
         if self.is_fixed:
             return np.full(len(shares), self.low)
@@ -98,7 +98,7 @@ class Axis:
         """A value for people: a number or a label."""
         if self.labels:
             return self.labels[int(value)]
-        return int(value) if self.whole and abs(value) < 2.0**53 else float(value)
+        return int(value) if self.is_integer and abs(value) < 2.0**53 else float(value)
 
     def excess(self, values: Floats) -> Floats:
         """How far values are beyond the rows, as a share of these; 0 within."""
@@ -172,7 +172,7 @@ def _wider(axis: Axis) -> Axis:
     # A positive quantity comes to a half of its least value, or to 0 if the rows have that.
     least = max(low - width, low / 2) if low >= 0 else low - width
     most = min(high + width, high / 2) if high <= 0 else high + width
-    if axis.whole:
+    if axis.is_integer:
         least, most = math.ceil(least), math.floor(most)
     return replace(axis, low=min(axis.low, least), high=max(axis.high, most))
 
@@ -280,11 +280,11 @@ def _axes(
         else:
             low, high = ranges.get(name, (-math.inf, math.inf))
             known = (low, high) if math.isfinite(low) and math.isfinite(high) else None
-            whole = column is not None and column.kind == "truth"
+            is_integer = column is not None and column.kind == "truth"
             if rows is not None and name in rows.features:
                 own = rows.columns[rows.features.index(name)]
-                whole = whole or bool((own == np.floor(own)).all())
-            yield Axis(headings.get(name, name), (name,), low, high, whole, known=known)
+                is_integer = is_integer or bool((own == np.floor(own)).all())
+            yield Axis(headings.get(name, name), (name,), low, high, is_integer, known=known)
 
 
 def _place(word: object, axes: Sequence[Axis]) -> int:
@@ -317,7 +317,7 @@ def _limited(axis: Axis, limits: object) -> Axis:
         raise ValueError(f"{told}; its limits are finite numbers")
     if low > high:
         raise ValueError(f"{told}; the lower limit comes first: ({high:g}, {low:g})")
-    if axis.whole:
+    if axis.is_integer:
         low, high = math.ceil(low), math.floor(high)
         if low > high:
             raise ValueError(f"{told}; the feature has whole numbers, and there is none between these limits")

@@ -38,7 +38,7 @@ from shine.search.models.measuring.prices import Cost, point_text, price_of
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.yardsticks import constant_loss, rounding_loss
+from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
 ODDS = math.exp(CONVINCING)
 """Odds of a formula against all others from which it counts as decided."""
@@ -184,8 +184,8 @@ def next_measurement(
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST:
         raise ValueError(f"n is {value_text(n)}; it is a number of points from 1 to {MOST}")
     rivals = Rivals.of(models)
-    whole = box_of_models(models, box, rows)
-    design = Design(rivals, whole, price_of(cost, whole))
+    is_integer = box_of_models(models, box, rows)
+    design = Design(rivals, is_integer, price_of(cost, is_integer))
     return design.told(design.places(int(n)))
 
 

@@ -32,7 +32,7 @@ from shine.search.models.figures import screen_width
 from shine.search.models.measuring.box import Box, Limits, box_of
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.yardsticks import constant_loss, rounding_loss
+from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
 Cost = Callable[[Mapping[str, Any]], Any] | str | Mapping[str, Any]
 """The price of a point: a function of its columns by heading; a formula of the features; or for each feature the price

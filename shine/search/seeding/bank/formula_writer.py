@@ -29,7 +29,7 @@ MOST_ROOTED = 2.0
 """Multiples of 1/4 below this are written with two square roots."""
 
 
-LARGEST_WHOLE = 20
+LARGEST_STRUCTURAL = 20
 """Largest whole number that belongs to the form of a formula; large numbers are whole by rounding."""
 
 
@@ -353,12 +353,12 @@ def tape(nodes: Nodes) -> Tape:
 
 def unknown(nodes: Nodes) -> tuple[int, ...]:
     """Places of the constants that a fit may change: those that are no small whole numbers."""
-    return tuple(i for i, (code, value) in enumerate(nodes) if code == CONSTANT and not is_whole(value))
+    return tuple(i for i, (code, value) in enumerate(nodes) if code == CONSTANT and not is_structural(value))
 
 
-def is_whole(value: float) -> bool:
+def is_structural(value: float) -> bool:
     """Whether a constant belongs to the form of a formula, such as an exponent; it is no constant of the data."""
-    return abs(value) <= LARGEST_WHOLE and value == round(value)
+    return abs(value) <= LARGEST_STRUCTURAL and value == round(value)
 
 
 def with_constants(nodes: Nodes, places: Sequence[int], values: Floats | float) -> Nodes:

@@ -12,7 +12,7 @@ from shine.compiler.arrays import dot
 from shine.evaluate.fitness.protocols import FirstLines, Linearizer
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
-from shine.search.seeding.bank.formula_writer import Nodes, is_whole, tape, unknown, with_constants
+from shine.search.seeding.bank.formula_writer import Nodes, is_structural, tape, unknown, with_constants
 from shine.search.seeding.fits.variable_projection import refitted
 
 STEPS = 50
@@ -105,7 +105,7 @@ class ConstantFits:
         constants = (population.codes == CONSTANT) & inside
         fixed: Mask = np.zeros((len(starts), int(constants.sum(axis=1).max())), bool)
         for i, nodes in enumerate(starts):
-            own = [is_whole(value) for code, value in nodes if code == CONSTANT]
+            own = [is_structural(value) for code, value in nodes if code == CONSTANT]
             fixed[i, : len(own)] = own
         lines = FirstLines(slopes, intercepts, line.slope and line.intercept)
         fit = self.linearizer.fit(population, STEPS, tolerance=LEAST_GAIN, lines=lines, fixed=fixed)

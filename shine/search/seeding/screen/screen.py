@@ -45,7 +45,7 @@ class Screen:
 
     Attributes
     ----------
-    given : tuple
+    arguments : tuple
         What the screen was made of, besides the bank.
     target : ndarray of shape (n_rows,)
         Divided by the factor of the coordinates.
@@ -78,7 +78,7 @@ class Screen:
         writer: Writer,
     ) -> None:
         self.bank, self.coordinates, self.weights, self.writer = bank, coordinates, weights, writer
-        self.given = coordinates, bases, target, weights, writer
+        self.arguments = coordinates, bases, target, weights, writer
         self.target = target / coordinates.factor
         self.chains = target_views.chains(self.target, writer)
         self.product_chains = target_views.product_chains(self.target, writer)
@@ -91,7 +91,7 @@ class Screen:
 
     def over(self, bank: ExpressionBank) -> Screen:
         """The same target with another bank."""
-        return Screen(bank, *self.given)
+        return Screen(bank, *self.arguments)
 
     def refresh(self) -> None:
         """Take in the new members of the bank."""

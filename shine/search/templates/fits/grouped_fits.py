@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.numbers import Functions, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.threads import ALONE, Workers
+from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.gradient.grouped_fitting import FIT_GROUPED, REDUCE_GROUPED, emit_grouped_fitting, grouped_scratch
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT
@@ -22,7 +22,7 @@ from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluate.tiers.jobs import PopulationFunctions
 from shine.evaluate.tiers.machine_rows import SHARED_WORK
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.search.templates.composition import Composed
 from shine.search.templates.fits.padded_rows import PaddedRows
 from shine.search.templates.fits.sections import Composer
@@ -33,7 +33,7 @@ MOST_CONSTANTS = 120
 has copies of its constants, and the cost of a step grows with the square of their number."""
 
 
-class GroupedFits(Remade):
+class GroupedFits(PickledByArguments):
     """Fits of unknowns over a data set in sections.
 
     Parameters
@@ -160,7 +160,7 @@ class GroupedFits(Remade):
         most = min(max(each.most for each in constants), MOST_CONSTANTS)
         widest = max((each.population for each in composed), key=lambda each: each.width)
         effort = EFFORT * (1 + steps) * self.rows.count
-        workers = self._workers if len(population) * effort >= SHARED_WORK else ALONE
+        workers = self._workers if len(population) * effort >= SHARED_WORK else ONE_THREAD
         functions = _functions(machine, len(self.rows.groups), unknowns, most)
         functions.run(name, widest, fields, effort, workers)
         del outputs, tables  # the job has their addresses until here

@@ -20,7 +20,7 @@ Fitted = Callable[[Indices, Unknowns, Floats], tuple[Floats, Floats]]
 """``fitted(which, unknowns, start)``: fits of the individuals at some positions, each from its start."""
 
 
-def with_whole_numbers(fitted: Fitted, unknowns: Unknowns, start: Floats, *, neighbours: bool) -> tuple[Floats, Floats]:
+def with_integers(fitted: Fitted, unknowns: Unknowns, start: Floats, *, neighbours: bool) -> tuple[Floats, Floats]:
     """Values and errors of the best fit of each individual whose integers are whole numbers.
 
     Parameters
@@ -31,13 +31,13 @@ def with_whole_numbers(fitted: Fitted, unknowns: Unknowns, start: Floats, *, nei
     neighbours : bool
         Whether numbers one above and one below are tried too.
     """
-    whole, everyone = unknowns.spread(unknowns.integers) & ~unknowns.fixed, np.arange(len(start))
-    held = replace(unknowns, fixed=unknowns.fixed | whole)
-    values, errors = fitted(everyone, held, _rounded(start, whole, unknowns))
+    integer, everyone = unknowns.spread(unknowns.integers) & ~unknowns.fixed, np.arange(len(start))
+    held = replace(unknowns, fixed=unknowns.fixed | integer)
+    values, errors = fitted(everyone, held, _rounded(start, integer, unknowns))
     relaxed, _ = fitted(everyone, unknowns, values)
-    values, errors = _better(values, errors, *fitted(everyone, held, _rounded(relaxed, whole, unknowns)))
+    values, errors = _better(values, errors, *fitted(everyone, held, _rounded(relaxed, integer, unknowns)))
     for _ in range(_ROUNDS if neighbours else 0):
-        trials = _neighbours(values, errors, whole, unknowns)
+        trials = _neighbours(values, errors, integer, unknowns)
         if not len(trials.rows) or len(trials.rows) > _MOST_TRIALS:
             break
         found, losses = fitted(trials.rows, held.take(trials.rows), trials.values)
@@ -47,7 +47,7 @@ def with_whole_numbers(fitted: Fitted, unknowns: Unknowns, start: Floats, *, nei
         first = trials.best(losses, len(start))
         single = np.where(first >= 0, losses[first], np.inf)
         values, errors = _better(values, errors, found[first], single)
-        together = trials.together(values, gains, whole, unknowns)
+        together = trials.together(values, gains, integer, unknowns)
         values, errors = _better(values, errors, *fitted(everyone, held, together))
         if not (errors < before).any():
             break
@@ -68,16 +68,16 @@ class _Trials:
         first[rows] = order[at]
         return first
 
-    def together(self, values: Floats, gains: Mask, whole: Mask, unknowns: Unknowns) -> Floats:
+    def together(self, values: Floats, gains: Mask, integer: Mask, unknowns: Unknowns) -> Floats:
         """The individuals with all changes that gain; of two for one number, the later one."""
         changed = values.copy()
         changed[self.rows[gains], self.places[gains]] = self.numbers[gains]
-        return _rounded(changed, whole, unknowns)
+        return _rounded(changed, integer, unknowns)
 
 
-def _neighbours(values: Floats, errors: Floats, whole: Mask, unknowns: Unknowns) -> _Trials:
+def _neighbours(values: Floats, errors: Floats, integer: Mask, unknowns: Unknowns) -> _Trials:
     lows, highs = unknowns.spread(unknowns.lows), unknowns.spread(unknowns.highs)
-    rows, places = np.nonzero(whole & (np.isfinite(errors) & (errors > 0))[:, None])
+    rows, places = np.nonzero(integer & (np.isfinite(errors) & (errors > 0))[:, None])
     rows, places, change = np.repeat(rows, 2), np.repeat(places, 2), np.tile([1.0, -1.0], len(rows))
     numbers = values[rows, places] + change
     allowed = (numbers >= lows[rows, places]) & (numbers <= highs[rows, places])
@@ -87,10 +87,10 @@ def _neighbours(values: Floats, errors: Floats, whole: Mask, unknowns: Unknowns)
     return _Trials(rows, places, numbers, trial)
 
 
-def _rounded(values: Floats, whole: Mask, unknowns: Unknowns) -> Floats:
+def _rounded(values: Floats, integer: Mask, unknowns: Unknowns) -> Floats:
     """Values with whole numbers within the bounds where they must be."""
     lows, highs = np.ceil(unknowns.spread(unknowns.lows)), np.floor(unknowns.spread(unknowns.highs))
-    return np.where(whole, np.minimum(np.maximum(np.rint(values), lows), highs), values)
+    return np.where(integer, np.minimum(np.maximum(np.rint(values), lows), highs), values)
 
 
 def _better(values: Floats, errors: Floats, others: Floats, losses: Floats) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.population import Population
 from shine.search.templates.fits.grouped_fits import GroupedFits
-from shine.search.templates.fits.integers import NEIGHBOURS_FROM, with_whole_numbers
+from shine.search.templates.fits.integers import NEIGHBOURS_FROM, with_integers
 from shine.search.templates.fits.sections import Composer
 from shine.search.templates.fits.shrinkage import shrunk
 from shine.search.templates.fits.unknowns import Unknowns
@@ -59,7 +59,7 @@ class TemplateLinearizer:
             return self._fits.fitted([each.take(which) for each in composed], own, start, steps, tolerance)
 
         if unknowns.integers.any():
-            values, errors = with_whole_numbers(fitted_from, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
+            values, errors = with_integers(fitted_from, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
         else:
             values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))

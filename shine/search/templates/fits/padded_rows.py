@@ -76,7 +76,7 @@ class PaddedRows:
             groups=None,
             loss_columns={},
         )
-        self._whole = MachineRows(padded, "float64", 1, nested=False)
+        self._padded = MachineRows(padded, "float64", 1, nested=False)
         self._derived = DerivedColumns(len(which), self._values, nested=False)
         self._weighted = int(dataset.weights is not None)
 
@@ -96,4 +96,4 @@ class PaddedRows:
         }, tables
 
     def _values(self, population: Population) -> AnyArray:
-        return self._whole.predict(machine_of(population.primitives.functions, "float64"), population)
+        return self._padded.predict(machine_of(population.primitives.functions, "float64"), population)

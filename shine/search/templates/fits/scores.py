@@ -13,7 +13,7 @@ from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
-from shine.evaluate.tiers.remade import Remade
+from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.population import Population
 from shine.search.templates.fits.grouped_fits import GroupedFits
@@ -21,7 +21,7 @@ from shine.search.templates.fits.sections import Composer, Placement, Section, i
 from shine.search.templates.fits.unknowns import Unknowns
 
 
-class TemplateEvaluator(Remade):
+class TemplateEvaluator(PickledByArguments):
     """Scores the individuals of a template over a data set (see
     `shine.evaluate.fitness.protocols.PopulationEvaluator`).
 

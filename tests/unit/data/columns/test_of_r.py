@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shine.data.columns.of_r import MISSING, check_integers, whole
+from shine.data.columns.of_r import MISSING, check_integers, int_if_exact
 
 
 @pytest.mark.parametrize("number", [20.0, np.float64(20), np.float32(20)])
 def test_a_float_without_a_fraction_is_an_int(number):
-    assert whole(number) == 20
-    assert type(whole(number)) is int
+    assert int_if_exact(number) == 20
+    assert type(int_if_exact(number)) is int
 
 
 @pytest.mark.parametrize("value", [20, 20.5, float("inf"), True, None, "20", np.int32(20)])
 def test_anything_else_is_as_it_is(value):
-    assert whole(value) is value
+    assert int_if_exact(value) is value
 
 
 def test_only_integers_are_missing_ones():

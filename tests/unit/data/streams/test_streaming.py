@@ -53,8 +53,8 @@ def written(folder: Path, group: int = 10, **changed: Any) -> Path:
 
 def whole_of(data: Dataset) -> Dataset:
     """All rows of a streamed data set."""
-    assert data.whole is not None
-    blocks = list(data.whole.read(data.features))
+    assert data.all_rows is not None
+    blocks = list(data.all_rows.read(data.features))
     return Dataset(
         np.concatenate([block.columns for block in blocks], axis=1),
         np.concatenate([block.target for block in blocks]),
@@ -111,12 +111,12 @@ def test_means_of_numbers_near_the_ends_of_the_range_fill_gaps(tmp_path, stream,
 def test_the_moments_of_all_rows_are_those_in_memory(tmp_path):
     path = written(tmp_path)
     memory = load(path, "y", ["a"], Roles("w")).dataset
-    whole = load(path, "y", ["a"], Roles("w"), reading=Reading(stream=True)).dataset.whole
-    assert whole is not None
+    all_rows = load(path, "y", ["a"], Roles("w"), reading=Reading(stream=True)).dataset.all_rows
+    assert all_rows is not None
     expected = memory.weight, memory.effective_rows, memory.target_mean, memory.target_square
-    found = whole.weight, whole.effective_rows, whole.target_mean, whole.target_square
+    found = all_rows.weight, all_rows.effective_rows, all_rows.target_mean, all_rows.target_square
     np.testing.assert_allclose(found, expected, rtol=1e-14)
-    assert whole.ranges["a"] == (memory.columns[0].min(), memory.columns[0].max())
+    assert all_rows.ranges["a"] == (memory.columns[0].min(), memory.columns[0].max())
 
 
 def test_the_sample_has_a_row_of_each_stretch(tmp_path, monkeypatch):
@@ -132,7 +132,7 @@ def test_the_sample_has_a_row_of_each_stretch(tmp_path, monkeypatch):
 def test_the_checksum_depends_on_the_values_and_not_on_how_they_are_stored(tmp_path):
     def checksum(**options: Any) -> int:
         path = written(tmp_path, **options)
-        found = load(path, "y", reading=Reading(categories="ordinal", stream=True)).dataset.whole
+        found = load(path, "y", reading=Reading(categories="ordinal", stream=True)).dataset.all_rows
         assert found is not None
         return found.checksum
 
@@ -198,8 +198,8 @@ def test_only_columns_that_are_needed_are_read(tmp_path, monkeypatch):
     read = stream.read
     object.__setattr__(stream, "read", lambda indices: seen.append(list(indices)) or read(indices))
     data = load(opened_module.Opened(streams.source_of(stream), Reading(stream=True), stream), "y", ["a", "count"])
-    assert data.dataset.whole is not None
-    list(data.dataset.whole.read(["count"]))
+    assert data.dataset.all_rows is not None
+    list(data.dataset.all_rows.read(["count"]))
     assert seen == [[6, 0, 1], [6, 1]]
 
 
@@ -234,7 +234,7 @@ def test_a_condition_also_holds_for_small_data_in_memory(tmp_path):
     values = columns()
     kept = (values["place"] != "east") & (values["a"] >= 2)
     np.testing.assert_array_equal(found.dataset.columns[0], values["a"][kept])
-    assert found.dataset.whole is None
+    assert found.dataset.all_rows is None
 
 
 def test_partitions_of_a_folder_are_columns(tmp_path):
@@ -297,15 +297,15 @@ def test_every_source_has_the_same_rows(tmp_path, made, stream):
     assert found.features == ("x",)
     np.testing.assert_array_equal(found.columns[0], table["x"])
     np.testing.assert_array_equal(found.target, table["y"])
-    assert (found.whole is not None) == stream
+    assert (found.all_rows is not None) == stream
 
 
 def test_large_data_are_streamed_unless_the_user_wants_them_in_memory(tmp_path, monkeypatch):
     path = written(tmp_path)
-    assert load(path, "y", ["a"]).dataset.whole is None
+    assert load(path, "y", ["a"]).dataset.all_rows is None
     monkeypatch.setattr(opened_module, "LARGEST", 100)
-    assert load(path, "y", ["a"]).dataset.whole is not None
-    assert load(path, "y", ["a"], reading=Reading(stream=False)).dataset.whole is None
+    assert load(path, "y", ["a"]).dataset.all_rows is not None
+    assert load(path, "y", ["a"], reading=Reading(stream=False)).dataset.all_rows is None
 
 
 def test_text_files_are_not_streamed(tmp_path):

@@ -26,7 +26,7 @@ ROWS = 1000
 SOURCES = ["x0 + x1", "exp(x0)*2 - 3", "sin(cos(x0))", "1/x0 + x1*x1 - 2.5", "x1"]
 POPULATION = Population.from_sources(SOURCES, ("x0", "x1"))
 
-NATIVE_GAINS = HostCosts(compile=(2.0, 50.0), machine=(3e-3, 9e-3), native=(1e-3, 8e-3), alone=0.0)
+NATIVE_GAINS = HostCosts(compile=(2.0, 50.0), machine=(3e-3, 9e-3), native=(1e-3, 8e-3), single=0.0)
 """A host on which compiling pays for simple nodes from 1000 rows on, for elementary ones from 50 000."""
 
 
@@ -202,10 +202,10 @@ WRONG = {
     "a number": b"1",
     "nothing": b"null",
     "deep": b"[" * 100_000,
-    "a name is missing": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "alone": 1.0}',
-    "one is too much": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "native": [1.0, 1.0], "alone": 1.0, "x": 1}',
+    "a name is missing": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "single": 1.0}',
+    "one is too much": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "native": [1.0, 1.0], "single": 1.0, "x": 1}',
     **{
-        name: json.dumps({"compile": [1.0, 1.0], "machine": machine, "native": [1.0, 1.0], "alone": 1.0}).encode()
+        name: json.dumps({"compile": [1.0, 1.0], "machine": machine, "native": [1.0, 1.0], "single": 1.0}).encode()
         for name, machine in {
             "NaN": [1.0, float("nan")],
             "infinite": [1.0, float("inf")],

@@ -13,7 +13,7 @@ from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
 from shine.faces.distillation.distilling import Fidelity
 from shine.faces.distillation.lessons import lesson
-from shine.search.problem.yardsticks import description_length
+from shine.search.problem.reference_losses import description_length
 
 RANGES = {"a": (1, 5), "b": (1, 5)}
 QUICK = {

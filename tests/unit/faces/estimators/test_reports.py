@@ -209,7 +209,7 @@ def test_the_formula_is_in_the_units_of_data_that_are_scaled():
 
 def test_the_formula_is_written_only_if_it_is_asked_for(monkeypatch):
     written = []
-    monkeypatch.setattr("shine.search.models.given_units.with_line", lambda *tree: written.append(tree))
+    monkeypatch.setattr("shine.search.models.user_units.with_line", lambda *tree: written.append(tree))
     fitted(generations=1, callbacks=lambda progress: None)
     assert not written
 

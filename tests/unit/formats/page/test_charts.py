@@ -123,7 +123,7 @@ def test_zero_on_a_logarithmic_axis_lies_beyond_every_positive_value():
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=30))
 def test_complexities_have_whole_ticks(values):
-    assert all(float(tick.label) == int(tick.label) == tick.value for tick in scales.whole(values).ticks)
+    assert all(float(tick.label) == int(tick.label) == tick.value for tick in scales.integer_scale(values).ticks)
 
 
 # The tidy tree

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.search.problem.all_rows_time import FEW, affordable, planned
 from shine.search.problem.budget import FRONT, TimeBudget
 
@@ -35,7 +35,7 @@ def stream_of(count, block):
         for start in range(0, count, block):
             yield rows_of(min(block, count - start))
 
-    return Whole(count, float(count), float(count), 0.0, 1.0, {}, 0, read)
+    return AllRows(count, float(count), float(count), 0.0, 1.0, {}, 0, read)
 
 
 def test_some_rows_tell_how_long_all_take_and_compiling_is_not_counted():

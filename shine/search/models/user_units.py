@@ -35,7 +35,7 @@ Report = Callable[[Progress], object]
 """Receives the progress of every generation; ends the run by returning True."""
 
 
-def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
+def report_in_user_units(report: Report, task: Task, degree: int) -> Report:
     """A report that receives the progress of a search over scaled data in the units of the given data.
 
     Parameters
@@ -47,7 +47,7 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
     """
     scaling = task.scaling
 
-    def passed_on(progress: Progress) -> object:
+    def converted(progress: Progress) -> object:
         front, scores = progress.front, progress.scores
 
         def write(position: int) -> str:
@@ -56,12 +56,12 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
 
         if not scaling:
             return report(replace(progress, write=write))
-        trees = [scaling.leaving(front.tree(index), task.given) for index in range(len(front))]
+        trees = [scaling.leaving(front.tree(index), task.user_rows) for index in range(len(front))]
         given = Population.from_trees(trees, with_functions(front.primitives, ["mul"])) if trees else front
         losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])
         return report(replace(progress, front=given, scores=replace(scores, losses=losses), write=write))
 
-    return passed_on
+    return converted
 
 
 def teller(task: Task) -> Callable[[Finding], None] | None:
@@ -90,10 +90,10 @@ def tell_best(outcome: Outcome, task: Task, degree: int) -> None:
 @np.errstate(all="ignore")  # texts are also made in threads of displays
 def _written(tree: Tree, slope: float, intercept: float, task: Task) -> str:
     """A formula of the search with its line, as people write it, in the names and units of the given data."""
-    return for_people(task.scaling.leaving(with_line(tree, slope, intercept), task.given), DIGITS).readable
+    return for_people(task.scaling.leaving(with_line(tree, slope, intercept), task.user_rows), DIGITS).readable
 
 
-def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
+def front_in_user_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
     """The front with formulas of the given data; its losses stay those of the scaled target.
 
     The factors that formulas get back make them larger, and values beyond float64's range become infinite, so some may
@@ -108,25 +108,25 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float, max_
     max_size : int
         Most nodes of a formula.
     """
-    given = [replace(model, tree=task.scaling.leaving(model.tree, task.given)) for model in front]
+    given = [replace(model, tree=task.scaling.leaving(model.tree, task.user_rows)) for model in front]
     if task.scaling:
-        rows, weighed = task.given.columns.T, task.given.row_weights > 0
+        rows, weighed = task.user_rows.columns.T, task.user_rows.row_weights > 0
         given = [model for model in given if np.isfinite(model.predict(rows)[weighed]).all()] or given
     small = [model for model in given if model.tree.size <= max_size]
     return pareto_front(small or [min(given, key=lambda model: model.tree.size)], enough)
 
 
-def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
+def model_in_user_units(model: Model, task: Task, degree: int) -> Model:
     """A model of all features, with their headings; its loss is in the units of the given target.
 
-    See `report_in_given_units` for the parameters.
+    See `report_in_user_units` for the parameters.
     """
     tree = replace(model.tree, parameters=task.features)
     headings = {name: task.headings.get(name, name) for name in task.features}
     return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree), headings=headings)
 
 
-def basis_in_given_units(rows: Dataset, task: Task, loss: Loss, noise: str) -> Basis:
+def basis_in_user_units(rows: Dataset, task: Task, loss: Loss, noise: str) -> Basis:
     """What the formulas of the given data were fitted to.
 
     Parameters
@@ -141,7 +141,7 @@ def basis_in_given_units(rows: Dataset, task: Task, loss: Loss, noise: str) -> B
     return Basis(back.applied(rows), loss, noise)
 
 
-def noise_in_given_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimate | None:
+def noise_in_user_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimate | None:
     """An estimate of the noise in the units of the given target."""
     if noise is None:
         return None

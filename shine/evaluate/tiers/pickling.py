@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 
-class Remade:
+class PickledByArguments:
     """Base of classes with compiled code and addresses of data, which mean nothing to another process, nor to a copy.
 
     Pickling such an object keeps the arguments of its class; reading it makes it anew.
@@ -20,8 +20,8 @@ class Remade:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), *self._arguments)
+        return _rebuilt, (type(self), *self._arguments)
 
 
-def _remade(cls: type[Remade], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Remade:
+def _rebuilt(cls: type[PickledByArguments], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> PickledByArguments:
     return cls(*arguments, **named)

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.stages import stage
 from shine.base.typing import Floats, Mask
-from shine.data.datasets.dataset import Dataset, Whole
+from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.streams.scanning import Moments
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.all_rows import Sums, with_all_rows
@@ -31,7 +31,7 @@ from shine.search.models.choice import Choice, choose
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
-from shine.search.problem.yardsticks import Evidence, constant_loss, good_enough
+from shine.search.problem.reference_losses import Evidence, constant_loss, good_enough
 
 STEPS = 5
 """Most steps of a fit to all rows: it begins at the best constants of a large sample."""
@@ -51,12 +51,12 @@ Further = Callable[[Sequence[Model]], Sequence[float]]
 
 
 @dataclass(frozen=True, eq=False)
-class AllRows:
+class FitToAllRows:
     """All rows of a search on a sample, and what judging on them needs.
 
     Parameters
     ----------
-    whole : Whole
+    all_rows : AllRows
     basis : Basis
         Rows in memory, with the weights of the noise, and its model.
     loss : Loss
@@ -70,7 +70,7 @@ class AllRows:
         Compiles the constraints for a primitive set.
     """
 
-    whole: Whole
+    all_rows: AllRows
     basis: Basis
     loss: Loss
     stop_loss: float
@@ -92,14 +92,14 @@ class AllRows:
         The choice follows the rule of the search, with the losses on all rows; without `further` it stays. The models
         that lose their place on the front leave it, but never the chosen one.
         """
-        whole = self.whole
-        with stage(f"fitting the front to all {whole.n_rows} rows"):
+        all_rows = self.all_rows
+        with stage(f"fitting the front to all {all_rows.n_rows} rows"):
             features = _used(models, self.sample)
             rows = self._weighted(features, models[choice.index])
             found, errors = self._fitted(models, rows, features)
             found = self._with_r2(found, errors, rows, features)
             found = self._with_uncertainty(found, rows, features)
-        found = list(with_supported_digits(found, self.sample, rows=whole.effective_rows))
+        found = list(with_supported_digits(found, self.sample, rows=all_rows.effective_rows))
         best = found[choice.index]
         front = pareto_front(found, 0.0)
         if further is None and best not in front:
@@ -111,19 +111,19 @@ class AllRows:
             choice = choose(front, enough, self._description(), further(front))
         return front, choice
 
-    def _weighted(self, features: tuple[str, ...], best: Model) -> Whole:
+    def _weighted(self, features: tuple[str, ...], best: Model) -> AllRows:
         """All rows with the weights of their noise, as a formula lets expect it."""
-        whole, noise, loss = self.whole, self.basis.noise, self.loss
+        all_rows, noise, loss = self.all_rows, self.basis.noise, self.loss
         if self.sample.deviations is None:
-            return whole
-        read = whole.read
+            return all_rows
+        read = all_rows.read
         if noise in FOLLOWING_THE_FORMULA:
             least = least_size(self.sample.target)
             kernel = replace(best, tree=replace(best.tree, parameters=features)).kernel
             follows = follows_formula(self.sample, noise, best.predict(self.sample.columns.T))
 
             def read(names: Collection[str]) -> Iterator[Dataset]:
-                for block in whole.read(features):
+                for block in all_rows.read(features):
                     expected = np.broadcast_to(kernel(*block.columns), (block.n_rows,)) if follows else None
                     yield block_with_expected_noise(block, noise, expected, least, loss)
 
@@ -131,7 +131,7 @@ class AllRows:
         for block in read(features if noise in FOLLOWING_THE_FORMULA else ()):
             moments.add(block.target, block.row_weights)
         # As in memory, the weights keep their sum.
-        factor = whole.weight / moments.weight
+        factor = all_rows.weight / moments.weight
 
         def scaled(names: Collection[str]) -> Iterator[Dataset]:
             for block in read(names):
@@ -140,9 +140,9 @@ class AllRows:
                     block, weights=block.row_weights * factor, deviations=block.deviations / math.sqrt(factor)
                 )
 
-        return replace(whole, read=scaled, target_mean=moments.mean, target_square=moments.square * factor)
+        return replace(all_rows, read=scaled, target_mean=moments.mean, target_square=moments.square * factor)
 
-    def _fitted(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> tuple[list[Model], Floats]:
+    def _fitted(self, models: Sequence[Model], rows: AllRows, features: tuple[str, ...]) -> tuple[list[Model], Floats]:
         """The shortest version of each formula that is as likely as the best, with its loss, and the sums of errors.
 
         As it is; with all constants fitted anew; or with those fitted that do not look like a part of the law.
@@ -163,7 +163,7 @@ class AllRows:
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if self.rules is not None:
             losses = self.rules(versions.primitives).charged(versions, losses, np.ones(len(versions)))
-        evidence = replace(Evidence.of(self.sample, self.loss), rows=self.whole.effective_rows)
+        evidence = replace(Evidence.of(self.sample, self.loss), rows=self.all_rows.effective_rows)
         owners = np.concatenate([which, np.arange(len(models))])
         chosen, left, domain = [], [], Domain(self.sample)
         for at, model in enumerate(models):
@@ -180,7 +180,9 @@ class AllRows:
             left.append(errors[own[next(place for place, other in enumerate(each) if other is best)]])
         return chosen, np.array(left)
 
-    def _with_r2(self, models: Sequence[Model], errors: Floats, rows: Whole, features: tuple[str, ...]) -> list[Model]:
+    def _with_r2(
+        self, models: Sequence[Model], errors: Floats, rows: AllRows, features: tuple[str, ...]
+    ) -> list[Model]:
         """The models with the coefficient of determination on all rows, with the weights of the noise."""
         if self.loss.kind.follows_from_moments:
             squares = errors / rows.weight
@@ -192,7 +194,7 @@ class AllRows:
             r2 = 1 - squares / variance if variance > 0 else np.where(squares > 0, 0.0, 1.0)
         return [replace(model, r2=float(each)) for model, each in zip(models, r2, strict=True)]
 
-    def _with_uncertainty(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> list[Model]:
+    def _with_uncertainty(self, models: Sequence[Model], rows: AllRows, features: tuple[str, ...]) -> list[Model]:
         """The models with standard errors by all rows; they keep no rows."""
         few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
         basis = replace(self.basis, rows=few)
@@ -201,7 +203,7 @@ class AllRows:
         everywhere = self._sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
         sample = few.without([name for name in few.features if name not in features])
         here = self._sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
-        count, ranges = self.whole.effective_rows, self.whole.ranges
+        count, ranges = self.all_rows.effective_rows, self.all_rows.ranges
         found = zip(models, known, here, everywhere, strict=True)
         return [replace(model, known=with_all_rows(own, at, all_, count, ranges)) for model, own, at, all_ in found]
 
@@ -233,8 +235,8 @@ class AllRows:
         return (marks[:, None] == values).astype(np.float64) - (marks[:, None] == -values)
 
     def _description(self) -> DescriptionLength:
-        """The length of the description of all rows (see `shine.search.problem.yardsticks.description_length`)."""
-        rows, kind = self.whole.effective_rows, self.loss.kind
+        """The length of the description of all rows; see `reference_losses.description_length`."""
+        rows, kind = self.all_rows.effective_rows, self.loss.kind
         if kind.log_likelihood is not None:
             return DescriptionLength.of_likelihood(rows, kind.log_likelihood)
         worst = constant_loss(self.sample, self.loss)

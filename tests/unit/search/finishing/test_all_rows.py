@@ -159,4 +159,4 @@ def test_columns_of_opened_data_are_given_by_heading(path):
 
 
 def test_a_data_set_in_memory_has_no_whole(path):
-    assert Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0]).whole is None
+    assert Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0]).all_rows is None
