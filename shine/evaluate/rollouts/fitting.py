@@ -16,7 +16,7 @@ import numpy as np
 from shine.base.typing import Floats, Mask
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.evaluate.rollouts.controls import Controls, controls_of
+from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.stretches import Equations, Shooting, Stretch, covariance_of, step_of
 from shine.evaluate.rollouts.system import CompiledSystem
 
@@ -162,7 +162,7 @@ class _Fit:
         self.guess = np.array(system.constants if guess is None else guess, np.float64)
         self.free = np.ones(len(self.guess), np.bool_) if fixed is None else ~np.asarray(fixed, np.bool_)
         self.smooth = [filled(run.times, run.states) for run in self.runs] if smooth is None else list(smooth)
-        self.controls = [controls_of(run.times, run.controls) if len(system.controls) else None for run in self.runs]
+        self.controls = [system.steered(run.times, run.controls) if len(system.controls) else None for run in self.runs]
         readings = np.concatenate([run.states for run in self.runs])
         self.counts = (~np.isnan(readings)).sum(axis=0)
         self.spread = _spread(readings)

@@ -13,11 +13,15 @@ from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.evaluate.machine.worker_loop import WORKER_LOOP, emit_worker_loop
 from shine.evaluate.rollouts.explicit import emit_explicit
-from shine.evaluate.rollouts.memory import Words, integer
+from shine.evaluate.rollouts.maps import ROWS, emit_map, emit_rows
+from shine.evaluate.rollouts.memory import Variable, Words, integer
 from shine.evaluate.rollouts.work import ITEM, Run, find_piece, gather_constants, padded
 
 ROLL = "roll"
 """Name of the function that rolls out a range of items."""
+
+AUTOMATIC, MAP = range(2)
+"""Methods of an item: integrate, or apply a map."""
 
 JOB = ("items", "memory", "first", "last")
 """Words of the job of a thread: the items, its memory, and the range of items to roll out."""
@@ -34,23 +38,29 @@ def emit_rollouts() -> ir.Module:
         item = element_pointer(build, job.address("items"), build.mul(loop.index, number(len(ITEM))), I64)
         build.call(one, [item, job.address("memory")])
     build.ret_void()
+    emit_rows(module)
     emit_worker_loop(module)
     return module
 
 
 def _emit_one(module: ir.Module) -> ir.Function:
     """Internal function ``one(item, memory)`` that rolls out one item."""
-    explicit = emit_explicit(module)
+    explicit, iterate = emit_explicit(module), emit_map(module)
     prepare = _emit_prepare(module)
     function = declare(module, "shine.one", ir.VoidType(), [POINTER, POINTER], ("item", "memory"))
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
     build.call(prepare, function.args)
-    status = build.call(explicit, function.args)
     run = Run(build, *function.args)
+    status = Variable(integer(build, 0))
+    with build.if_else(run.item.whole("method").equals(MAP).value) as (is_map, is_flow):
+        with is_map:
+            status.set(integer(build, build.call(iterate, function.args)))
+        with is_flow:
+            status.set(integer(build, build.call(explicit, function.args)))
     progress = Words(build, run.item.address("progress"), ("reached", "status", "steps"))
     progress.put("reached", run.head.whole("next"))
-    progress.put("status", integer(build, status))
+    progress.put("status", status.get())
     progress.put("steps", run.head.whole("steps"))
     build.ret_void()
     return function
@@ -99,7 +109,7 @@ def engine() -> Engine:
     """The code, compiled or from the cache."""
     description = ("rollouts", source_digest("evaluate"))
     code = cached(description, lambda: host_object(str(emit_rollouts()), "O2"))
-    return Engine.of_object(code, (ROLL, WORKER_LOOP))
+    return Engine.of_object(code, (ROLL, ROWS, WORKER_LOOP))
 
 
 @cache
@@ -107,3 +117,9 @@ def functions() -> tuple[int, Any]:
     """Address of the function of a job, and the worker loop."""
     kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 3
     return engine().address(ROLL), engine().function(WORKER_LOOP, None, *kinds)
+
+
+@cache
+def rows_function() -> Any:
+    """The function of `shine.evaluate.rollouts.maps.emit_rows`."""
+    return engine().function(ROWS, None, *[ctypes.c_void_p] * 4, ctypes.c_int64)

@@ -13,7 +13,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls, controls_of
 from shine.evaluate.rollouts.memory import WIDTH
-from shine.evaluate.rollouts.native import JOB, functions
+from shine.evaluate.rollouts.native import AUTOMATIC, JOB, MAP, functions, rows_function
 from shine.evaluate.rollouts.rates import rate_of, with_numbers
 from shine.evaluate.rollouts.work import ITEM, memory_size
 from shine.lang.forms.tree import Tree
@@ -89,6 +89,9 @@ class CompiledSystem:
     states, controls : sequence of str
     time : str, optional
         Name of the time in the trees.
+    is_map : bool
+        Whether the trees are the next states, a unit of the time later, and not rates. Times are then whole numbers
+        apart, and controls are those of the time before.
 
     Attributes
     ----------
@@ -97,11 +100,18 @@ class CompiledSystem:
     """
 
     def __init__(
-        self, trees: Sequence[Tree], states: Sequence[str], controls: Sequence[str] = (), time: str | None = None
+        self,
+        trees: Sequence[Tree],
+        states: Sequence[str],
+        controls: Sequence[str] = (),
+        time: str | None = None,
+        *,
+        is_map: bool = False,
     ) -> None:
         if len(trees) != len(states) or not states:
             raise ValueError(f"there are {len(trees)} rates for {len(states)} states; give one a state")
         self.trees, self.states, self.controls, self.time = tuple(trees), tuple(states), tuple(controls), time
+        self.is_map = is_map
         inputs = (*self.states, *self.controls, time or "a time that no tree names")
         rates = [rate_of(tree, inputs, len(self.states)) for tree in trees]
         self.constants: Floats = np.concatenate([rate.values for rate in rates])
@@ -126,6 +136,41 @@ class CompiledSystem:
         parts = np.split(constants, self.ends[:-1])
         return tuple(with_numbers(tree, part) for tree, part in zip(self.trees, parts, strict=True))
 
+    def steered(self, times: Floats, controls: Floats) -> Controls:
+        """Controls that are known at some times, shape (n_times, n_controls), as functions of the time."""
+        return controls_of(times, controls, "previous" if self.is_map else None)
+
+    def rates(
+        self,
+        states: Floats,
+        controls: Floats | None = None,
+        times: Floats | None = None,
+        constants: Floats | None = None,
+    ) -> Floats:
+        """Rates of states, or the next states of a map, shape (n_rows, n_states).
+
+        Parameters
+        ----------
+        states : ndarray of shape (n_rows, n_states)
+        controls : ndarray of shape (n_rows, n_controls), optional
+        times : ndarray of shape (n_rows,), optional
+            0 by default.
+        constants : ndarray of shape (n_constants,), optional
+        """
+        rows = len(states)
+        given = (
+            states,
+            np.zeros((rows, 0)) if controls is None else controls,
+            (np.zeros(rows) if times is None else times)[:, None],
+        )
+        inputs = np.concatenate(given, axis=1, dtype=np.float64)
+        if inputs.shape[1] != len(self.states) + len(self.controls) + 1:
+            raise ValueError(f"rates need {len(self.states)} states and {len(self.controls)} controls a row")
+        own = np.ascontiguousarray((self.constants if constants is None else constants)[self._places], np.float64)
+        out = np.empty((rows, len(self.states)))
+        rows_function()(self.words.ctypes.data, own.ctypes.data, inputs.ctypes.data, out.ctypes.data, rows)
+        return out
+
     def rollout(
         self,
         start: Floats,
@@ -139,7 +184,7 @@ class CompiledSystem:
         most_steps: int = MOST_STEPS,
         workers: Workers = ONE_THREAD,
     ) -> Rollout:
-        """Integrate from the first time to all others.
+        """Integrate from the first time to all others, or apply the map.
 
         Parameters
         ----------
@@ -172,7 +217,7 @@ class CompiledSystem:
             for array, size in ((starts, len(self.states)), (given, len(self.constants)))
         )
         points = np.asarray(times, np.float64)
-        steered = controls if controls is None or isinstance(controls, Controls) else controls_of(points, controls)
+        steered = controls if controls is None or isinstance(controls, Controls) else self.steered(points, controls)
         request = Request(self, starts, given, points, scales, steered)
         (found,) = roll(
             [request], sensitivities=sensitivities, tolerance=tolerance, most_steps=most_steps, workers=workers
@@ -239,6 +284,7 @@ class _Batch:
             "states_out": _places(self.states),
             "slopes_out": 0 if self.slopes is None else _places(self.slopes),
             "progress": _places(self.progress),
+            "method": MAP if system.is_map else AUTOMATIC,
         }
         self.items = np.zeros((count, len(ITEM)), np.int64)
         for name, value in words.items():
