@@ -1,1 +1,1 @@
-"""What every other room needs: errors, stages of a run, types of arrays, executors."""
+"""Shared basics: errors, stages of a run, types of arrays, safe files, executors."""

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and through no link that somebody else has made.
+"""Files written completely or not at all, and through no link of another user.
 
 Folders may be open to others, who can put a link where a file is going to be. So a file is written under a name that
 nobody can guess, is created and never opened, and then takes its place: a link there is replaced. Only where the user
@@ -95,7 +95,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def target(path: Path) -> Path:
-    """Where links lead that the user, or the system, has made.
+    """A path with the links followed that the user or the system has made.
 
     Raises
     ------

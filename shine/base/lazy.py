@@ -1,4 +1,4 @@
-"""A property that is computed when it is first read."""
+"""A cached property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that share a piece of work, and how it ends early."""
+"""Threads for one piece of work, and its early end."""
 
 from __future__ import annotations
 

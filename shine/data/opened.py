@@ -1,4 +1,4 @@
-"""Data that were opened, in memory if they are small, and otherwise as a stream."""
+"""An open data source: in memory if small, otherwise streamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """Data that were opened, and how to read them.
+    """An open data source, and how to read it.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def open_source(path: Path, marks: Marks = NO_MARKS) -> Source:
 def writing(
     source: Source, raws: Sequence[RawColumn], wanted: Decimal | None = None, known: Decimal | None = None
 ) -> Writing:
-    """How a file writes numbers: with points if no column has text.
+    """Spelling of numbers in a file: with points if no column has text.
 
     Parameters
     ----------

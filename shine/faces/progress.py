@@ -57,7 +57,7 @@ def share_over(progress: Progress, stop: StopSettings | None) -> float:
 
 
 class Status:
-    """Where a search stands: its generation, or the stage that it is in.
+    """Progress of a search: its generation or its stage.
 
     Parameters
     ----------

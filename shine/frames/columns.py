@@ -69,7 +69,7 @@ class Column:
 
 
 class Table(Protocol):
-    """What a query needs of a table."""
+    """Interface of tables to queries."""
 
     @property
     def rows(self) -> int:
@@ -191,7 +191,7 @@ class Encodings:
 
     @classmethod
     def of(cls, frame: object) -> Encodings:
-        """Those of a data frame; new ones if it has none."""
+        """The columns of a data frame; new ones if it has none."""
         key = id(frame)
         kept = cls._kept.get(key)
         if kept is not None and kept[0]() is frame:
@@ -224,7 +224,7 @@ class Encodings:
 
 
 def _layout(array: Any) -> list[tuple[int, int, str, list[int]]]:
-    """Where an array lies in memory."""
+    """Address, step and length of an array."""
     return [
         (
             len(chunk),

@@ -80,7 +80,7 @@ RESULTS = ("indices", "mask", "rows")
 
 
 class Frames:
-    """What ``df.shine`` is; a subclass knows the tables of a library, and how rows and values look there.
+    """Methods of ``df.shine``; a subclass knows the tables of a library, and its rows and values.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ def _share(threads: int, count_of: int, work: Callable[[], Callable[[int], None]
 
 
 class _Run:
-    """What the threads of a run share."""
+    """State shared by the threads of a run."""
 
     def __init__(self, query: Query, columns: Sequence[Column], rows: int, threads: int | None) -> None:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):

@@ -1,4 +1,4 @@
-"""The numbers that people write for a fitted constant, and the price of each, in nats.
+"""Short numbers for fitted constants, and the price of each, in nats.
 
 A number is first of all a decimal, at the price of its digits. Fractions, and multiples of pi, e and roots, are
 other kinds of numbers, and so rare in formulas that naming the kind costs as much as some digits. Each further choice

@@ -1,4 +1,4 @@
-"""A formula in the notation that people use: ``-x0``, ``x0**2``, ``exp(0.3*x0)``, ``a - 2*b``.
+"""Formulas for people: few and common symbols, equal up to rounding.
 
 The search writes formulas with the functions that it draws from, and may keep ``x0*x0``, ``exp(x0/3.3333333333333335)``
 or ``a + -2*b``. Here only the notation changes; the values are equal up to rounding.

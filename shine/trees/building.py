@@ -75,7 +75,7 @@ own. Rows may be computed in any portions: their numbers do not depend on each o
 
 @dataclass(frozen=True)
 class Told:
-    """What a header says of features and of results.
+    """Notes of a header on features and results.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _method(reading: Reading, method: str | None) -> str:
 
 
 def _meanings(reading: Reading, method: str) -> tuple[str, ...]:
-    """What each number of a row is."""
+    """Meaning of each number of a row."""
     several = reading.n_targets > 1
     if not reading.classes:
         return tuple(f"target {k}" if several else "the prediction" for k in range(reading.n_targets))

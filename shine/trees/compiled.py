@@ -164,7 +164,7 @@ class CompiledTrees:
 
     @property
     def report(self) -> str:
-        """How the trees are computed."""
+        """Method of computing the trees."""
         return "\n".join(self._linked.layout.report)
 
     @cached_property
@@ -179,7 +179,7 @@ class CompiledTrees:
 
     @cached_property
     def _forbidden(self) -> int:
-        """What rows must not have."""
+        """Values that rows must not have."""
         return (0 if self.reading.allows_nan else MISSING) | (0 if self.reading.allows_infinite else INFINITE)
 
     def _run(self, kernel: Kernel, X: Any, threads: int | None) -> Floats:

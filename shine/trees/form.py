@@ -50,7 +50,7 @@ class Tree:
 
     @property
     def leaves(self) -> Mask:
-        """Which nodes are leaves."""
+        """Mask of leaves."""
         is_leaf: Mask = self.feature < 0
         return is_leaf
 

@@ -130,7 +130,7 @@ def plan_of(shape: Shape, vector_bytes: int) -> Plan:
 
 
 def table_words(layout: Layout) -> Any:
-    """What the function reads: the sizes, the divisor and the addresses of the tables, each in 8 bytes."""
+    """Arguments of the function: the sizes, the divisor and the addresses of the tables, each in 8 bytes."""
     tables = layout.tables
     sizes = [len(tables.features), layout.numeric, len(tables.trees), len(tables.base)]
     divisor = int(np.float64(layout.divisor).view(np.int64))

@@ -35,7 +35,7 @@ categories (all 0 if it is walked); the place of its first value, values of a le
 
 @dataclass(frozen=True)
 class Shape:
-    """What code depends on; all else is data.
+    """Kinds of tables, on which code depends; all else is data.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Layout:
 
     @property
     def report(self) -> tuple[str, ...]:
-        """How the trees are computed."""
+        """Method of computing the trees."""
         listed = self.tables.trees[self.tables.trees[:, 7] == 0]
         walked = self.tables.trees[self.tables.trees[:, 7] > 0]
         size = sum(array.nbytes for array in self.tables.arrays.values())

@@ -41,7 +41,7 @@ _OF_PYTHON = ("Py_IncRef", "Py_DecRef", "PyEval_SaveThread", "PyEval_RestoreThre
 
 
 def row_words(kernel: Any, features: int, width: int, tables: int, forbidden: int) -> Any:
-    """What `of_rows` needs to know: int64.
+    """Words for `of_rows`: int64.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def of_key(dtype: str) -> Callable[[Any, Any], int | None]:
 
 
 def key_words(dtype: str, table: int) -> Any:
-    """What `of_key` needs to know: int64."""
+    """Words for `of_key`: int64."""
     kind, name = (float, "PyFloat_AsDouble") if dtype.startswith("float") else (int, "PyLong_AsLongLongAndOverflow")
     return np.array(
         [table, id(kind), id(None), *map(interpreter_function, (name, "PyLong_FromLongLong", "Py_IncRef"))], np.int64

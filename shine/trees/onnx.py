@@ -171,7 +171,7 @@ class _Attributes:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the nodes before and after the ensemble do: the rounding of features, and the classes as they go out."""
+    """Nodes before and after the ensemble: the rounding of features, and the classes as they go out."""
 
     n_features: int
     rounding: str
@@ -240,7 +240,7 @@ def _output_after(node: Any, before: AnyArray | None) -> AnyArray | None:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What leaves add to sums, and what becomes of the sums.
+    """Terms of leaves in sums, and what becomes of the sums.
 
     Parameters
     ----------

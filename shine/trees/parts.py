@@ -1,4 +1,4 @@
-"""What the parts of the code of an ensemble share: types, lanes, and the tables as arguments."""
+"""Shared parts of the code of an ensemble: types, lanes, and the tables as arguments."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def number(value: int) -> ir.Constant:
 
 
 def tree_fields(build: ir.IRBuilder, row: ir.Value) -> dict[str, ir.Value]:
-    """What the row of a tree says."""
+    """Fields of a tree's row."""
     return {name: load(build, row, number(place), I64, I64) for place, name in enumerate(TREE_FIELDS)}
 
 

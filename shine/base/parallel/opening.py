@@ -1,4 +1,4 @@
-"""What users give as an executor, and the pool that is made of it."""
+"""Executors as users give them, and pools made of them."""
 
 from __future__ import annotations
 

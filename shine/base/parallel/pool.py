@@ -30,7 +30,7 @@ SECONDS_BETWEEN_LOOKS = 1.0
 
 @dataclass(frozen=True)
 class Done:
-    """What a task came to; an exception that is raised in place of this is the executor's, not the task's."""
+    """Result or exception of a task; the executor's own exceptions are raised instead."""
 
     value: Any = None
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""A value that many tasks need: it travels to each worker once."""
+"""A value for many tasks: it travels to each worker once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Ticket:
-    """What a task carries in place of a value.
+    """Stand-in for a large value in a task.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files that only the user can have written: the conditions for trusting a folder and a file.
+"""Private files: the conditions for trusting a folder and a file.
 
 The rules are those of OpenSSH for keys (``StrictModes``): the folder belongs to the user and nobody else can write to
 it; the same holds for every folder above, except root's and sticky ones (``/tmp``). On systems without owners and
@@ -30,7 +30,7 @@ def make_folder(folder: Path) -> None:
 
 
 def exposure(folder: Path) -> str | None:
-    """Why others can change the contents of a folder; None if they cannot.
+    """Reason why others can change the contents of a folder; None if they cannot.
 
     Raises
     ------

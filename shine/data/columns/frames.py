@@ -44,7 +44,7 @@ _REMEDIES = {
 
 
 def frame_problem(values: Any, name: str) -> str | None:
-    """What is wrong with a data frame, a series or an array of dates, that cannot be numbers; None if nothing is.
+    """Message about a data frame, a series or an array of dates that cannot become numbers; None if it can.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _is_sparse(column: Any) -> bool:
 
 
 def columns_problem(columns: Sequence[tuple[object, Any]], name: str) -> str | None:
-    """What is wrong with some columns of a data frame (see `frame_columns`); None if nothing is."""
+    """Message about columns of a data frame (see `frame_columns`); None if all can become numbers."""
     repeated = repeated_heading([heading for heading, _ in columns], name)
     if repeated is not None:
         return repeated
@@ -95,7 +95,8 @@ def repeated_heading(headings: Sequence[object], name: str) -> str | None:
 
 
 def array_problem(values: Any, name: str) -> str | None:
-    """Why NumPy cannot make numbers of an array-like: texts, rows of several lengths, other objects; None if it can."""
+    """Message about an array-like of texts, rows of several lengths or other objects; None if NumPy makes numbers of
+    it."""
     try:
         array = np.asarray(values, dtype=object)
     except ValueError:  # arrays of different lengths
@@ -111,7 +112,7 @@ def array_problem(values: Any, name: str) -> str | None:
 
 
 def _object_problem(array: NDArray[np.object_], name: str) -> str | None:
-    """What to tell of the first value that is no number."""
+    """Message about the first value that is no number."""
     for place, value in np.ndenumerate(array) if array.ndim else ():
         if isinstance(value, Sized) and not isinstance(value, str | bytes):
             counts = [len(row) if isinstance(row, Sized) else -1 for row in array] if array.ndim == 1 else [0]
@@ -168,7 +169,7 @@ def _array(column: Any) -> NDArray[np.generic]:
 
 
 def _held(column: Any) -> tuple[str, str] | None:
-    """What a column holds that cannot become numbers, and an example of text; None if it holds numbers."""
+    """Kind of a column's values and an example of text; None for numbers."""
     if getattr(getattr(column, "dtype", None), "kind", "O") in _NUMBERS:
         return None
     array = _array(column)

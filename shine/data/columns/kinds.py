@@ -1,4 +1,4 @@
-"""What a column of a file or a data frame holds: numbers, yes and no, dates, durations or texts."""
+"""Kinds of columns of files and data frames: numbers, yes and no, dates, durations or texts."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def cell_text(cell: str) -> str:
 
 
 def reading_notes(columns: Iterable[Column]) -> list[str]:
-    """What was left out of numbers, for the user."""
+    """Signs and units left out of numbers, for the user."""
     notes = []
     for column in columns:
         if column.sign:

@@ -1,4 +1,4 @@
-"""What R hands over: numbers without a fraction as floats, and missing integers as the least one."""
+"""Values from R: numbers without a fraction are floats, and missing integers are the least one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How columns of a file become columns of numbers: learned from the training data, repeated for new files."""
+"""Conversion of a file's columns to numbers: learned from the training data, repeated for new files."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PreparedColumn:
 
     @property
     def raw_kind(self) -> Kind:
-        """What the column holds in the file."""
+        """Kind of the column in the file."""
         return "text" if self.kind == "one-hot" or self.kind == "ordinal" else self.kind
 
     def numbers(self, column: Column) -> list[Floats]:
@@ -124,7 +124,7 @@ class PreparedColumn:
         return [column.raw.problem(rows.index(text), f"{cell_text(text)} {known_ones}") for text in texts]
 
     def note(self) -> str | None:
-        """What a user should know about it."""
+        """Note for the user on the conversion."""
         start = f"column {self.heading!r}"
         if self.kind == "date":
             return f"{start} holds dates; {self.names[0]} counts {self.unit} since {self.origin}"
@@ -159,7 +159,7 @@ class Preparation:
 
     @property
     def marks(self) -> Marks:
-        """What also stands for a missing value."""
+        """Further marks for a missing value."""
         return Marks(self.missing_marks)
 
     @property
@@ -187,7 +187,7 @@ def plain_preparation(headings: Mapping[str, str]) -> Preparation:
 
 
 def learned(column: Column, name: str, categories: Categories, taken: Numbering) -> PreparedColumn:
-    """How a column becomes numbers.
+    """The conversion of a column to numbers.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class _Body:
             self.lines = ["\n"] * (self.units - self.first) + self.lines[self.units - self.first :]
 
     def notes(self) -> list[str]:
-        """What a user should know."""
+        """Notes for the user."""
         return [units_note(f"{self.path}:{self.units}", self.named_units)] if self.units else []
 
     def cells(self) -> Iterable[str]:

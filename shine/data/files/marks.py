@@ -32,7 +32,7 @@ class Marks:
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
-        """Those that are numbers."""
+        """The marks that are numbers."""
         found = (_number(mark) for mark in self.extra)
         return tuple(number for number in found if number is not None)
 

@@ -112,7 +112,7 @@ def plain_numbers(cells: Sequence[str], decimal: Decimal) -> tuple[Floats, list[
 
 @dataclass(frozen=True)
 class Writing:
-    """How a file writes numbers.
+    """Spelling of numbers in a file.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class _Reader(Reader):
 
 
 def family(kind: Any) -> str | None:
-    """What values of a type can be compared with: "text", "bool", "number" or "time"; None for all others."""
+    """Group of types that a column can be compared with: "text", "bool", "number" or "time"; None for all others."""
     from pyarrow import types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind

@@ -1,4 +1,4 @@
-"""What all rows of a column say, gathered block by block: its kind, what is missing, its range, its texts."""
+"""Facts about all rows of a column, gathered block by block: kind, missing values, range, texts."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Facts:
 
     @property
     def identity(self) -> tuple[int, int, int]:
-        """What tells the values from others."""
+        """Key that tells values apart."""
         return self.rows, self.checksum, zlib.crc32("\0".join(self._codes).encode())
 
     @property
@@ -141,7 +141,7 @@ class Facts:
         return Column(RawColumn(self.heading, values, self._stream.place), self.kind, values)
 
     def text_problem(self) -> str | None:
-        """Why texts cannot be texts: they are numbers or dates, as which they would be read in memory."""
+        """Message about texts that are numbers or dates, as which they would be read in memory."""
         total = max(sum(self.counts.values()), 1)
         cells = [text for text, count in self.counts.items() for _ in range(max(1, TOLD_CELLS * count // total))]
         found = recognized(RawColumn(self.heading, np.array(cells, object), self._stream.place), ".")

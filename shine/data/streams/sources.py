@@ -1,4 +1,4 @@
-"""What can be streamed: Parquet and Arrow files and folders of them, NumPy's files, frames and relations of others."""
+"""Sources of streams: Parquet and Arrow files and folders, NumPy's files, frames and relations of other libraries."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def open_stream(source: Any, where: Any = None) -> Stream:
 
 
 def _opener(source: object) -> Callable[[Any], Stream] | None:
-    """What opens an object, by the module of its type: no library is imported for it."""
+    """Opener of an object, by the module of its type: no library is imported for it."""
     if isinstance(source, np.memmap):
         return _of_array
     for kind in type(source).__mro__:
@@ -118,7 +118,7 @@ def _form(path: Path) -> str:
 
 
 def _repeated_heading(path: Path, form: str) -> str:
-    """What to tell of files with two columns of one heading, which Arrow does not stream; empty if there are none."""
+    """Message about two columns of one heading, which Arrow does not stream; empty if there are none."""
     from pyarrow import dataset, schema
 
     with suppress(Exception):  # the first error tells more

@@ -26,7 +26,7 @@ from shine.lang.forms.names import Numbering, distinct_names, identifier
 
 
 def gone(values: Values) -> Mask | None:
-    """Which rows have no value; None if all have one by their type."""
+    """Rows without a value; None if all have one by their type."""
     if isinstance(values, Texts):
         return values.codes < 0
     if values.dtype.kind in "mM":
@@ -117,7 +117,7 @@ def _spread(rows: int, most: int) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """How blocks of a stream become data sets.
+    """Layout of data sets made of the blocks of a stream.
 
     Parameters
     ----------

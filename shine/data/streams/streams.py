@@ -1,4 +1,4 @@
-"""Tables that are read batch by batch, because they may be larger than memory."""
+"""Tables read batch by batch, because they may be larger than memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Values = NDArray[Any] | Texts
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A table that is read from its first row to its last, as often as needed.
+    """A table read from its first row to its last, as often as needed.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def check_output(out: Path, data: object) -> None:
 
 @contextmanager
 def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
-    """What writes a file, by the ending of its name: completely or not at all.
+    """Writer of a file, by the ending of its name: it writes completely or not at all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that might be fresh rows of the same kind: mixtures of known rows that are near each other.
+"""Plausible rows: mixtures of known rows that are near each other, as fresh rows of the same kind might be.
 
 A formula may be tame on every known row and enormous beside them: `exp(exp(cos(a)*cos(b))**2)` at the few whole numbers
 a and b that make both cosines large. A mixture takes columns from another row that is near in all others, or values in
@@ -50,7 +50,7 @@ n_points), each least at the points that are nearest to that."""
 
 @dataclass(frozen=True, eq=False)
 class PlausibleRows:
-    """Rows that might be fresh rows of the same kind.
+    """Plausible rows near the known ones.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _ZERO = ir.Constant(I64, 0)
 
 @dataclass(frozen=True)
 class Sums:
-    """What a run over rows adds to.
+    """Running sums of a pass over rows.
 
     Parameters
     ----------

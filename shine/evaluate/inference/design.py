@@ -1,4 +1,4 @@
-"""What readings at some points would tell about which of several forms is the law.
+"""Information of future readings about which of several forms is the law.
 
 Before a reading, each form predicts a normal distribution: around its value with the most likely constants, as wide as
 noise and uncertain constants make it. The reading's *information* is that between it and the form (Lindley 1956, "On a
@@ -30,7 +30,7 @@ LEAST_PROBABILITY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What several forms predict at some points.
+    """Predictions of several forms at some points.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Threads = Annotated[int, Ge(1), Le(1024)]
 
 @dataclass(frozen=True)
 class EvaluatorOptions:
-    """How an evaluator computes (see `shine.Evaluator`)."""
+    """Options of an evaluator (see `shine.Evaluator`)."""
 
     linear_scaling: bool
     dtype: Dtype

@@ -1,4 +1,4 @@
-"""Objects that travel to other processes as what they were made of."""
+"""Pickling by arguments: for objects with compiled code."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was measured."""
+    """All measurements."""
 
     machine: dict[str, object]
     settings: Settings

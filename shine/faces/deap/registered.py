@@ -1,4 +1,4 @@
-"""What DEAP's algorithms pass to `toolbox.map`: functions that stand for an evaluation, individuals with weights."""
+"""Arguments of `toolbox.map` in DEAP's algorithms: functions registered for an evaluation, individuals with weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network teaches: rows for the search, and fresh ones to judge the formula by."""
+"""Lessons from a network: rows for the search, and fresh ones to judge the formula by."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class FitSearches:
 
     @property
     def stopped_by(self) -> str:
-        """Why the fit ended: the user's reason if there is one, else the last search's."""
+        """Reason for the end of the fit: the user's if there is one, else the last search's."""
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 

@@ -1,4 +1,4 @@
-"""What a fitted estimator shows: its formulas in every form, its tables and its drawings."""
+"""Views of a fitted estimator: formulas in every form, tables and drawings."""
 
 from __future__ import annotations
 

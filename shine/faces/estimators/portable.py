@@ -13,7 +13,7 @@ from shine.lang.vocabulary import is_of_session, portable, primitive_table
 
 
 def portable_parameters(primitives: Iterable[Any], guesses: Iterable[Any], loss: Any = None) -> dict[str, Any]:
-    """Those of the parameters that have functions of a notebook or a script, with what was read from their source.
+    """Parameters with functions of a notebook or a script, and the source of these.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class UncertainEstimator(FittedEstimator):
         return self._each(index, lambda model: model.summary(level, method, **options))
 
     def next_measurement(self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None) -> Any:
-        """What to measure next, to tell the formulas apart that the rows leave (see `Front.next_measurement`)."""
+        """Points to measure next, to tell the remaining formulas apart (see `Front.next_measurement`)."""
         check_is_fitted(self)
         found = [front.next_measurement(box, n, cost) for front in self._fronts]
         return found if isinstance(self.front_, list) else found[0]

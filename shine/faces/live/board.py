@@ -1,4 +1,4 @@
-"""What open pages show: parts with versions. A thread paints them anew at most once a second, if somebody looks."""
+"""Contents of open pages: parts with versions. A thread paints them anew at most once a second while a page is open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEARTBEAT = 5.0
 
 @dataclass(frozen=True)
 class Picture:
-    """What a page shows.
+    """Contents of a page.
 
     Parameters
     ----------

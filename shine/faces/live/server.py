@@ -43,7 +43,7 @@ ENDING = 3.0
 
 
 class Content(Protocol):
-    """What the server shows."""
+    """Contents of the server."""
 
     def page(self) -> str:
         """The page, as HTML."""
@@ -55,7 +55,7 @@ class Content(Protocol):
 
     @property
     def actions(self) -> Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
-        """What a page may ask for, by path; they get and return JSON objects, and raise a `ValueError` for bad ones."""
+        """Requests of a page, by path; they get and return JSON objects, and raise a `ValueError` for bad ones."""
         ...
 
 

@@ -119,7 +119,7 @@ class Live:
 
     @property
     def actions(self) -> Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
-        """What a page may ask for, by path."""
+        """Requests of a page, by path."""
         return {"pause": self._pause, "stop": self._stop, "formula": self._put_in}
 
     def _pause(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ class Live:
         self._board.changed(False)
 
     def _picture(self) -> Picture:
-        """What the page shows while a search runs."""
+        """The page while a search runs."""
         watch, controls = self._watch, self._controls
         status = {"state": "running", "text": self._stages.text() or "beginning"}
         if watch is None:
@@ -195,7 +195,7 @@ class Live:
 
 
 def _controls() -> Element:
-    """What one can do."""
+    """The buttons."""
     return element(
         "section",
         element(

@@ -85,7 +85,7 @@ class Moment:
 
 
 class Controls:
-    """What people ask of the searches of a page: all of them pause and end together.
+    """Requests of the users of a page: all its searches pause and end together.
 
     Parameters
     ----------

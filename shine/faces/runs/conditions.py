@@ -142,7 +142,7 @@ class _Column:
 
     @property
     def kind(self) -> str:
-        """What it holds; settings may hold anything."""
+        """Type of its values; settings have any."""
         if self.name not in COLUMNS:
             return "anything"
         return "times" if self.name == "date" else "texts" if self.name in (*_TEXTS, "formula") else "numbers"

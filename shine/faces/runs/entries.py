@@ -1,4 +1,4 @@
-"""What a folder tells about its run; a damaged file is a remark, never an error."""
+"""Entry of a run, read from its folder; a damaged file is a remark, never an error."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Entry:
 
 
 def read_entry(folder: Path) -> Entry:
-    """What the files in a folder tell about its run.
+    """Read the entry of a run from the files in its folder.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
 
 
 def found(folder: Path, asked: Query) -> list[Found]:
-    """What a query finds among the runs in a folder (see `find`)."""
+    """The result of a query among the runs in a folder (see `find`)."""
     names = run_names(folder)
     with stage(f"reading {len(names)} runs in {folder}"):
         entries = {name: read_entry(folder / name) for name in names}

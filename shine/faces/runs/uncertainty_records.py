@@ -84,7 +84,7 @@ class UncertaintyRecord(_Part):
 
     @property
     def known(self) -> Uncertainty:
-        """What the record tells.
+        """The uncertainty in the record.
 
         Raises
         ------

@@ -37,7 +37,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Order:
-    """What native code is made for; `Order.of` checks it.
+    """Form and target of native code; `Order.of` checks it.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Order:
 
     @property
     def machine(self) -> tuple[str, str, str]:
-        """What LLVM has to know of the target."""
+        """The target in LLVM's terms."""
         return self.target.triple, self.target.cpu, self.target.features
 
     def on(self, target: Target) -> Order:
@@ -87,7 +87,7 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Code(ABC):
-    """What is compiled for a target under a name; a subclass says from what.
+    """A named function for a target; a subclass emits it.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class TextCode(Code):
 
     @property
     def text(self) -> str:
-        """That IR."""
+        """The IR as text."""
         return self.lowered
 
 

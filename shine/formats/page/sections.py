@@ -190,7 +190,7 @@ _DEPENDENCES, _MOST_DEPENDENCES = 9, 30
 
 
 def fit_charts(fit: Fit, target: str) -> Content:
-    """How well the formula fits the rows."""
+    """Charts of predictions and residuals."""
     figures = fit_figures(fit, shortened(target, 30))
     if figures:
         numbers = table("Errors, every row counted once", fit_numbers(fit))
@@ -199,7 +199,7 @@ def fit_charts(fit: Fit, target: str) -> Content:
 
 
 def dependence_charts(best: ModelLike, dataset: Dataset, target: str) -> Content:
-    """How the formula depends on each feature."""
+    """Charts of predictions over each feature."""
     found = dependences(best, dataset)
     if not found:
         return element("p", "The chosen formula is a constant: it uses no feature.", class_="card")

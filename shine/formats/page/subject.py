@@ -71,7 +71,7 @@ class SummaryLike(Protocol):
 
     @property
     def heading(self) -> str:
-        """What the table is about."""
+        """Subject of the table."""
         ...
 
     @property
@@ -126,7 +126,7 @@ class ResultLike(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why it was chosen; formulas are called by their position. Empty if it is not known."""
+        """Reason for the choice; formulas are called by their position. Empty if it is not known."""
         ...
 
     @property
@@ -151,7 +151,7 @@ class ResultLike(Protocol):
 
     @property
     def stopped_by(self) -> str:
-        """Which limit ended the search."""
+        """The limit that ended the search."""
         ...
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Writer:
-    """What writes a form. Its module is imported at its first use: all of them together take a noticeable time.
+    """Writer of a form. Its module is imported at its first use: all of them together take a noticeable time.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ class Value:
         return self.graph.node(operation, "bool", *(operand.as_truth() for operand in (self, *others)))
 
     def differs(self, other: Value) -> Value:
-        """Where two truth values differ."""
+        """Exclusive or of two truth values."""
         return self.graph.node("NotEqual", "bool", self, other, T="bool")
 
     def where(self, yes: Value, no: Value) -> Value:

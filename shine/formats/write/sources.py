@@ -1,4 +1,4 @@
-"""What a formula's numbers are made of: the columns of the user's table, with its texts, dates and missing values."""
+"""Sources of a formula's numbers: the columns of the user's table, with its texts, dates and missing values."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Source:
         return self.kind != "number" or self.mean is not None or bool(self.marks)
 
     def note(self, name: str) -> str:
-        """What a number called `name` is, for a comment on one line; empty if the name says it."""
+        """Meaning of a number called `name`, for a comment on one line; empty if the name says it."""
         own = shown(self.heading, _LONGEST)
         if self.kind == "text":
             texts: dict[float, list[str]] = {}
@@ -123,7 +123,7 @@ class Source:
 
 
 def made_numbers(features: Sequence[str], headings: Headings | None) -> dict[str, str]:
-    """What the features are, by name, that are other numbers than those in columns."""
+    """Meaning of each feature, by name, whose numbers are not those in the column."""
     return {name: each.note(name) for name, each in sources_of(features, headings).items() if each.is_made}
 
 
@@ -152,7 +152,8 @@ def _source(column: PreparedColumn, place: int) -> Source:
 
 
 def notes(written: Mapping[str, str], headings: Headings | None) -> dict[str, str]:
-    """What each number is that code takes, on one line, by its name in the code; without those whose name says it.
+    """Meaning of each number that code takes, on one line, by its name in the code; only where the name does not say
+    it.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ class HasTree(Protocol):
 
     @property
     def preparation(self) -> Preparation | None:
-        """How columns of the user's table became numbers, if they did not hold numbers."""
+        """Conversion of the user's columns to numbers, if they did not hold numbers."""
         ...
 
 

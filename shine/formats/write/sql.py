@@ -48,7 +48,7 @@ def source_sql(source: Source, column: str, dialect: str) -> str:
 
 
 def prepared_notes(sources: Iterable[Source], dialect: str) -> list[str]:
-    """What a user should know of the columns that an expression reads: a line for each date and duration."""
+    """Notes on the columns that an expression reads: a line for each date and duration."""
     written = "texts such as 2023-12-31" if dialect == "sqlite" else "of type DATE or TIMESTAMP"
     forms = {"date": f"dates, {written}", "duration": "of type TIME or INTERVAL"}
     headings = {source.heading: source.kind for source in sources if source.kind in forms}

@@ -1,4 +1,4 @@
-"""What a query reads: vectors of values and masks of missing ones, from columns as they lie in memory."""
+"""Inputs of a query: vectors of values and masks of missing ones, from columns as they lie in memory."""
 
 from __future__ import annotations
 

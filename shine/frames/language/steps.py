@@ -181,7 +181,7 @@ def _common(left: str, right: str) -> str | None:
 
 
 class Adding:
-    """What adds steps of one kind to a query.
+    """Adds steps of one kind to a query.
 
     Parameters
     ----------

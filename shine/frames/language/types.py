@@ -26,7 +26,7 @@ UNITS: dict[str, int] = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10*
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What a column holds.
+    """Type of a column.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SameTexts:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compiled: equal plans have the same code.
+    """Compilation unit of a query: equal plans have the same code.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ SYSTEMATIC_ROWS = 4.0
 
 @dataclass(frozen=True)
 class DescriptionLength:
-    """How long the description of some rows by formulas is.
+    """Description length of some rows by formulas.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How odd a formula looks, in nats: of formulas that fit equally well, people prefer the plainer one.
+"""Oddity of a formula, in nats: of formulas that fit equally well, people prefer the plainer one.
 
 Among the laws of physics and among formulas in encyclopedias (Guimerà et al. 2020) functions hardly ever contain other
 functions, and sines are rarer than the rest. Where noise hides a difference, the plainer formula is the likelier law:

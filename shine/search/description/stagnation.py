@@ -1,4 +1,4 @@
-"""When explaining has stopped: the shortest description of the data found so far, and when it last became shorter."""
+"""Stagnation: the shortest description of the data found so far, and when it last became shorter."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ Ended = Literal["", "solved", "seconds", "interrupted"]
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What all islands share: it travels to each worker once.
+    """Data shared by all islands: it travels to each worker once.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class World:
 
 @dataclass(frozen=True, eq=False)
 class Founding:
-    """An island that is about to begin.
+    """The start of an island.
 
     Parameters
     ----------

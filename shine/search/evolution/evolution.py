@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a run begins with.
+    """Start of a run: primitives, guesses, seeding.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def symbols(population: Population) -> Hashes:
 
 
 def _cells(population: Population) -> tuple[Mask, Hashes]:
-    """Which cells are in use, and a pseudorandom number for each code and position."""
+    """Cells in use, and a pseudorandom number for each code and position."""
     width, known = population.width, len(population.primitives.arities)
     positions = np.arange(width)
     inside = positions < population.sizes[:, None]

@@ -1,4 +1,4 @@
-"""What a running search and those who watch it know of each other.
+"""Messages between a running search and its observers.
 
 The search tells what it is (a `SearchView`) and how far it has come (a `Progress`). A visitor is asked after each
 generation: it may let formulas join, hold the search up, and end it. A visitor who does nothing changes nothing.
@@ -126,7 +126,7 @@ class SearchView:
 
 
 class Visitor(Protocol):
-    """Somebody who watches one search."""
+    """An observer of one search, who may put formulas into it."""
 
     def clock(self) -> float:
         """Seconds, without those in which the search was held up; those of `time.monotonic` until then."""
@@ -167,7 +167,7 @@ def none_arrive() -> None:
 
 @dataclass(frozen=True)
 class Observers:
-    """Those who follow a run, and what it shares with other runs: workers, a clock, an earlier part of itself.
+    """The observers of a run, and its links to other runs: workers, a clock, an earlier part of itself.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Observers:
 
     @property
     def origin(self) -> float:
-        """When the run began, on the clock."""
+        """Begin of the run, on the clock."""
         if self.began is not None:
             return self.began
         return self.clock() - (0.0 if self.state is None else self.state.seconds)

@@ -212,7 +212,7 @@ def _islands(
 
 
 def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Known]:
-    """What each island knows."""
+    """The memories of the islands."""
     ages = ("younger", "elder")
     begin = dict.fromkeys(ages, 0)
     for header in headers:

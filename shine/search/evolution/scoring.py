@@ -33,7 +33,7 @@ Errors = Callable[[Population, np.random.Generator], Floats]
 
 @dataclass(frozen=True)
 class Scoring:
-    """How individuals are scored on a sample of the rows.
+    """Scores of individuals on a sample of the rows.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from shine.search.evolution.run_state_checks import check_integer, names_of, tex
 
 
 def header_of_slots(primitives: PrimitiveSet) -> dict[str, Any]:
-    """What a state's header says of slots, as JSON values; nothing of an ordinary primitive set."""
+    """Slots in a state's header, as JSON values; empty for an ordinary primitive set."""
     if not isinstance(primitives, SlottedSet):
         return {}
     slots = [

@@ -274,7 +274,7 @@ def _constants(population: Population, individual: int) -> Floats:
 
 
 def _structure(population: Population) -> Mask:
-    """Which constants belong to the form, shape (n_individuals, n_constants): zeros, and whole and half exponents."""
+    """Constants of the form, shape (n_individuals, n_constants): zeros, and whole and half exponents."""
     rows, columns, ranks = places(population)
     found = _nothing_fixed(population)
     values = population.values[rows, columns]

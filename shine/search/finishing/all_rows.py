@@ -225,8 +225,8 @@ class FitToAllRows:
         return sums
 
     def _columns_of(self, form: Form, features: tuple[str, ...]) -> Floats:
-        """Which constants on the tape are each constant of a form, shape (n_constants, n_on_the_tape): 1, or -1 for its
-        opposite; else 0."""
+        """Matrix from constants on the tape to constants of a form, shape (n_constants, n_on_the_tape): 1, -1 for an
+        opposite, else 0."""
         # Numbers that no formula has tell the places: a constant in a shared part has several.
         marks = np.ldexp(1.0 + np.arange(len(form.names)), -1000)
         marked = self._population([with_values(form, marks)], features)
@@ -254,7 +254,7 @@ def _none_held(population: Population) -> Mask:
 
 
 def _simple(population: Population) -> Mask:
-    """Which constants look like a part of the law, shape (n_individuals, most constants)."""
+    """Constants that look like a part of the law, shape (n_individuals, most constants)."""
     rows, columns, ranks = places(population)
     simple = np.ones((len(population), int(ranks.max(initial=0)) + 1), np.bool_)
     values = population.values[rows, columns]

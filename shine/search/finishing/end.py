@@ -52,7 +52,7 @@ Finished = tuple[Dataset, tuple[Model, ...]]
 
 @dataclass(frozen=True)
 class Finish:
-    """What the end of a search needs besides the outcome of its evolution.
+    """Inputs of the end of a search besides the outcome of its evolution.
 
     Parameters
     ----------

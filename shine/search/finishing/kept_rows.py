@@ -1,4 +1,4 @@
-"""Rows that are kept back from the search, to choose the formula by (see `shine.search.finishing.validation`)."""
+"""Validation rows, kept back from the search to choose the formula by (see `shine.search.finishing.validation`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPARED_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Rows that were kept back, and how."""
+    """Validation rows, and the method of choosing them."""
 
     rows: Dataset
     way: str
@@ -78,7 +78,7 @@ def check_validation(validation: str | None, fraction: float) -> None:
 
 
 def way_of(dataset: Dataset, validation: str | None) -> str:
-    """How rows are kept back; empty if they are not."""
+    """Method of choosing validation rows; empty if there are none."""
     return validation or ("groups" if dataset.groups is not None else "")
 
 

@@ -1,4 +1,4 @@
-"""Formulas with poles near the data make room for formulas that can predict fresh rows.
+"""Formulas with a pole or a needle at a few rows: they fit an outlier, not a law.
 
 A formula with a pole between two rows is useless, however small its loss. It also hides useful formulas: those of the
 same or a larger complexity with a little more loss. So a front has no formula with poles, with exceptions, because laws

@@ -55,7 +55,7 @@ CONSTANT_DIGITS = 6
 
 @dataclass(frozen=True)
 class Refinement:
-    """What makes the front of a finished search.
+    """Maker of the front of a finished search.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many significant digits of a formula's constants the data support.
+"""Significant digits of constants that the data support.
 
 A constant is known up to its standard error: further digits are noise. Rounding all constants to so many digits that
 the predictions move little beside the errors costs next to no likelihood.

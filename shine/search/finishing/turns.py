@@ -1,4 +1,4 @@
-"""How often a formula turns within the range of the data.
+"""Number of turns of a formula within the range of the data.
 
 A formula with many maxima and minima fits anything: a fast sine meets every row, whatever the row says. It is as
 flexible as a polynomial with as many roots, so each turn counts like a part of the formula that had to be chosen.

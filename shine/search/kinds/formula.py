@@ -55,7 +55,7 @@ LASTING = 50
 
 
 class OneFormula(Problem):
-    """What the problems have in common whose individuals are one formula of the features.
+    """Base of problems whose individuals are one formula of the features.
 
     Attributes
     ----------

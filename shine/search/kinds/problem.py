@@ -1,4 +1,4 @@
-"""What a search asks of the kind of problem that it solves."""
+"""The interface of the kinds of problems to the search."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Problem(ABC):
 
     @property
     def stop(self) -> StopSettings:
-        """When the evolution ends."""
+        """The limits of the evolution."""
         return replace(self.settings.stop, loss=self.enough, seconds=self.budget.for_evolution())
 
     def scoring(self, number: int) -> Scoring:
-        """How individuals are scored on a sample of the rows, by its number; the first is `sample`."""
+        """Scores of individuals on a sample of the rows, by its number; the first is `sample`."""
         rows, fitting = (self.sample, self.fitting) if number == 0 else self.samples(number)
         steps = self.evolving.constant_steps
         fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None

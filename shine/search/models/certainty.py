@@ -1,4 +1,4 @@
-"""How sure the form of a front's formulas is: weights by evidence, and choices on other samples of the rows."""
+"""Certainty of the form of a front's formulas: weights by evidence, and choices on other samples of the rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ EXACT = 1e-20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """How often each formula of a front is chosen on other samples of the rows, its constants fitted anew.
+    """Share of samples of the rows for which each formula of a front is chosen, its constants fitted anew.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Stability:
 
     @property
     def best_share(self) -> float:
-        """How often the recommended formula is chosen."""
+        """Share of samples for which the recommended formula is chosen."""
         return float(self.shares[self.best_index])
 
     def __repr__(self) -> str:

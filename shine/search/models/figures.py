@@ -43,12 +43,12 @@ WEIGHTED = {
 
 
 def loss_name(noise: str) -> str:
-    """What a loss is called under a model of the noise: it is no mean squared error if rows have weights."""
+    """Name of a loss under a model of the noise: it is no mean squared error if rows have weights."""
     return "weighted loss" if noise in WEIGHTED else "loss"
 
 
 def noise_text(noise: str) -> str:
-    """What a user should know of a model of the noise; empty if it does not weight the rows."""
+    """Note on a model of the noise; empty if it does not weight the rows."""
     return f"noise: {noise}; loss and r2 count errors {WEIGHTED[noise]}" if noise in WEIGHTED else ""
 
 

@@ -171,7 +171,7 @@ class Front(Sequence[Model]):
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 
     def evidence(self) -> Floats:
-        """How much the rows speak for each formula, as weights that add up to 1, shape (n_formulas,).
+        """Weights of the formulas by the evidence of the rows, which add up to 1, shape (n_formulas,).
 
         By the length of the description of the rows, with the Fisher information of the constants (see
         `shine.evaluate.inference.evidence`).
@@ -218,7 +218,7 @@ class Front(Sequence[Model]):
         kind: Literal["bootstrap", "subsample"] = "bootstrap",
         threads: int | None = None,
     ) -> Stability:
-        """How sure the form is: how often each formula is chosen on other samples of the rows.
+        """Share of samples of the rows for which each formula is chosen.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Front(Sequence[Model]):
     def next_measurement(
         self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None
     ) -> NextMeasurement:
-        """What to measure next: the points where the formulas that the rows do not tell apart part most.
+        """Points to measure next: there the formulas that the rows do not tell apart part most.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why it is recommended; empty if it is not known."""
+        """Reason for the recommendation; empty if it is not known."""
         return self.front.reason
 
     def by_sample(self, rows: int, of: int) -> Result:
@@ -425,12 +425,12 @@ class Result:
     def next_measurement(
         self, box: Mapping[str, Limits] | None = None, n: int = 1, cost: Cost | None = None
     ) -> NextMeasurement:
-        """What to measure next (see `Front.next_measurement`)."""
+        """Points to measure next (see `Front.next_measurement`)."""
         return self.front.next_measurement(box, n, cost)
 
     @property
     def ending(self) -> str:
-        """How long the search took, and what ended it, as a sentence."""
+        """Duration of the search and reason for its end, as a sentence."""
         return (
             f"{self.evaluations} evaluations in {self.generations} generations and {self.seconds:.1f} s; "
             f"stopped by {STOPS.get(self.stopped_by, f'the limit of {self.stopped_by}')}"

@@ -272,7 +272,7 @@ class Model(UncertainModel):
         return _model_of, (str(self.tree), self.tree.parameters, _definitions(self.tree), self._measures())
 
     def _measures(self) -> dict[str, Any]:
-        """What a copy in another process has besides the formula, by field."""
+        """Fields of a copy in another process besides the formula."""
         names = ("loss", "r2", "digits", "objectives", "noise", "preparation")
         own = {name: getattr(self, name) for name in names}
         return {**own, "weights": dict(self.weights), "headings": dict(self.headings), **self._lasting()}

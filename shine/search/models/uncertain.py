@@ -1,4 +1,4 @@
-"""How sure a model is: what its users ask about its constants and its predictions."""
+"""Uncertainty of a model's constants and predictions."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ class UncertainModel:
         return self.inference(exact, covariance).profile(level)
 
     def _known(self, exact: Exact = (), covariance: Covariance = "auto") -> Uncertainty:
-        """What is known about the constants."""
+        """The uncertainty of the constants."""
         _check("covariance", covariance, COVARIANCES)
         if self.known is not None and not _exact(exact) and covariance == "auto":
             return self.known
@@ -309,7 +309,7 @@ class UncertainModel:
         return self.basis is not None and self.basis.of is None
 
     def inference(self, exact: Exact = (), covariance: Covariance = "auto") -> Inference:
-        """What computes how sure the constants are; see `conf_int` for the parameters."""
+        """The inference of the constants; see `conf_int` for the parameters."""
         from shine.evaluate.inference.inference import Inference
         from shine.evaluate.inference.many_rows import SAMPLED_ROWS, InferenceOfManyRows
 
@@ -337,7 +337,7 @@ class UncertainModel:
         return Bands(self.form(exact), self._known(exact))
 
     def _lasting(self) -> dict[str, Basis | Uncertainty | SumsOfForm | None]:
-        """What a pickle keeps: rows; what was computed from them; sums over all rows, if it has a sample of them."""
+        """State of a pickle: rows; results computed from them; sums over all rows, if it has a sample of them."""
         from shine.evaluate.inference.many_rows import SumsOfForm
 
         basis, known, sums = self.basis, self.known, self.sums

@@ -65,7 +65,7 @@ def report_in_user_units(report: Report, task: Task, degree: int) -> Report:
 
 
 def teller(task: Task) -> Callable[[Finding], None] | None:
-    """What tells the listeners of the stages what the seeding has found so far; None without listeners."""
+    """Reporter of the seeding's best formula so far to the listeners of the stages; None without listeners."""
 
     def tell(best: Finding) -> None:
         so_far(lambda: f"R2 {r2_text(1 - best.unexplained)}, {_written(best.tree, best.slope, best.intercept, task)}")
@@ -127,7 +127,7 @@ def model_in_user_units(model: Model, task: Task, degree: int) -> Model:
 
 
 def basis_in_user_units(rows: Dataset, task: Task, loss: Loss, noise: str) -> Basis:
-    """What the formulas of the given data were fitted to.
+    """The rows, loss and noise that the formulas of the user's data were fitted to.
 
     Parameters
     ----------

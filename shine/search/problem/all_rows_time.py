@@ -1,4 +1,4 @@
-"""How long the end of a search will work on all rows: measured before it begins, on some of the rows themselves."""
+"""Time of the end of a search on all rows, measured before it begins, on some of the rows themselves."""
 
 from __future__ import annotations
 

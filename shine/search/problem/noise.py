@@ -134,7 +134,7 @@ def _expected_counts(target: Floats, predictions: Floats) -> Floats:
 
 
 def _expected(target: Floats, predictions: Floats, noise: str) -> tuple[Floats, Floats]:
-    """What a formula lets expect of some rows, and the target of their fit."""
+    """Expected values of some rows under a formula, and the target of their fit."""
     ratios = target / predictions
     # A formula that is off by more than this says little about the noise of a row.
     near = np.where(np.isfinite(ratios) & (ratios > 0), np.clip(ratios, 1 / 3, 3.0), 1.0)

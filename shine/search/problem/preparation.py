@@ -186,7 +186,7 @@ def constraint_compiler(
 
 
 def seeding_task(rows: Dataset, primitives: PrimitiveSet, threads: int, **options: Any) -> SeedingTask:
-    """What the seeding is asked for some rows; the options are further fields of `SeedingTask`."""
+    """The seeding's task for some rows; the options are further fields of `SeedingTask`."""
     weights = np.ones(rows.n_rows) if rows.weights is None else np.asarray(rows.weights, np.float64)
     return SeedingTask(
         Rows(rows.columns, rows.target, weights),
@@ -198,7 +198,7 @@ def seeding_task(rows: Dataset, primitives: PrimitiveSet, threads: int, **option
 
 
 def linearizer_of(features: tuple[str, ...], threads: int, rows: Rows) -> Linearizer:
-    """What fits the constants of guesses to some rows by their squared errors."""
+    """Fitter of the constants of guesses to some rows by their squared errors."""
     return MachineLinearizer(
         Dataset(np.ascontiguousarray(rows.columns), rows.target, rows.weights, features), "mse", threads
     )

@@ -1,4 +1,4 @@
-"""What losses are compared with: rounding, the best constant, the loss that is good enough, and nats."""
+"""Losses to compare with: of rounding, of the best constant, the one that is good enough; and nats."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def description_length(rows: Dataset, loss: str | Loss) -> DescriptionLength:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What differences of losses on some rows are worth, in nats.
+    """Worth of differences of losses on some rows, in nats.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class FitnessSettings:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Everything that a user may set about a search, with the defaults.
+    """All settings of a search, with the defaults.
 
     `shine.evolve` and the estimators spell some of them out in their signatures; the parts are the sections of the YAML
     file (see `shine.faces.config`).

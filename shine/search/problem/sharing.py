@@ -1,4 +1,4 @@
-"""What a search leaves to other processes, and how many threads each of them takes."""
+"""Thread settings when islands run in workers."""
 
 from __future__ import annotations
 

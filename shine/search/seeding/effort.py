@@ -1,4 +1,4 @@
-"""What the stage may spend: time, and counted work, which ends it at the same point on every machine."""
+"""Limits of the stage: time, and counted work, which ends it at the same point on every machine."""
 
 from __future__ import annotations
 

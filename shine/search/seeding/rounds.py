@@ -87,7 +87,7 @@ class Rounds:
 
     @property
     def effort(self) -> Effort:
-        """When to stop."""
+        """Limits of the stage."""
         return self.runner.effort
 
     @property
@@ -144,7 +144,7 @@ class Rounds:
         return blocks
 
     def _plan(self, systems: list[Coordinates]) -> Iterator[Step]:
-        """What is done if nothing ends the stage: the smallest bank grows, then searches look at it."""
+        """The full plan of the stage: the smallest bank grows, then searches look at it."""
         # All banks are in memory together, and fewer coordinates need smaller ones.
         capacity = self.effort.capacity(self.capacity)
         banks = [self._bank(capacity)]

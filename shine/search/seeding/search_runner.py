@@ -91,8 +91,8 @@ Step = NextSearch | BuildingBlocks | FailedStep | RoundEnd
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search has found: skeletons of the most promising estimates, the exact ones in a list of their own; or why
-    it has failed."""
+    """Result of a search: skeletons of the most promising estimates, the exact ones in a list of their own; or the
+    reason for its failure."""
 
     exact: Sequence[Skeleton] = ()
     others: Sequence[Skeleton] = ()
@@ -100,7 +100,7 @@ class SearchResult:
 
 
 def run_search(search: Search, screen: Screen, out_of_time: Callable[[], bool]) -> SearchResult:
-    """What a search finds on a screen before the time is up."""
+    """Run a search on a screen until the time is up."""
     if search.divides and screen.best_divisors is None:
         screen.best_divisors = []
         with suppress(Exception):  # its own run reports it

@@ -1,4 +1,4 @@
-"""What the seeding is asked for: rows, the formulas that are allowed, limits, and those who help and listen."""
+"""The task of the seeding: rows, allowed formulas, limits, helpers and listeners."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class SeedingTask:
-    """What the seeding looks for formulas of, and what it may use.
+    """Rows, allowed formulas and means of the seeding.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class Composition:
         return tuple(found)
 
     def functions_of(self, individual: Population) -> Callable[[str, tuple[int, ...]], Tree]:
-        """What writes the unknown functions of one individual, and their derivatives, as formulas of their arguments.
+        """Writer of the unknown functions of one individual, and their derivatives, as formulas of their arguments.
 
         The function takes the name of the unknown function, and the arguments to differentiate by.
         """

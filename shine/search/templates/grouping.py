@@ -178,7 +178,7 @@ def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[s
 
 
 def grouped_preparation(features: Sequence[str], headings: Mapping[str, str], groups: Groups) -> Preparation:
-    """How the columns of a table became numbers if only the groups have texts as names.
+    """Preparation of a table whose groups alone have texts as names.
 
     Parameters
     ----------

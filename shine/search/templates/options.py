@@ -1,4 +1,4 @@
-"""What users say about unknown functions and parameters, checked."""
+"""Users' options of unknown functions and parameters, checked."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _size(where: str, key: str, given: Mapping[str, Any]) -> int | None:
 
 
 def read_parameters(given: object) -> dict[str, Parameter]:
-    """What is known of parameters, by name.
+    """The options of parameters, by name.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class Tapes:
 
     @property
     def inside(self) -> Mask:
-        """Which cells are in use."""
+        """Mask of the cells in use."""
         return np.asarray(np.arange(self.codes.shape[1]) < self.sizes[:, None])
 
     @property

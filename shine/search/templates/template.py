@@ -1,4 +1,4 @@
-"""What a template is: unknown functions, parameters, and the known part around them."""
+"""Templates: unknown functions, parameters, and the known part around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running search shows to somebody who watches it, and how it reads the formulas that they put into it."""
+"""View of a running search for observers, and reading of the formulas that they put into it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def rms_norm(
 
 @dataclass(frozen=True)
 class Channels:
-    """What a normalization of channels does to each of them.
+    """Normalization of each channel.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class Line:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of windows."""
         room = self._padded - self._wide
         if not self.ceil:
             return room // self.stride + 1
@@ -103,7 +103,7 @@ class Line:
 
     @property
     def beyond(self) -> int:
-        """How far the last reaches beyond the padding."""
+        """Elements of the last window beyond the padding."""
         return max((self.count - 1) * self.stride + self._wide - self._padded, 0)
 
     def elements(self, padding_too: bool) -> np.ndarray:

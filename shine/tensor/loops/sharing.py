@@ -1,4 +1,4 @@
-"""How threads share a function: the division of each group of nests, and the code in which they take blocks."""
+"""Sharing of a function by threads: the division of each group of nests, and the code in which they take blocks."""
 
 from __future__ import annotations
 

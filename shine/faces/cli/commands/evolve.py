@@ -143,14 +143,14 @@ def live_page(live: bool, show: bool) -> LivePage | None:
 
 
 def printed_by(quiet: bool, as_json: bool) -> str:
-    """What is printed at the end: json, formula or front."""
+    """Printed output at the end: json, formula or front."""
     if quiet and as_json:
         raise click.UsageError("--quiet and --json exclude each other")
     return "json" if as_json else "formula" if quiet else "front"
 
 
 def interruption_of(context: click.Context) -> Interruption:
-    """What handles signals to this process."""
+    """Handler of signals to this process."""
     return context.find_object(Interruption) or Interruption()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _limits(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:
-    """What each feature is limited to."""
+    """Limits of each feature."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, limits = text.rpartition("=")

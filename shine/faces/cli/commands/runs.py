@@ -216,7 +216,7 @@ def _aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """What runs cost and reached, as text, by name."""
+    """Cost and results of runs, as text, by name."""
     best = [next((each for each in entry.formulas if each.best), None) for entry in entries]
     rows = {
         "data": [entry.data for entry in entries],

@@ -56,7 +56,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of a sweep came to.
+    """Result of a run of a sweep.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep tries.
+    """The settings that a sweep tries.
 
     Parameters
     ----------

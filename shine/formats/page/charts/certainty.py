@@ -1,4 +1,4 @@
-"""How sure a formula is: the intervals of its constants, and the bands of its predictions."""
+"""Charts of uncertainty: intervals of constants and bands of predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How binary operators are typeset: sums, products, fractions, powers."""
+"""Typesetting of binary operators: sums, products, fractions, powers."""
 
 from __future__ import annotations
 

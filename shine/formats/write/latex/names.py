@@ -82,7 +82,7 @@ def as_text(heading: str) -> str:
 
 
 def _kind(letter: str) -> str:
-    """How a character of a heading is written: the character itself if it has a command of its own."""
+    """Spelling of a character of a heading: itself if it has a command of its own."""
     if unicodedata.decomposition(letter).startswith("<super>") and _plain(letter).isascii():
         return "^"
     if unicodedata.decomposition(letter).startswith("<sub>") and _plain(letter).isascii():

@@ -27,7 +27,7 @@ INLINE_LENGTH = 88
 
 @dataclass(frozen=True)
 class Form:
-    """How a language writes a primitive.
+    """A language's form of a primitive.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def call(function: str, arity: int) -> Form:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one language writes values.
+    """Values and statements of one language.
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ def _points(parents: Parents, rng: np.random.Generator) -> Indices:
 
 
 def _functions(population: Population) -> Mask:
-    """Where nodes are functions."""
+    """Positions of functions."""
     return population.codes >= population.primitives.first_function
 
 

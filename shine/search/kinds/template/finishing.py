@@ -70,7 +70,7 @@ def least_rows(composition: Composition) -> int:
 
 @dataclass(frozen=True)
 class TemplateFinish:
-    """What the end of a search with a template needs besides the outcome of its evolution.
+    """Inputs of the end of a template's search besides the outcome of its evolution.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ MOST = 400
 
 @dataclass(frozen=True, eq=False)
 class TemplateScaling:
-    """How a template was changed for a scaled target.
+    """The change of a template for a scaled target.
 
     Parameters
     ----------

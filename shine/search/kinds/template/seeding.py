@@ -66,7 +66,7 @@ def template_seeding(
     threads: int,
     pool: Pool | None = None,
 ) -> Seeding | None:
-    """What looks for guesses of the unknown functions; None if the template cannot be solved for them.
+    """The seeding of the unknown functions; None if the template cannot be solved for them.
 
     Parameters
     ----------

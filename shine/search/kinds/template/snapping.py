@@ -83,7 +83,7 @@ class SharedConstants:
 
     @staticmethod
     def _of_all(hidden: Population, whole: Population, fixed: Mask) -> Mask:
-        """Which of all constants keep their values, given which of the shared ones do."""
+        """Mask of all constants that keep their values, from that of the shared ones."""
         held = np.zeros(whole.codes.shape, np.bool_)
         rows, columns, ranks = places(hidden)
         held[rows, columns] = fixed[rows, ranks]

@@ -55,7 +55,7 @@ _SUMS = ("add", "sub")
 
 @dataclass(frozen=True)
 class Known:
-    """What is taken as known besides the known part.
+    """Parts of a template taken as known besides the known part.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a running search with a template shows to somebody who watches it, and how it reads what they put into it."""
+"""View of a running search with a template for observers, and their input."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What to measure next: the box of points, the search for those that tell most, and ties in a sentence."""
+"""The next measurement: the box of points, the search for the most informative ones, and ties in a sentence."""

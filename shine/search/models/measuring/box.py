@@ -101,7 +101,7 @@ class Axis:
         return int(value) if self.is_integer and abs(value) < 2.0**53 else float(value)
 
     def excess(self, values: Floats) -> Floats:
-        """How far values are beyond the rows, as a share of these; 0 within."""
+        """Distance of values beyond the rows, as a share of these; 0 within."""
         if self.known is None or self.labels:
             return np.zeros(len(values))
         low, high = self.known
@@ -135,7 +135,7 @@ class Box:
         return found
 
     def excess(self, values: Floats) -> Floats:
-        """How far points are beyond the rows, as a share of the range of a feature, shape (n_points,)."""
+        """Distance of points beyond the rows, as a share of the range of a feature, shape (n_points,)."""
         return np.max([axis.excess(own) for axis, own in zip(self.axes, values, strict=True)], axis=0)
 
     def distances(self, values: Floats, further: Floats, free: Sequence[int]) -> Floats:

@@ -1,4 +1,4 @@
-"""What to measure next: the points where the formulas that the rows do not tell apart part most.
+"""The next measurement: points where the formulas that the rows do not tell apart part most.
 
 How much a reading would tell is its expected information about the form (see `shine.evaluate.inference.design`), by the
 evidence for each formula, the uncertainty of its constants, and the noise. Several points are found one after another,
@@ -118,7 +118,7 @@ class NextMeasurement:
 
     @property
     def sentence(self) -> str:
-        """What to do, and what it brings."""
+        """Advice and its gain, as a sentence."""
         where = "measure at " + "; ".join(self.places)
         if len(self.formulas) == 1:
             return f"{where}: the rows leave one formula, and it is least tested there"
@@ -278,7 +278,7 @@ class Design:
         return found
 
     def scores(self) -> Floats:
-        """What one reading tells for its price at each of the points, in nats."""
+        """Information of one reading for its price at each of the points, in nats."""
         chosen = self.predictions.at(np.zeros(0, np.int64))
         cases = foreseen(self.rivals.weights, chosen, 1, np.random.default_rng(0))
         return self._scores(cases, chosen, self.values[:, :0], slice(None))
@@ -294,7 +294,7 @@ class Design:
         return self._nearest(scores, points)
 
     def _scores(self, cases: Cases, chosen: Predictions, points: Floats, places: slice) -> Floats:
-        """What a reading tells for its price at some points, beside others; -inf where a formula has no value.
+        """Information of a reading for its price at some points, beside others; -inf where a formula has no value.
 
         If one formula is left, it is put to the test: its constants count, and whether anybody measured near there.
         """
@@ -332,7 +332,7 @@ class Design:
         return int(equal[order[0]])
 
     def told(self, places: Sequence[int]) -> NextMeasurement:
-        """What readings at some of the points tell."""
+        """Information of readings at some of the points."""
         rivals, weights = self.rivals, self.rivals.weights
         points, chosen = self.values[:, places], self.predictions.at(np.array(places))
         cases = foreseen(weights, chosen, DRAWS, np.random.default_rng(1))

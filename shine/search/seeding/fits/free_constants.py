@@ -35,7 +35,7 @@ NUDGE = 1e-6
 
 @dataclass(frozen=True)
 class Line:
-    """Which parts of a line formulas are judged with."""
+    """Parts of the line that formulas are judged with."""
 
     slope: bool
     intercept: bool

@@ -1,4 +1,4 @@
-"""Which terms of a regression the rows need."""
+"""Significant terms of a regression."""
 
 from __future__ import annotations
 

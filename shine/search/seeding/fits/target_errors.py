@@ -1,4 +1,4 @@
-"""How far predictions are from a target: in its units, and for a wide target also as a share of each value."""
+"""Errors of predictions: in the target's units, and for a wide target also as a share of each value."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ PROBE: Nodes = ((1, 0.0),)
 
 @dataclass(frozen=True)
 class Undoing:
-    """How one function is undone: ``t -> forward(t)``; ``inverse`` and ``write`` apply it again.
+    """Inverse of one function: ``t -> forward(t)``; ``inverse`` and ``write`` apply it again.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _signed(writer: Writer, nodes: Nodes, sign: float) -> Nodes:
 
 
 def _function(name: str, inverse: Callable[[Floats], Floats] | str) -> Undoing:
-    """How a function of one argument is undone by its inverse."""
+    """Undoing of a function of one argument by its inverse."""
 
     def undo(values: Floats) -> Floats:
         return arrays.apply(STANDARD[inverse], values) if isinstance(inverse, str) else inverse(values)

@@ -19,7 +19,7 @@ OUTPUT = "output"
 
 
 class Composer(Protocol):
-    """What scores and fits need of a `shine.search.templates.composition.Composition`."""
+    """Interface of a `shine.search.templates.composition.Composition` to scores and fits."""
 
     @property
     def template(self) -> Template: ...
