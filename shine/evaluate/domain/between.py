@@ -16,7 +16,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import stable_sum
-from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, linked, multiples, ordered, ranks_of
+from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, Levels, linked, multiples, ordered
 
 ROWS = 1000
 """Most rows that are asked beside, for each feature."""
@@ -59,37 +59,40 @@ class Gaps:
         The row, points on the way up, and the next level. Whole numbers stay whole.
     pairs : ndarray of shape (2, n_pairs), int64
         Ways up and down that begin at the same row.
-    known : ndarray of shape (n_columns, n_rows)
+    levels : list of Levels
+        The levels of each column.
     """
 
     feature: Indices
     points: Floats
     pairs: Indices
-    known: Floats
+    levels: list[Levels]
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> Self:
         """The ways between the rows of at least one column."""
         rng = np.random.default_rng(_SEED)
-        known = np.array([column.values for column in columns])
+        levels = [column.levels for column in columns]
+        known = np.array([each.values for each in levels])
+        ranks = np.array([each.ranks for each in levels])
         rows = _Rows(
             known,
-            ranks_of(known, known),
+            ranks,
             np.array([_step(column) for column in columns]),
-            [len(np.unique(values)) for values in known],
+            levels,
             [(a, b, NEARER * float((known[b] - known[a]).min())) for a, b in ordered(columns, known, 1.0)],
         )
         feature, points, pairs = [np.zeros(0, np.int64)], [np.zeros((5, len(known), 0))], [np.zeros((2, 0), np.int64)]
-        for group in linked(rows.ranks, TOGETHER):
+        for group in linked(ranks, TOGETHER):
             for each in group:
                 # Columns of more levels have ways of their own.
-                moving = [other for other in group if rows.levels[other] <= rows.levels[each]]
-                if rows.levels[each] >= FEWEST_LEVELS:
+                moving = [other for other in group if len(levels[other]) <= len(levels[each])]
+                if len(levels[each]) >= FEWEST_LEVELS:
                     found, both = rows.ways(each, moving, rng.permutation(known.shape[1])[:ROWS])
                     pairs.append(both + sum(map(len, feature)))
                     points.append(found)
                     feature.append(np.full(found.shape[2], each))
-        return cls(np.concatenate(feature), np.concatenate(points, axis=2), np.concatenate(pairs, axis=1), known)
+        return cls(np.concatenate(feature), np.concatenate(points, axis=2), np.concatenate(pairs, axis=1), levels)
 
     def untested(self, values: Callable[[Floats], Floats], target: tuple[float, float]) -> int | None:
         """The column between whose levels a formula does what no row tests; of several, that of the fewest levels.
@@ -107,14 +110,10 @@ class Gaps:
             None if the rows test what it does.
         """
         with np.errstate(all="ignore"):
-            own = values(self.known)
+            own = values(np.array([each.values for each in self.levels]))
             found = np.array([np.broadcast_to(values(each), self.feature.shape) for each in self.points])
             wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
-        return min(wild, key=self._levels, default=None)
-
-    def _levels(self, column: int) -> int:
-        """Number of different values of a column."""
-        return len(np.unique(self.known[column]))
+        return min(wild, key=lambda column: len(self.levels[column]), default=None)
 
     def _faster(self, found: Floats, target: tuple[float, float], own: float) -> Iterator[int]:
         """Columns along which a formula turns between the levels, or has a peak there."""
@@ -126,7 +125,9 @@ class Gaps:
         shares = np.where(there & (ways > FLAT * target[1]), beyond / ways, 0.0)
         for each in np.unique(self.feature).tolist():
             ours = there & (self.feature == each)
-            fast = float(stable_sum(shares[ours])) > (FASTER + TURN / (self._levels(each) - 1)) * np.count_nonzero(ours)
+            fast = float(stable_sum(shares[ours])) > (FASTER + TURN / (len(self.levels[each]) - 1)) * np.count_nonzero(
+                ours
+            )
             if fast or not (beyond[ours] <= PEAK * max(target[0], own)).all():
                 yield each
 
@@ -154,8 +155,8 @@ class _Rows:
     known, ranks : ndarray of shape (n_columns, n_rows)
     steps : ndarray of shape (n_columns,)
         All values of a column are multiples of its step; 0 if it may have any value.
-    levels : list of int
-        Number of different values of each column.
+    levels : list of Levels
+        The different values of each column.
     orders : list of (int, int, float)
         Pairs of columns of which the first is smaller, and how much it has to be.
     """
@@ -163,13 +164,12 @@ class _Rows:
     known: Floats
     ranks: Floats
     steps: Floats
-    levels: list[int]
+    levels: list[Levels]
     orders: list[tuple[int, int, float]]
 
     def ways(self, feature: int, moving: list[int], rows: Indices) -> tuple[Floats, Indices]:
         """Points on the ways from some rows up and down, and the ways of the same rows (see `Gaps`)."""
-        at = np.unique(self.known[feature], return_inverse=True)[1].reshape(-1)
-        points = np.concatenate([self._points(feature, moving, at, rows, step) for step in (1, -1)], axis=2)
+        points = np.concatenate([self._points(feature, moving, rows, step) for step in (1, -1)], axis=2)
         inner, ends = points[1:-1, feature], points[[0, -1], feature]
         kept = ((inner != ends[0]) & (inner != ends[1])).all(axis=0)
         kept &= (points == multiples(points, self.steps[:, None], np.rint)).all(axis=(0, 1))
@@ -178,9 +178,9 @@ class _Rows:
         place = (np.cumsum(kept) - 1).reshape(2, -1)
         return points[:, :, kept], place[:, kept.reshape(2, -1).all(axis=0)]
 
-    def _points(self, feature: int, moving: list[int], at: Indices, rows: Indices, step: int) -> Floats:
+    def _points(self, feature: int, moving: list[int], rows: Indices, step: int) -> Floats:
         """Points on the ways from some rows to the next level, shape (5, n_columns, n_rows)."""
-        starts, ends = self.known[:, rows], self._ends(moving, at, rows, step)
+        starts, ends = self.known[:, rows], self._ends(feature, moving, rows, step)
         first, last = starts[feature], ends[feature]
         points = [starts]
         for share in (BESIDE, MIDDLE, 1 - BESIDE):
@@ -191,20 +191,20 @@ class _Rows:
             points.append(inner)
         return np.array([*points, ends])
 
-    def _ends(self, moving: list[int], at: Indices, rows: Indices, step: int) -> Floats:
+    def _ends(self, feature: int, moving: list[int], rows: Indices, step: int) -> Floats:
         """Where the ways end: at the nearest row of the next level, in the columns that move; at the row itself if
         there is none."""
-        by_level = np.argsort(at, kind="stable")
-        first = np.searchsorted(at[by_level], np.arange(at.max() + 2))
-        ends, ranks = self.known[:, rows].copy(), self.ranks[moving]
-        for place, row in enumerate(rows.tolist()):
-            level = at[row] + step
-            if 0 <= level < len(first) - 1:
-                others = by_level[first[level] : first[level + 1]]
-                if len(moving) > 1:
-                    distances = stable_sum(((ranks[:, others] - ranks[:, row][:, None]) ** 2).T)
-                    others = others[np.argmin(distances) :]
-                ends[moving, place] = self.known[moving, others[0]]
+        levels, ranks = self.levels[feature], self.ranks[moving]
+        ends, following = self.known[:, rows].copy(), levels.at[rows] + step
+        there = np.flatnonzero((following >= 0) & (following < len(levels)))
+        if len(moving) == 1:
+            ends[feature, there] = levels.value(following[there])
+            return ends
+        for place in there.tolist():
+            first, last = levels.first[following[place] : following[place] + 2]
+            others = levels.rows[first:last]
+            distances = stable_sum(((ranks[:, others] - ranks[:, rows[place]][:, None]) ** 2).T)
+            ends[moving, place] = self.known[moving, others[np.argmin(distances)]]
         return ends
 
 
@@ -213,4 +213,4 @@ def _step(column: Column) -> float:
     if column.step == 1 or column.step == 0:
         return column.step
     places = (column.high - column.low) / column.step
-    return column.coarse_step if len(np.unique(column.values)) > places / 2 else 0.0
+    return column.coarse_step if len(column.levels) > places / 2 else 0.0

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import apply
 from shine.data.datasets.dataset import stable_sum
@@ -52,6 +53,9 @@ _VISIBLE = 3.0
 
 _MOST_VALUES = 5000
 """Largest number of values of a column that are examined."""
+
+_MOST_LEVELS = 100_000
+"""Most rows whose levels are told apart: no search finds a formula with a turn in so small a part of a column."""
 
 _LEAST_STEP = 1e-9
 """Smallest step as a share of the largest value; smaller differences are rounding errors."""
@@ -278,6 +282,50 @@ class Tail:
 
 
 @dataclass(frozen=True, eq=False)
+class Levels:
+    """The different values of a column, in ascending order, and the rows that have them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    at : ndarray of shape (n_rows,), int64
+        The level of each row.
+    rows : ndarray of shape (n_rows,), int64
+        The rows, level by level.
+    first : ndarray of shape (n_levels + 1,), int64
+        Where each level begins in `rows`; then the number of rows.
+    """
+
+    values: Floats
+    at: Indices
+    rows: Indices
+    first: Indices
+
+    @classmethod
+    def of(cls, values: Floats) -> Levels:
+        """The levels of at most `_MOST_LEVELS` rows."""
+        if len(values) > _MOST_LEVELS:
+            values = values[np.random.default_rng(_SEED).integers(0, len(values), _MOST_LEVELS)]
+        rows = np.argsort(values, kind="stable")
+        begins = np.concatenate([[True], np.diff(values[rows]) != 0])
+        at = np.empty(len(values), np.int64)
+        at[rows] = np.cumsum(begins) - 1
+        return cls(values, at, rows, np.append(np.flatnonzero(begins), len(values)))
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """Shares of the values that are smaller, as by `ranks_of`."""
+        return (self.first[self.at] + self.first[self.at + 1]) / (2 * len(self.at))
+
+    def value(self, level: Indices) -> Floats:
+        """The value of some levels."""
+        return self.values[self.rows[self.first[level]]]
+
+
+@dataclass(frozen=True, eq=False)
 class Column:
     """Known values of a column, and where its fresh values may lie.
 
@@ -327,6 +375,11 @@ class Column:
         multiples = step == 1 or 0 < min(abs(low), abs(high)) <= step
         counts = multiples and distinct < len(sample) and _may_be_none(np.abs(sample), step)
         return cls(values, ends, median, down, up, step, few, sparse, counts)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The different values, of so many rows as tell all but the fastest oscillations."""
+        return Levels.of(self.values)
 
     @property
     def low(self) -> float:

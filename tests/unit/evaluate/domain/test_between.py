@@ -9,7 +9,8 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.domain import Domain
+from shine.evaluate.domain import Domain, neighbourhood
+from shine.evaluate.domain.neighbourhood import Levels, ranks_of
 
 RNG = np.random.default_rng(5)
 ROWS = 240
@@ -128,3 +129,24 @@ def test_oscillations_that_rows_show_are_tested(rows_a_period, column):
     for phase in range(7):
         frequency = 2 * np.pi * ROWS / 24 / rows_a_period
         assert untested(f"sin({frequency!r}*{column} + {phase!r})") is None
+
+
+@pytest.mark.parametrize(
+    "values", [COLUMNS["whole"], COLUMNS["heavy"], np.zeros(5), np.array([0.0, -0.0, 1.0]), np.array([3.0])]
+)
+def test_levels_are_the_sorted_different_values(values):
+    levels = Levels.of(values)
+    different, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    assert levels.value(np.arange(len(levels))).tolist() == different.tolist()
+    assert levels.at.tolist() == at.tolist()
+    assert np.diff(levels.first).tolist() == counts.tolist()
+    assert levels.ranks.tolist() == ranks_of(values[None], values[None])[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("formula", "found"), [("sin(80*even)", "even"), ("sin(3*even)", None), ("cos(9.7*levels)", "levels")]
+)
+def test_of_very_many_rows_some_tell_the_levels(formula, found, monkeypatch):
+    assert untested(formula) == found
+    monkeypatch.setattr(neighbourhood, "_MOST_LEVELS", 200)
+    assert untested(formula) == found
