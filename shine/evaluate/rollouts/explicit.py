@@ -43,12 +43,12 @@ REACHED, TOO_SMALL, TOO_MANY, STIFF = range(4)
 """How a method ends: all times are reached; steps have become too small, as in front of a pole; there were too many; an
 explicit method is the wrong one."""
 
-LARGEST_PRODUCT = 3.25
-"""Step times the largest eigenvalue near the border of stability."""
+LARGEST_PRODUCT = 2.0
+"""Step times the largest eigenvalue near the border of stability, 3.3: steps of a stiff system hover below it."""
 STIFF_STEPS, CALM_STEPS = 15, 6
 """Steps near the border that make a system stiff, and steps away from it after which counting begins again."""
 
-LEAST_STEP = 1e-14
+LEAST_STEP, LEAST_SHARE = 1e-15, 1e-20
 """Smallest step in units of the time, and of the span."""
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0
@@ -87,7 +87,7 @@ def emit_explicit(module: ir.Module) -> ir.Function:
         reaches = left <= step.get() * 1.01
         h = reaches.where(left, step.get())
         status.set(integer(build, TOO_SMALL))
-        loop.leave_if(~(h > larger(now.magnitude(), span) * LEAST_STEP) & ~reaches)
+        loop.leave_if(is_too_small(h, now, span) & ~reaches)
         loop.leave_if(~(h > 0.0))
         for number_, weights in enumerate(STAGES):
             if number_:
@@ -107,7 +107,7 @@ def emit_explicit(module: ir.Module) -> ir.Function:
                 run.note_sizes(after)
                 run.combine(state, None, [(real(build, 1.0), after)])
                 time.set(then)
-                factor = _power(error, -_PROPORTIONAL) * _power(last.get(), _INTEGRAL) * _SAFETY
+                factor = power(error, -_PROPORTIONAL) * power(last.get(), _INTEGRAL) * _SAFETY
                 # A step that was cut short tells nothing about a larger one than the one before it.
                 grown = h * smaller(larger(factor, _LEAST), most.get())
                 step.set((reaches & (h < step.get())).where(larger(grown, step.get()), grown))
@@ -124,7 +124,7 @@ def emit_explicit(module: ir.Module) -> ir.Function:
                     with free:
                         run.combine(stages[0], None, [(real(build, 1.0), stages[6])])
             with rejected:
-                factor = larger(_power(error, -0.2) * _SAFETY, _LEAST)
+                factor = larger(power(error, -0.2) * _SAFETY, _LEAST)
                 # After a failure, even one without a number, steps do not grow at once.
                 step.set(h * (factor <= 1.0).where(factor, _LEAST))
                 most.set(real(build, 1.0))
@@ -137,14 +137,16 @@ def emit_explicit(module: ir.Module) -> ir.Function:
     return function
 
 
+def is_too_small(h: Lanes, now: Lanes, span: Lanes) -> Lanes:
+    """Whether a step leads nowhere."""
+    return ~(h > larger(now.magnitude() * LEAST_STEP, span * LEAST_SHARE))
+
+
 def next_stop(run: Run, now: Lanes, end: Lanes) -> Lanes:
     """The end, or the next break of controls that steps must not cross."""
-    breaks, piece = run.item.array("breaks"), run.head.whole("piece")
-    kinked = run.item.whole("kinked") > 0
-    stop = Variable(end)
-    with run.build.if_then((kinked & (piece + 1 < run.item.whole("last_break"))).value):
-        stop.set(smaller(end, breaks[piece + 1]))
-    return stop.get()
+    piece = run.head.whole("piece") + 1
+    inner = (run.item.whole("kinked") > 0) & (piece < run.item.whole("last_break"))
+    return inner.where(smaller(end, run.item.array("breaks")[piece]), end)
 
 
 def first_step(run: Run, span: Lanes) -> Lanes:
@@ -157,7 +159,7 @@ def first_step(run: Run, span: Lanes) -> Lanes:
     return larger(Lanes(build, loop.values[0]), span * 1e-6)
 
 
-def _power(base: Lanes, exponent: float) -> Lanes:
+def power(base: Lanes, exponent: float) -> Lanes:
     """A power; of 0 the one that makes a step grow."""
     floor = larger(base.constant(1e-10), base)
     return Lanes(base.builder, vecmath.call(base.builder, "pow", floor.value, base.constant(exponent).value))

@@ -12,7 +12,8 @@ from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, elemen
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.evaluate.machine.worker_loop import WORKER_LOOP, emit_worker_loop
-from shine.evaluate.rollouts.explicit import emit_explicit
+from shine.evaluate.rollouts.explicit import STIFF, emit_explicit
+from shine.evaluate.rollouts.implicit import emit_implicit
 from shine.evaluate.rollouts.maps import ROWS, emit_map, emit_rows
 from shine.evaluate.rollouts.memory import Variable, Words, integer
 from shine.evaluate.rollouts.work import ITEM, Run, find_piece, gather_constants, padded
@@ -20,8 +21,8 @@ from shine.evaluate.rollouts.work import ITEM, Run, find_piece, gather_constants
 ROLL = "roll"
 """Name of the function that rolls out a range of items."""
 
-AUTOMATIC, MAP = range(2)
-"""Methods of an item: integrate, or apply a map."""
+AUTOMATIC, EXPLICIT, IMPLICIT, MAP = range(4)
+"""Methods of an item: explicit steps, and implicit ones once the system turns out to be stiff; one of both; a map."""
 
 JOB = ("items", "memory", "first", "last")
 """Words of the job of a thread: the items, its memory, and the range of items to roll out."""
@@ -45,7 +46,7 @@ def emit_rollouts() -> ir.Module:
 
 def _emit_one(module: ir.Module) -> ir.Function:
     """Internal function ``one(item, memory)`` that rolls out one item."""
-    explicit, iterate = emit_explicit(module), emit_map(module)
+    explicit, implicit, iterate = emit_explicit(module), emit_implicit(module), emit_map(module)
     prepare = _emit_prepare(module)
     function = declare(module, "shine.one", ir.VoidType(), [POINTER, POINTER], ("item", "memory"))
     function.linkage = "internal"
@@ -57,7 +58,11 @@ def _emit_one(module: ir.Module) -> ir.Function:
         with is_map:
             status.set(integer(build, build.call(iterate, function.args)))
         with is_flow:
-            status.set(integer(build, build.call(explicit, function.args)))
+            status.set(integer(build, STIFF))
+            with build.if_then((~run.item.whole("method").equals(IMPLICIT)).value):
+                status.set(integer(build, build.call(explicit, function.args)))
+            with build.if_then(status.get().equals(STIFF).value):
+                status.set(integer(build, build.call(implicit, function.args)))
     progress = Words(build, run.item.address("progress"), ("reached", "status", "steps"))
     progress.put("reached", run.head.whole("next"))
     progress.put("status", status.get())

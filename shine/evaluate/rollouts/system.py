@@ -13,7 +13,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls, controls_of
 from shine.evaluate.rollouts.memory import WIDTH
-from shine.evaluate.rollouts.native import AUTOMATIC, JOB, MAP, functions, rows_function
+from shine.evaluate.rollouts.native import AUTOMATIC, EXPLICIT, IMPLICIT, JOB, MAP, functions, rows_function
 from shine.evaluate.rollouts.rates import rate_of, with_numbers
 from shine.evaluate.rollouts.work import ITEM, memory_size
 from shine.lang.forms.tree import Tree
@@ -23,7 +23,9 @@ MOST_STEPS = 100_000
 
 LEAST_TOLERANCE = 1e-13
 
-STATUS = ("reached", "a step became too small: a pole or an explosion", "too many steps", "stiff")
+METHODS = {"auto": AUTOMATIC, "explicit": EXPLICIT, "implicit": IMPLICIT}
+
+STATUS = ("reached", "a step became too small: a pole or an explosion", "too many steps")
 """Meaning of a rollout's status."""
 
 
@@ -182,6 +184,7 @@ class CompiledSystem:
         tolerance: float = 1e-8,
         scales: Floats | None = None,
         most_steps: int = MOST_STEPS,
+        method: str = "auto",
         workers: Workers = ONE_THREAD,
     ) -> Rollout:
         """Integrate from the first time to all others, or apply the map.
@@ -200,6 +203,8 @@ class CompiledSystem:
             Whether to compute the derivatives of the states.
         tolerance : float
             Error of a step, relative to the size of a state.
+        method : {"auto", "explicit", "implicit"}
+            Of the integration; implicit steps suit stiff systems, and "auto" finds out.
         scales, most_steps, workers
             As of `Request` and `roll`.
 
@@ -220,7 +225,12 @@ class CompiledSystem:
         steered = controls if controls is None or isinstance(controls, Controls) else self.steered(points, controls)
         request = Request(self, starts, given, points, scales, steered)
         (found,) = roll(
-            [request], sensitivities=sensitivities, tolerance=tolerance, most_steps=most_steps, workers=workers
+            [request],
+            sensitivities=sensitivities,
+            tolerance=tolerance,
+            most_steps=most_steps,
+            method=method,
+            workers=workers,
         )
 
         def shaped(array: AnyArray | None) -> AnyArray | None:
@@ -235,6 +245,7 @@ def roll(
     sensitivities: bool = False,
     tolerance: float = 1e-8,
     most_steps: int = MOST_STEPS,
+    method: str = "auto",
     workers: Workers = ONE_THREAD,
 ) -> list[Rollout]:
     """Roll out many systems, starts, constants and runs in one native call.
@@ -246,7 +257,7 @@ def roll(
     list of Rollout
         One for each request.
     """
-    batches = [_Batch(request, sensitivities) for request in requests]
+    batches = [_Batch(request, sensitivities, METHODS[method]) for request in requests]
     items = np.concatenate([batch.items for batch in batches])
     reals = items.view(np.float64)
     reals[:, ITEM.index("tolerance")] = max(tolerance, LEAST_TOLERANCE)
@@ -258,7 +269,7 @@ def roll(
 class _Batch:
     """The items of a request, and the arrays that they point to."""
 
-    def __init__(self, request: Request, sensitivities: bool) -> None:
+    def __init__(self, request: Request, sensitivities: bool, method: int) -> None:
         system, self.request = request.system, request
         count, times, states = len(request.starts), len(request.times), len(system.states)
         columns = len(system.constants) + states
@@ -284,7 +295,7 @@ class _Batch:
             "states_out": _places(self.states),
             "slopes_out": 0 if self.slopes is None else _places(self.slopes),
             "progress": _places(self.progress),
-            "method": MAP if system.is_map else AUTOMATIC,
+            "method": MAP if system.is_map else method,
         }
         self.items = np.zeros((count, len(ITEM)), np.int64)
         for name, value in words.items():

@@ -53,7 +53,8 @@ LOOSER = 1e3
 VECTORS = 10
 """Extended states in the memory of a thread."""
 
-_FUNCTION = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER] * 3))
+FUNCTION = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER] * 3))
+"""Type of the functions of the states."""
 
 
 def padded(count: int) -> int:
@@ -66,9 +67,10 @@ def memory_size(states: int, controls: int, constants: int, local: int, most: in
     width = padded(states + constants)
     extended = padded(states) + states * width
     stages = 3 * states
-    matrices = stages * (stages + 3 * width + 2 * WIDTH) + 3 * states * (states + constants + 1)
+    # Matrix, right sides, shifts, rates and derivatives of an implicit step.
+    implicit = stages * (stages + max(width, WIDTH) + 2 + states + width) + states * (1 + states + width)
     small = 2 * padded(states) + padded(states + controls + 1) + padded(1 + states + most) + padded(local)
-    return len(HEAD) + WIDTH + small + VECTORS * extended + matrices + 16 * WIDTH
+    return padded(len(HEAD)) + small + width + VECTORS * extended + implicit + 16 * WIDTH
 
 
 class Run:
@@ -104,6 +106,7 @@ class Run:
         self.inputs = region(self._padded(self.states + self.controls + 1))
         self.slopes = region(self._padded(self.states + self.system.whole("most") + 1))
         self.locals = region(self._padded(self.system.whole("locals")))
+        self.floors = region(self.width)
         self.vectors = [region(self.extended) for _ in range(VECTORS)]
         self.rest = base.from_(place)
 
@@ -154,7 +157,7 @@ class Run:
                 to[column.index] = own[column.index]
 
 
-def _function(
+def internal(
     module: ir.Module, name: str, result: ir.Type, kinds: Sequence[ir.Type], labels: Sequence[str]
 ) -> tuple[ir.Function, ir.IRBuilder, Run]:
     """An internal function of an item, the memory of a thread and further arguments."""
@@ -170,10 +173,10 @@ def rates_function(module: ir.Module) -> ir.Function:
     if known is not None:
         return known
     kinds, labels = [ir.DoubleType(), POINTER, POINTER], ("time", "source", "target")
-    function, build, run = _function(module, "shine.rates", ir.VoidType(), kinds, labels)
+    function, build, run = internal(module, "shine.rates", ir.VoidType(), kinds, labels)
     time = Lanes(build, function.args[2])
     source, target = (Array(build, pointer) for pointer in function.args[3:])
-    _fill_inputs(run, time, source)
+    fill_inputs(run, time, source)
     zero = integer(build, 0)
     functions, counts, places = (run.system.address(name) for name in ("functions", "counts", "places"))
     with counted(build, number(0), run.states.value, carried=[number(0)]) as state:
@@ -182,7 +185,7 @@ def rates_function(module: ir.Module) -> ir.Function:
         wanted = run.width > zero
         which = wanted.where(index * 2 + 1, index * 2)
         address = load(build, functions, which.value, I64, POINTER, 8)
-        address.type = _FUNCTION
+        address.type = FUNCTION
         build.call(address, [run.inputs.pointer, own.pointer, run.slopes.pointer])
         target[index] = run.slopes[0]
         with build.if_then(wanted.value):
@@ -211,7 +214,7 @@ def _propagate(run: Run, source: Array, row: Array) -> None:
         row.put(column.index, Lanes(build, other.values[0]))
 
 
-def _fill_inputs(run: Run, time: Lanes, source: Array) -> None:
+def fill_inputs(run: Run, time: Lanes, source: Array) -> None:
     """Write states, controls and time to where the functions of the states read them."""
     build = run.build
     with counted(build, number(0), run.states.value) as state:
@@ -236,7 +239,7 @@ def norm_function(module: ir.Module) -> ir.Function:
     if known is not None:
         return known
     double, labels = ir.DoubleType(), ("before", "after", "error")
-    function, build, run = _function(module, "shine.norm", double, [POINTER] * 3, labels)
+    function, build, run = internal(module, "shine.norm", double, [POINTER] * 3, labels)
     before, after, error = (Array(build, pointer) for pointer in function.args[2:])
     with counted(build, number(0), run.states.value, carried=[real(build, 0.0).value]) as loop:
         index = loop.index
@@ -258,7 +261,7 @@ def norm_function(module: ir.Module) -> ir.Function:
                 larger(Lanes(build, known), size).value for known, size in zip(row.values, sizes, strict=True)
             ]
         size, wrong = (Lanes(build, value) for value in row.values)
-        ratio = wrong / (size * spread(allowed) + 1e-300)
+        ratio = wrong / (larger(size, run.floors.vector(column.index)) * spread(allowed) + 1e-300)
         column.results = [larger(Lanes(build, column.values[0]), ratio).value]
     worst = real(build, 0.0)
     for lane in range(WIDTH):
@@ -269,10 +272,19 @@ def norm_function(module: ir.Module) -> ir.Function:
 
 
 def gather_constants(run: Run) -> None:
-    """Copy the constants of the system to the order in which the functions of the states read them."""
+    """Copy the constants of the system to the order in which the functions of the states read them.
+
+    A sensitivity that is small in units of state and constant needs no small relative error: it may begin as a high
+    power of the time, of which the error estimate is a part at any step.
+    """
     build, given, places = run.build, run.item.array("given"), run.system.address("places")
     with counted(build, number(0), run.system.whole("locals").value) as loop:
         run.locals[loop.index] = given[load(build, places, loop.index, I64, I64, 8)]
+    with counted(build, number(0), run.width.value) as loop:
+        run.floors[loop.index] = 0.0
+    wanted = (run.width > 0).where(run.constants, 0)
+    with counted(build, number(0), wanted.value) as loop:
+        run.floors[loop.index] = FLOOR / (given[loop.index].magnitude() + 1e-300)
 
 
 def find_piece(run: Run, time: Lanes) -> None:
