@@ -101,7 +101,7 @@ class OneFormula(Problem):
             max_size=evolving.max_size,
             max_depth=evolving.max_depth,
             linear_scaling=self.scaled,
-            settings=SeedingSettings(members=evolving.seeding_members),
+            settings=SeedingSettings(members=evolving.seeding_members, exact=self.settings.stop.loss),
             pool=self.observers.pool,
             found=teller(self.task),
         )

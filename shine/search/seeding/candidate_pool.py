@@ -30,9 +30,6 @@ LOGGER = logging.getLogger("shine.search.seeding")
 MOST_FITTED = 200
 """Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
 
-ROUNDING = 1e-20
-"""Share of variance unexplained below which a formula fits exactly: the rest is rounding."""
-
 NEARLY = 1e-14
 """Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
 function."""
@@ -70,7 +67,7 @@ class CandidatePool:
     failures : list of str
         Searches that failed.
     exact_size : float
-        Nodes of the smallest formula that fits to within rounding; inf without one.
+        Nodes of the smallest formula that fits exactly; inf without one.
     shortest : tuple of float and int
         Nats of the shortest description of the rows, up to a constant, and the nodes of its formula.
     """
@@ -99,8 +96,8 @@ class CandidatePool:
 
     @property
     def exact(self) -> bool:
-        """Whether a formula fits to within rounding: all rows of a wide target, and more rows than it has constants."""
-        return self._surely < ROUNDING
+        """Whether a formula fits exactly: all rows of a wide target, and more rows than it has constants."""
+        return self._surely < self.task.settings.exact
 
     @property
     def nearly_exact(self) -> bool:
@@ -200,7 +197,7 @@ class CandidatePool:
                 kept.append(row)
                 if rows - constants >= MORE_ROWS:
                     self._surely = min(self._surely, most)
-                    if most < ROUNDING:
+                    if most < self.task.settings.exact:
                         self.exact_size = min(self.exact_size, len(nodes))
                 if rows - constants >= SPARE_ROWS * len(nodes):
                     self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))

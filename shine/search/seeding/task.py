@@ -42,6 +42,8 @@ class SeedingSettings:
     """Most building blocks returned."""
     price: Annotated[float, Gt(0)] = 0.02
     """Price of a node: candidates are ordered by the logarithm of their error plus this for each node."""
+    exact: Annotated[float, Ge(0)] = 1e-20
+    """Share of variance unexplained below which a formula fits exactly: by default, the rest is rounding."""
 
 
 @dataclass(frozen=True)

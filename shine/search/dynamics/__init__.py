@@ -1,0 +1,1 @@
+"""Systems of equations of motion, from trajectories."""

@@ -1,0 +1,72 @@
+"""Systems fitted to the readings: constants and initial states by rollouts, and the nats that they need then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
+from shine.search.dynamics.readings import Readings
+from shine.search.dynamics.system import SystemModel
+from shine.search.models.model import Model
+
+
+def fitted(equations: Sequence[Model], readings: Readings, time: str | None, stop: Callable[[], bool]) -> SystemModel:
+    """The system of some equations, with the constants and initial states that fit the readings best.
+
+    Parameters
+    ----------
+    equations : sequence of Model
+        One a state.
+    readings : Readings
+    time : str, optional
+        Name of the time, if formulas may use it.
+    stop : callable
+        Says whether the time is over; the fit then ends with what it has.
+
+    Returns
+    -------
+    SystemModel
+        Its error is infinite if no rollout follows the readings to their end.
+    """
+    start = unfitted(equations, readings, time)
+    system = start.compiled
+    smooth = [run.states for run in readings.smooth.runs]
+    fit = fit_rollouts(system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop))
+    if not fit.succeeded:
+        return start
+    losses, relative = readings.losses(fit.states)
+    trees = system.trees_with(fit.constants)
+    models = tuple(replace(model, tree=tree) for model, tree in zip(start.equations, trees, strict=True))
+    counts = [end - first for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
+    # Stretches that start anew are paid for as constants.
+    anew = len(fit.starts) - len(readings.smooth.runs)
+    return replace(
+        start,
+        equations=models,
+        losses=losses,
+        starts=np.stack([states[0] for states in fit.states]),
+        noise=fit.noise,
+        covariance=fit.covariance,
+        nats=readings.nats(relative, [tree.size for tree in trees], [count + anew for count in counts]),
+    )
+
+
+def unfitted(equations: Sequence[Model], readings: Readings, time: str | None) -> SystemModel:
+    """The system as the rates gave it, without an error of rollouts (see `fitted` for the parameters)."""
+    given = readings.trajectories
+    used = time if any(time in model.tree.used_parameters for model in equations) else None
+    return SystemModel(
+        equations=tuple(replace(model, basis=None, known=None) for model in equations),
+        states=given.states,
+        controls=given.controls,
+        time=used,
+        losses=np.full(len(given.states), math.inf),
+        variances=readings.variances,
+        starts=readings.starts,
+        noise=np.full(len(given.states), math.inf),
+        headings=given.headings,
+    )

@@ -1,0 +1,102 @@
+"""The readings as systems are fitted to them and judged by them: values, expected errors, and nats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Mask
+from shine.data.datasets.dataset import stable_mean, stable_sum
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.search.description.lengths import DescriptionLength
+from shine.search.dynamics.smoothing.smoothing import Smoothed
+
+INTERPOLATED = 1e-6
+"""Error of clean readings, as a share of a state's spread: it balances the states."""
+
+SQUARED = 0.5
+"""Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Readings of all runs with what is known of their errors.
+
+    Parameters
+    ----------
+    trajectories : Trajectories
+    smooth : Smoothed
+    """
+
+    trajectories: Trajectories
+    smooth: Smoothed
+
+    @cached_property
+    def starts(self) -> Floats:
+        """Smoothed initial states, shape (n_runs, n_states)."""
+        return np.stack([run.states[0] for run in self.smooth.runs])
+
+    @cached_property
+    def deviations(self) -> list[Floats]:
+        """Expected error of each reading in each run, shape (n_times, n_states)."""
+        least = INTERPOLATED * np.sqrt(self.variances)
+        return [np.where(run.noise > 0, run.noise, least) for run in self.smooth.runs]
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Variance of the readings of each state."""
+        return np.array([stable_mean((values - stable_mean(values)) ** 2) for values in self._values])
+
+    @cached_property
+    def lengths(self) -> tuple[DescriptionLength, ...]:
+        """Description lengths of each state's readings, by their mean squared error in units of the expected one."""
+        found = []
+        for column, values in enumerate(self._values):
+            parts = [own[known[:, column], column] for own, known in zip(self.deviations, self._known, strict=True)]
+            weights = 1 / np.concatenate(parts) ** 2
+            mean = stable_mean(values, weights)
+            spread = float(stable_sum(weights * (values - mean) ** 2)) / len(values)
+            found.append(DescriptionLength.with_unknown_noise(float(len(values)), SQUARED, spread))
+        return tuple(found)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Number of readings of each state."""
+        return np.array([float(len(values)) for values in self._values])
+
+    def nats(self, losses: Floats, sizes: Sequence[int], constants: Sequence[int]) -> float:
+        """Length of the description of all readings by equations of some sizes and numbers of constants, given the mean
+        squared errors of their rollouts in units of the expected ones."""
+        return sum(
+            float(length.final(*(np.array([part]) for part in parts))[0])
+            for length, *parts in zip(self.lengths, losses.tolist(), sizes, constants, strict=True)
+        )
+
+    def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Mean squared errors of rollouts for each state: plain, and in units of the expected errors."""
+        plain, relative = [], []
+        for rolled, run, deviations, known in zip(
+            rollouts, self.trajectories.runs, self.deviations, self._known, strict=True
+        ):
+            errors = np.where(known, rolled - np.where(known, run.states, 0.0), 0.0).T
+            plain.append(stable_sum(errors**2))
+            relative.append(stable_sum((errors / deviations.T) ** 2))
+        return np.add.reduce(plain) / self.counts, np.add.reduce(relative) / self.counts
+
+    @cached_property
+    def _known(self) -> list[Mask]:
+        return [~np.isnan(run.states) for run in self.trajectories.runs]
+
+    @cached_property
+    def _values(self) -> list[Floats]:
+        return [
+            np.concatenate([run.states[known[:, column], column] for run, known in self._pairs])
+            for column in range(len(self.trajectories.states))
+        ]
+
+    @property
+    def _pairs(self) -> list[tuple[Trajectory, Mask]]:
+        return list(zip(self.trajectories.runs, self._known, strict=True))

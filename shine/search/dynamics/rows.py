@@ -1,0 +1,99 @@
+"""Rows of a search for one state: smoothed states, controls and the time as features, the rate as target."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.trajectories import Trajectories
+from shine.search.dynamics.smoothing.smoothing import Smoothed
+from shine.search.models.model import Model
+
+EVEN = 0.5
+"""Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
+
+PRECISE = 1e-9
+"""Least error of a rate, as a share of the rates' spread: integrators of generated data leave no less."""
+
+REACHED = 2.0
+"""Factor of the expected loss at which a clean rate is explained."""
+
+CLEAN = 1e-4
+"""Expected loss, as a share of the rates' variance, below which the first formula that reaches it is right or near."""
+
+LEAST_EVIDENCE = 8.0
+"""Least independent rates that are assumed: with fewer, no formula but a constant would be allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class RateRows:
+    """The rows of a state.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    evidence : float, optional
+        Number of independent rates among the rows; None if all are.
+    enough : float
+        Loss, as a share of the best constant's, of errors as large as those of the rates; 0 if noise leaves more.
+    least : float
+        Least standard error of a rate.
+    """
+
+    dataset: Dataset
+    evidence: float | None
+    enough: float
+    least: float
+
+    def misfit(self, model: Model) -> float:
+        """Mean squared error of an equation in units of the expected one."""
+        rows = self.dataset
+        assert rows.deviations is not None
+        scale = self.least / float(rows.deviations.min())
+        errors = (model.kernel(*rows.columns) - rows.target) / (scale * rows.deviations)
+        return float(stable_sum(errors**2)) / rows.n_rows
+
+
+def features_of(trajectories: Trajectories, autonomous: bool) -> tuple[str, ...]:
+    """Names that the right-hand sides may use."""
+    time = () if autonomous else (trajectories.time,)
+    return (*trajectories.states, *trajectories.controls, *time)
+
+
+def feature_columns(smooth: Smoothed, autonomous: bool) -> Floats:
+    """Values of the features in all runs, shape (n_rows, n_features)."""
+    parts = [
+        np.concatenate([run.states, run.controls, *([] if autonomous else [run.times[:, None]])], axis=1)
+        for run in smooth.runs
+    ]
+    return np.concatenate(parts)
+
+
+def rate_rows(trajectories: Trajectories, smooth: Smoothed, column: int, autonomous: bool) -> RateRows:
+    """The rows of a state, by its position; those without a known rate are left out."""
+    rates = np.concatenate([run.rates[:, column] for run in smooth.runs])
+    errors = np.concatenate([run.rate_errors[:, column] for run in smooth.runs])
+    values = feature_columns(smooth, autonomous)
+    unsure = np.concatenate([run.state_errors for run in smooth.runs])
+    known = np.isfinite(errors) & np.isfinite(unsure).all(axis=1) & np.isfinite(rates)
+    rates, errors, values = rates[known], errors[known], values[known]
+    spread = math.sqrt(float(stable_sum((rates - stable_sum(rates) / len(rates)) ** 2)) / len(rates))
+    least = float(np.sort(errors)[int(EVEN * (len(errors) - 1))])
+    errors = np.maximum(errors, max(least, PRECISE * spread, float(np.finfo(float).tiny)))
+    names = features_of(trajectories, autonomous)
+    dataset = Dataset.from_arrays(values, rates, features=names).with_deviations(errors)
+    independent = float(sum(run.independent[column] for run in smooth.runs))
+    expected = 1 / (float(stable_sum(1 / errors**2)) / len(errors))
+    variance = dataset.target_square / dataset.weight
+    share = REACHED * expected / variance if variance > 0 else 0.0
+    evidence = max(independent, LEAST_EVIDENCE) if independent < len(rates) else None
+    return RateRows(dataset, evidence, share if share < CLEAN else 0.0, float(errors.min()))
+
+
+def settled(rows: RateRows) -> Dataset:
+    """The rows, worth as many as are independent."""
+    return rows.dataset if rows.evidence is None else replace(rows.dataset, worth=rows.evidence)

@@ -1,0 +1,103 @@
+"""The searches for the right-hand side of each state; the worst explained are searched again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shine.base.stages import stage
+from shine.search.dynamics.rows import RateRows
+from shine.search.evolution.observers import Observers
+from shine.search.models.front import Result
+from shine.search.models.model import Model
+from shine.search.problem.settings import SearchSettings
+from shine.search.run import search
+
+LEAST_SECONDS = 1e-3
+"""Seconds of a search when the time is over: enough for a part of its first population."""
+
+LEAST_AGAIN = 0.5
+"""Seconds from which another search for a state is worth its start."""
+
+EXPLAINED = 2.0
+"""Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
+
+SHORT = 12
+"""Complexity from which a shorter equation is looked for."""
+
+USER = ("interrupted", "callback")
+"""Reasons to stop that end all searches."""
+
+
+@dataclass
+class RateSearches:
+    """One search for each state.
+
+    Parameters
+    ----------
+    states : tuple of str
+    rows : sequence of RateRows
+    settings : SearchSettings
+        The first search has the seed, the others the numbers that follow it.
+    observers : Observers
+    """
+
+    states: tuple[str, ...]
+    rows: Sequence[RateRows]
+    settings: SearchSettings
+    observers: Observers
+
+    def __post_init__(self) -> None:
+        self.results: list[Result] = []
+
+    @property
+    def stopped_by(self) -> str:
+        """The user's reason to end the searches, if there is one; else that of the last search."""
+        reasons = [result.stopped_by for result in self.results]
+        return next((reason for reason in reasons if reason in USER), reasons[-1])
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user ended a search; no other begins then."""
+        return any(result.stopped_by in USER for result in self.results)
+
+    def first(self, until: float) -> None:
+        """Search for each state, with an even share of the time that is left."""
+        for number in range(len(self.states)):
+            share = (until - self.observers.clock()) / (len(self.states) - number)
+            self.results.append(self._search(number, share, self.rows[number].enough))
+
+    def again(self, until: float, best: Sequence[Model]) -> bool:
+        """Search once more for states whose equation misses the rates or is long; say whether there are any.
+
+        Parameters
+        ----------
+        until : float
+        best : sequence of Model
+            The equations of the best system.
+        """
+        missed = [rows.misfit(model) for rows, model in zip(self.rows, best, strict=True)]
+        wanting = [
+            number for number, misfit in enumerate(missed) if misfit > EXPLAINED or best[number].complexity > SHORT
+        ]
+        for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
+            share = (until - self.observers.clock()) / (len(wanting) - place)
+            if self.stopped_by_user or share < LEAST_AGAIN:
+                return place > 0
+            self.results[number] = self._search(number, share, 0.0, tuple(self.results[number].front), len(self.states))
+        return bool(wanting)
+
+    def _search(
+        self, number: int, seconds: float, enough: float, earlier: Sequence[Model] = (), shift: int = 0
+    ) -> Result:
+        rows, settings = self.rows[number], self.settings
+        stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
+        if math.isfinite(seconds):
+            stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
+        if self.stopped_by_user:
+            stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
+        fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
+        own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift)
+        with stage(f"searching for {self.states[number]}'"):
+            return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)

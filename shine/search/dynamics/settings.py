@@ -1,0 +1,17 @@
+"""The settings of a search for equations of motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shine.search.problem.settings import SearchSettings
+
+
+@dataclass(frozen=True)
+class DynamicsSettings:
+    """What a user may set about a search for equations of motion, with the defaults."""
+
+    search: SearchSettings = field(default_factory=SearchSettings)
+    """Settings of the search for each state; the seconds are those of all."""
+    autonomous: bool = True
+    """Whether rates depend on states and controls alone, and not on the time."""

@@ -1,0 +1,1 @@
+"""States and rates along a run, with their errors: interpolated if the readings are clean, else smoothed."""

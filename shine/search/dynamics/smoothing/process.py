@@ -1,0 +1,242 @@
+"""States and rates of noisy readings: Gaussian processes whose scale of time and noise are the likeliest.
+
+The covariance is the rational quadratic one, ``1 / (1 + (t - s)**2 / (2 * scale**2))``: a mixture of smooth functions
+of all scales of time around `scale`, for motions with fast and slow parts (Rasmussen and Williams 2006, 4.2.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.compiler.arrays import dot, exp, inner, log
+from shine.search.dynamics.smoothing.curve import Curve
+
+SCALES, RATIOS = 12, 14
+"""Scales of time that are tried, from two steps to the whole run, and ratios of the noise to the motion."""
+
+LEAST_RATIO = 1e-4
+"""Least standard deviation of the noise, as a share of the motion's: rounding allows no less."""
+
+MARGIN = 24
+"""Readings beyond the ends of a block that its curve is smoothed with."""
+
+BLOCK = 128
+"""Readings of a run that are smoothed together: the time grows with their cube."""
+
+SMALL = 0.1
+"""Least noise of a reading, as a share of the mean reading's, where noise grows with the values."""
+
+CONVINCING = 3.0
+"""Nats by which noise that grows with the values must explain the readings better."""
+
+Run = tuple[Floats, Floats]
+"""Times and readings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """What the readings of a state in all runs say of its motion and noise.
+
+    Parameters
+    ----------
+    mean : float
+        Of all readings.
+    scale : float
+        Scale of time.
+    motion : float
+        Standard deviation of the motion.
+    noise : float
+        Standard deviation of the readings' noise; its root mean square if it grows with the values.
+    grows : bool
+        Whether the noise grows with the values.
+    size : float
+        Root mean square of the readings.
+    """
+
+    mean: float
+    scale: float
+    motion: float
+    noise: float
+    grows: bool = False
+    size: float = 1.0
+
+    def noise_at(self, values: Floats) -> Floats:
+        """Standard deviation of the noise of readings of some values."""
+        return self.noise * _levels(values, self.size) if self.grows else np.full(len(values), self.noise)
+
+    def curve(self, times: Floats, readings: Floats, at: Floats) -> Curve:
+        """The state and its rate at some times of a run, by its readings; shapes (n_readings,) and (n_times,)."""
+        pieces = [self._piece(times, readings, at, first) for first in range(0, len(times), BLOCK)]
+        parts = [np.concatenate(each) for each in zip(*(piece[:4] for piece in pieces), strict=True)]
+        return Curve(parts[0], parts[1], parts[2], parts[3], float(sum(piece[4] for piece in pieces)))
+
+    def left_out_errors(self, times: Floats, readings: Floats) -> Floats:
+        """Errors of the readings as the others predict them, shape (n_readings,)."""
+        found = []
+        for first in range(0, len(times), BLOCK):
+            block = slice(first, first + BLOCK)
+            inverse = _inverse(self._covariance(times[block], readings[block]))[0]
+            found.append(dot(inverse, readings[block] - self.mean) / np.diagonal(inverse))
+        return np.abs(np.concatenate(found))
+
+    def _covariance(self, times: Floats, readings: Floats) -> Floats:
+        noise = self.noise_at(readings)
+        return self.motion**2 * (1 + _kernel(times, times, self.scale)[0]) + np.diag(noise**2)
+
+    def _piece(self, times: Floats, readings: Floats, at: Floats, first: int) -> tuple[Floats, ...]:
+        """Values, rates, their variances and their independent number in a block, by it and the margins around."""
+        last = min(first + BLOCK, len(times))
+        start = -math.inf if first == 0 else times[first]
+        end = math.inf if last == len(times) else times[last]
+        near = slice(max(first - MARGIN, 0), last + MARGIN)
+        at = at[(at >= start) & (at < end)]
+        times, readings = times[near], readings[near]
+        own = self._covariance(times, readings)
+        for grown in (1.0, 1e2, 1e4):  # rounding may make an almost singular matrix indefinite
+            inverse, logarithm = _inverse(
+                own + np.diag(np.full(len(own), (grown - 1) * (LEAST_RATIO * self.motion) ** 2))
+            )
+            if math.isfinite(logarithm):
+                break
+        kernel, slope = _kernel(at, times, self.scale)
+        square = self.motion**2
+        across, along = square * (1 + kernel), square * slope
+        weights = dot(inverse, (readings - self.mean))
+        value_weights, rate_weights = inner(across, inverse), inner(along, inverse)
+        value_variance = np.maximum(2 * square - dot(value_weights, across), 0)
+        rate_variance = np.maximum(square / self.scale**2 - dot(rate_weights, along), 0)
+        # Smoothing is a projection on about so many directions.
+        share = dot(inverse, square * (1 + _kernel(times, times, self.scale)[0]))
+        kept = float(np.add.reduce(share)) * (last - first) / len(times)
+        return (
+            self.mean + dot(across, weights),
+            dot(along, weights),
+            np.sqrt(value_variance),
+            np.sqrt(rate_variance),
+            np.array(kept),
+        )
+
+
+def process_of(runs: Sequence[Run], sigma: float | None = None) -> Process:
+    """The likeliest process of some runs' readings of a state.
+
+    Parameters
+    ----------
+    runs : sequence of (ndarray, ndarray)
+        Times and readings of each.
+    sigma : float, optional
+        Known standard deviation of the noise.
+    """
+    readings = np.concatenate([values for _, values in runs])
+    mean = float(np.add.reduce(readings) / len(readings))
+    size = math.sqrt(float(np.add.reduce(readings**2)) / len(readings))
+    blocks = [
+        (times[first : first + BLOCK], values[first : first + BLOCK] - mean)
+        for times, values in runs
+        for first in range(0, len(times), BLOCK)
+    ]
+    even, least = _likeliest(blocks, [np.ones(len(values)) for _, values in blocks], sigma)
+    process = Process(mean, *even, size=size)
+    if sigma is not None or not readings.min() < readings.max():
+        return process
+    levels = [
+        _levels(process.curve(times, values, times).values[first : first + BLOCK], size)
+        for times, values in runs
+        for first in range(0, len(times), BLOCK)
+    ]
+    growing, nats = _likeliest(blocks, levels)
+    return Process(mean, *growing, True, size) if nats < least - CONVINCING else process
+
+
+def _levels(values: Floats, size: float) -> Floats:
+    """Noise at some values in units of that at the root mean square."""
+    return np.sqrt(((values / size) ** 2 + SMALL**2) / (1 + SMALL**2))
+
+
+def _likeliest(
+    blocks: Sequence[Run], levels: Sequence[Floats], sigma: float | None = None
+) -> tuple[tuple[float, float, float], float]:
+    """Scale of time, motion and noise, and the nats of the readings with them."""
+    longest = max(float(times[-1] - times[0]) for times, _ in blocks)
+    steps = np.sort(np.concatenate([times[1:] - times[:-1] for times, _ in blocks]))
+    shortest = min(2 * float(steps[len(steps) // 2]), longest)
+    scales = shortest * exp(np.linspace(0.0, math.log(2 * longest / shortest), SCALES))
+    ratios = exp(np.linspace(math.log(LEAST_RATIO), math.log(2.0), RATIOS))
+    best = math.inf, 0, 0, 0.0
+    for at, scale in enumerate(scales.tolist()):
+        nats, squares = _nats(blocks, levels, scale, ratios, sigma)
+        number = int(nats.argmin())
+        if nats[number] < best[0]:
+            best = float(nats[number]), at, number, float(squares[number])
+    _, at, number, _ = best
+    # Once more, between the neighbours of the best.
+    around_scales = scales[at] * exp(np.linspace(-1.0, 1.0, 5) * math.log(scales[1] / scales[0]))
+    around = ratios[number] * exp(np.linspace(-1.0, 1.0, 5) * math.log(ratios[1] / ratios[0]))
+    found = best[0], float(scales[at]), float(ratios[number]), best[3]
+    for scale in around_scales.tolist():
+        nats, squares = _nats(blocks, levels, scale, around, sigma)
+        own = int(nats.argmin())
+        if nats[own] < found[0]:
+            found = float(nats[own]), scale, float(around[own]), float(squares[own])
+    nats_found, scale, ratio, square = found
+    motion = math.sqrt(square)
+    return (scale, motion, ratio * motion), nats_found
+
+
+def _nats(
+    blocks: Sequence[Run], levels: Sequence[Floats], scale: float, ratios: Floats, sigma: float | None
+) -> tuple[Floats, Floats]:
+    """Negative log-likelihoods for each ratio of noise to motion, and the squares of the motion."""
+    quadratic, logarithms, count = np.zeros(len(ratios)), np.zeros(len(ratios)), 0
+    for (times, values), level in zip(blocks, levels, strict=True):
+        motion = 1 + _kernel(times, times, scale)[0]
+        stack = motion + (ratios[:, None] * level)[:, None, :] ** 2 * np.eye(len(times))
+        rests, logs = _whitened(stack, values)
+        quadratic, logarithms, count = quadratic + rests, logarithms + logs, count + len(times)
+    squares = quadratic / count if sigma is None else (sigma / ratios) ** 2
+    with np.errstate(all="ignore"):
+        nats = 0.5 * (count * log(squares) + logarithms + quadratic / squares)
+    return np.where(np.isfinite(nats), nats, np.inf), squares
+
+
+def _kernel(at: Floats, times: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Covariances of the motion at some times with that at others, and their slopes by the first times."""
+    distance = (at[:, None] - times) / scale
+    kernel = 1 / (1 + 0.5 * distance * distance)
+    return kernel, -distance * kernel * kernel / scale
+
+
+def _whitened(stack: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """``values @ inverse(matrix) @ values`` and the logarithm of the determinant of each matrix, shape (n_matrices,).
+
+    A matrix that is not positive definite has NaN.
+    """
+    rest = np.concatenate([stack, np.broadcast_to(values[:, None], (*stack.shape[:2], 1))], axis=2)
+    size, pivots, total = len(values), np.empty(stack.shape[:2]), np.zeros(len(stack))
+    for k in range(size):
+        pivots[:, k] = rest[:, k, k]
+        share = rest[:, k, k + 1 :] / rest[:, k, k, None]
+        total += share[:, -1] * rest[:, k, -1]
+        rest[:, k + 1 :, k + 1 :] -= rest[:, k + 1 :, k, None] * share[:, None, :]
+    with np.errstate(all="ignore"):
+        logarithms = np.add.reduce(log(np.where(pivots > 0, pivots, np.nan)), axis=1)
+    return total, logarithms
+
+
+def _inverse(matrix: Floats) -> tuple[Floats, float]:
+    """The inverse of a positive definite matrix, and the logarithm of its determinant; that is NaN if it is not."""
+    size = len(matrix)
+    rest, pivots = np.concatenate([matrix, np.eye(size)], axis=1), np.empty(size)
+    for k in range(size):
+        pivots[k] = rest[k, k]
+        row = rest[k] / rest[k, k]
+        column = rest[:, k].copy()
+        rest -= column[:, None] * row
+        rest[k] = row
+    positive = bool((pivots > 0).all())
+    return rest[:, size:], float(np.add.reduce(log(pivots))) if positive else math.nan

@@ -1,0 +1,218 @@
+"""A system of equations of motion, with its measures: to integrate, to print, to copy to other processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray, Floats
+from shine.compiler.arrays import dot
+from shine.evaluate.inference.intervals.quantiles import two_sided
+from shine.evaluate.rollouts.system import CompiledSystem
+from shine.lang.forms.rounding import Precision
+from shine.lang.forms.tree import Tree
+from shine.lang.wrapping import wrapped
+from shine.search.models.figures import loss_text, r2_text, screen_width
+from shine.search.models.model import Model
+
+Controls = AnyArray | Callable[[float], Any] | None
+"""Values of the controls at the asked times, shape (n_times, n_controls), or a function of the time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemModel:
+    """One system of a front.
+
+    Parameters
+    ----------
+    equations : tuple of Model
+        The rate of each state; the parameters of the trees are the states, the controls and the time. Their losses and
+        R2 are those of the rates.
+    states, controls : tuple of str
+    time : str, optional
+        Name of the time in the formulas; None if they do not use it.
+    losses : ndarray of shape (n_states,)
+        Mean squared error of the rollouts of each state from the fitted initial states, over the readings.
+    variances : ndarray of shape (n_states,)
+        Variance of the readings of each state.
+    starts : ndarray of shape (n_runs, n_states)
+        Fitted states at the first time of each run.
+    noise : ndarray of shape (n_states,)
+        Standard deviation of the readings around the rollouts.
+    covariance : ndarray of shape (n_constants, n_constants), or None
+        Of the constants, in the order of `constants`; None if they were not fitted by rollouts.
+    nats : float
+        Length of the description of the readings by this system, beside that by constants.
+    headings : tuple of str
+        Headings of the states in the user's table.
+    """
+
+    equations: tuple[Model, ...]
+    states: tuple[str, ...]
+    controls: tuple[str, ...]
+    time: str | None
+    losses: Floats
+    variances: Floats
+    starts: Floats
+    noise: Floats
+    covariance: Floats | None = None
+    nats: float = math.inf
+    headings: tuple[str, ...] = field(default=())
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """The formulas of the rates."""
+        return tuple(model.tree for model in self.equations)
+
+    @property
+    def complexity(self) -> int:
+        """Sum of those of the equations."""
+        return sum(model.complexity for model in self.equations)
+
+    @property
+    def error(self) -> float:
+        """Squared error of the rollouts as a share of the readings' variance, mean over the states; inf if they end."""
+        shares = self.losses / self.variances
+        return float(np.add.reduce(shares) / len(shares)) if np.isfinite(shares).all() else math.inf
+
+    @property
+    def r2(self) -> float:
+        """Coefficient of determination of the rollouts, mean over the states."""
+        return 1 - self.error
+
+    @cached_property
+    def compiled(self) -> CompiledSystem:
+        """The system as native code."""
+        return CompiledSystem(self.trees, self.states, self.controls, self.time)
+
+    @property
+    def constants(self) -> Floats:
+        """The numbers in the formulas, equation after equation, shape (n_constants,)."""
+        return self.compiled.constants
+
+    def rates(self, x: Any, u: Controls = None, t: Any = None) -> Floats:
+        """Rates of the states.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_times, n_states)
+        u : array-like of shape (n_times, n_controls) or function of the time, optional
+        t : array-like of shape (n_times,), optional
+            Needed if the time occurs in the formulas, or `u` is a function.
+
+        Returns
+        -------
+        ndarray of shape (n_times, n_states)
+        """
+        states = np.atleast_2d(np.asarray(x, np.float64))
+        if states.shape[1] != len(self.states):
+            raise DataError(f"x has {states.shape[1]} columns; the states are {', '.join(self.states)}")
+        times = None if t is None else np.asarray(t, np.float64)
+        if times is None and self.time is not None:
+            raise DataError(f"the rates depend on {self.time}; give the times as t")
+        controls = self._controls(u, np.zeros(len(states)) if times is None else times)
+        columns = [*states.T, *controls.T, *([] if self.time is None else [times])]
+        return np.stack([np.broadcast_to(model.kernel(*columns), len(states)) for model in self.equations], axis=1)
+
+    def simulate(self, x0: Any, t: Any, u: Controls = None, *, return_std: bool = False) -> Any:
+        """Integrate from an initial state.
+
+        Parameters
+        ----------
+        x0 : array-like of shape (n_states,) or (n_starts, n_states)
+            At the first of the times.
+        t : array-like of shape (n_times,)
+            Increasing.
+        u : array-like of shape (n_times, n_controls) or function of the time, optional
+            Between the times, controls in an array are interpolated.
+        return_std : bool
+            Whether to return the standard deviations that follow from the uncertainty of the constants, too.
+
+        Returns
+        -------
+        ndarray of shape (..., n_times, n_states)
+            NaN from the time on at which the system explodes. A pair of them with `return_std`.
+        """
+        times, start = np.asarray(t, np.float64), np.asarray(x0, np.float64)
+        if start.shape[-1:] != (len(self.states),):
+            raise DataError(f"x0 has shape {start.shape}; give one value for each of {', '.join(self.states)}")
+        if times.ndim != 1 or len(times) < 1 or not (times[1:] > times[:-1]).all():
+            raise DataError("t must be a list of increasing times")
+        controls = self._controls(u, times)
+        options: dict[str, Any] = {"controls": controls} if self.controls else {}
+        found = self.compiled.rollout(start, times, sensitivities=return_std, tolerance=1e-9, **options)
+        if not return_std:
+            return found.states
+        if self.covariance is None or found.by_constants is None:
+            return found.states, np.zeros_like(found.states)
+        by = found.by_constants
+        across = np.stack([dot(by, row) for row in self.covariance], axis=-1)
+        return found.states, np.sqrt(np.maximum(dot(across, by), 0.0))
+
+    def _controls(self, u: Controls, times: Floats) -> Floats:
+        if not self.controls:
+            return np.empty((len(times), 0))
+        if u is None:
+            raise DataError(f"the system has the controls {', '.join(self.controls)}; give them as u")
+        values = np.array([np.atleast_1d(u(float(at))) for at in times]) if callable(u) else np.asarray(u, np.float64)
+        values = values.reshape(len(values), -1)
+        if values.shape != (len(times), len(self.controls)):
+            raise DataError(f"u has shape {values.shape}; {(len(times), len(self.controls))} is needed")
+        return values
+
+    def standard_errors(self) -> Floats:
+        """Standard error of each constant, shape (n_constants,); NaN if they were not fitted by rollouts."""
+        if self.covariance is None:
+            return np.full(len(self.constants), np.nan)
+        return np.sqrt(np.diagonal(self.covariance))
+
+    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants, by name: ``x'[0]`` is the first number in the equation of x."""
+        reach = two_sided(level, math.inf) * self.standard_errors()
+        pairs = zip((self.constants - reach).tolist(), (self.constants + reach).tolist(), strict=True)
+        return dict(zip(self.constant_names, pairs, strict=True))
+
+    @property
+    def constant_names(self) -> tuple[str, ...]:
+        """Names of the constants: state and place in its equation."""
+        starts = (0, *self.compiled.ends[:-1])
+        return tuple(
+            f"{state}'[{place}]"
+            for state, first, end in zip(self.states, starts, self.compiled.ends, strict=True)
+            for place in range(end - first)
+        )
+
+    def lines(self, precision: Precision = None) -> list[str]:
+        """The system as people write it, a line a state."""
+        width = max(map(len, self.states))
+        return [f"{state}'{' ' * (width - len(state))} = {model.formula(precision)}" for state, model in self._pairs]
+
+    @property
+    def _pairs(self) -> list[tuple[str, Model]]:
+        return list(zip(self.states, self.equations, strict=True))
+
+    @property
+    def figures(self) -> str:
+        """Error of the rollouts, R2 and complexity, as a line."""
+        return f"error {loss_text(self.error)}, r2 {r2_text(self.r2)}, complexity {self.complexity}"
+
+    def __str__(self) -> str:
+        width = screen_width()
+        lines = [part for line in self.lines() for part in wrapped(line, width, "    ")]
+        return "\n".join([*lines, *wrapped(self.figures, width)])
+
+    def __repr__(self) -> str:
+        return f"SystemModel({'; '.join(self.lines())!r}, error={loss_text(self.error)}, complexity={self.complexity})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled code cannot be copied to another process.
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
+
+    def __deepcopy__(self, memo: object) -> SystemModel:
+        return self

@@ -1,0 +1,107 @@
+"""Systems of known solutions are found from their trajectories, and integrated from other initial values."""
+
+import pickle
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.search.dynamics.run import find_dynamics
+from shine.search.dynamics.settings import DynamicsSettings
+from shine.search.evolution.observers import Observers
+from shine.search.problem.settings import SearchSettings
+
+OMEGA, DAMPING = 1.3, 0.2
+
+WORK = Observers(clock=time.process_time)
+"""Seconds of the processor: other processes take none of them."""
+
+
+def settings(seconds=6.0, **options):
+    search = SearchSettings()
+    stop = replace(search.stop, seconds=seconds)
+    return DynamicsSettings(replace(search, stop=stop, fitness=replace(search.fitness, threads=1)), **options)
+
+
+def logistic(times, start):
+    return (5 / (1 + (5 / start - 1) * np.exp(-0.8 * times)))[:, None]
+
+
+def oscillation(times, start=1.0):
+    """A damped oscillator: x' = v, v' = -(OMEGA**2 + DAMPING**2)*x - 2*DAMPING*v."""
+    decay = start * np.exp(-DAMPING * times)
+    x = decay * np.cos(OMEGA * times)
+    v = decay * (-DAMPING * np.cos(OMEGA * times) - OMEGA * np.sin(OMEGA * times))
+    return np.stack([x, v], axis=1)
+
+
+def together(*runs, states=("x", "v")):
+    return Trajectories(tuple(Trajectory(t, x, np.empty((len(t), 0))) for t, x in runs), states)
+
+
+@pytest.mark.slow
+def test_logistic_growth_is_found_from_one_clean_run():
+    times = np.linspace(0, 8, 60)
+    found = find_dynamics(together((times, logistic(times, 0.3)), states=("n",)), settings(), WORK)
+    np.testing.assert_allclose(found.chosen.simulate([9.0], times), logistic(times, 9.0), rtol=1e-5)
+    assert found.chosen.error < 1e-10
+
+
+def test_the_clock_ends_the_search():
+    times = np.linspace(0, 8, 60)
+    noisy = oscillation(times) + 0.1 * np.random.default_rng(0).standard_normal((60, 2))
+    began = time.process_time()
+    find_dynamics(together((times, noisy)), settings(2.0), WORK)
+    assert time.process_time() - began < 4.0
+
+
+@pytest.mark.slow
+def test_several_noisy_runs_with_irregular_times_and_gaps():
+    rng, runs = np.random.default_rng(1), []
+    for start in (1.0, -2.0, 0.5):
+        times = np.sort(rng.uniform(0, 9, 50))
+        states = oscillation(times, start) + 0.02 * rng.standard_normal((50, 2))
+        states[rng.random((50, 2)) < 0.1] = np.nan
+        runs.append((times - times[0], states))
+    chosen = find_dynamics(together(*runs), settings(20.0), WORK).chosen
+    times = np.linspace(0, 9, 50)
+    truth = oscillation(times, 3.0)
+    assert ((chosen.simulate(truth[0], times) - truth) ** 2).mean() < 0.02 * truth.var()
+    assert chosen.equations[0].formula() == "v"
+
+
+@pytest.mark.slow
+def test_the_same_seed_finds_the_same_system():
+    times = np.linspace(0, 8, 40)
+    data = together((times, oscillation(times)))
+    first, second = (find_dynamics(data, settings(20.0), WORK).chosen for _ in range(2))
+    assert [str(tree) for tree in first.trees] == [str(tree) for tree in second.trees]
+
+
+def test_a_system_travels_to_other_processes():
+    times = np.linspace(0, 8, 40)
+    chosen = find_dynamics(together((times, oscillation(times))), settings(), WORK).chosen
+    copy = pickle.loads(pickle.dumps(chosen))
+    assert copy.lines() == chosen.lines()
+    np.testing.assert_array_equal(copy.simulate([1.0, 0.0], times), chosen.simulate([1.0, 0.0], times))
+
+
+def test_rates_have_a_column_for_each_state():
+    times = np.linspace(0, 8, 40)
+    chosen = find_dynamics(together((times, oscillation(times))), settings(), WORK).chosen
+    np.testing.assert_allclose(chosen.rates([[1.0, 0.0], [0.0, 1.0]]), [[0, -1.73], [1, -0.4]], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_an_interrupt_keeps_what_was_found():
+    times = np.linspace(0, 8, 60)
+    noisy = oscillation(times) + 0.1 * np.random.default_rng(0).standard_normal((60, 2))
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    found = find_dynamics(together((times, noisy)), settings(10.0), Observers(report=stop))
+    assert found.stopped_by == "interrupted"
+    assert len(found.front) > 0
