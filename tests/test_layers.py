@@ -75,14 +75,14 @@ ONLY_IN: dict[str, set[str]] = {
     "pyarrow": {"data.files", "data.streams", "faces.cli.prediction_files", "frames"},
     "polars": {"data.streams.sources", "frames", "search.templates.grouping"},
     "duckdb": {"data.streams.sources"},
-    "torch": {"faces.distillation.torch_modules", "formats.write", "tensor.torch.reader"},
+    "torch": {"faces.distillation.networks", "formats.write", "tensor.torch.reader"},
     "jax": {"formats.write"},
     "onnx": {"formats.write"},
     # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.
     "pickle": {"base.parallel.shipment"},
     "joblib": {"base.parallel"},
-    "distributed": {"base.parallel.clusters"},
-    "dask_jobqueue": {"base.parallel.clusters"},
+    "distributed": {"base.parallel.opening"},
+    "dask_jobqueue": {"base.parallel.opening"},
 }
 """Foreign modules, and the rooms, packages or modules that may import them."""
 

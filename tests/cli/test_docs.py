@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cli.commandline import ROOT, shine
 
-from shine.faces.cli.codes import FAILURE, INTERRUPTED, USAGE
 from shine.faces.cli.commands import shine as group
+from shine.faces.cli.output import FAILURE, INTERRUPTED, USAGE
 
 TEXT = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 

@@ -4,9 +4,8 @@ An executor is what PEP 3148 calls one: of the standard library, joblib, Dask, m
 shows how to use them.
 """
 
-from shine.base.parallel.opening import ExecutorSource, opened
+from shine.base.parallel.opening import ExecutorSource, ParallelSettings, opened
 from shine.base.parallel.pool import Pool, Round
-from shine.base.parallel.settings import ParallelSettings
 from shine.base.parallel.shipment import Shipment
 
 __all__ = ["ExecutorSource", "ParallelSettings", "Pool", "Round", "Shipment", "opened"]

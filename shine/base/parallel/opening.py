@@ -3,17 +3,78 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from typing import Any
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from signal import SIG_IGN, SIGINT, signal
+from typing import Annotated, Any, Literal
 
-from shine.base.parallel.clusters import client_of, cluster_of
+from annotated_types import Ge, Le
+from joblib.externals import loky
+from joblib.externals.loky.backend.utils import kill_process_tree
+
 from shine.base.parallel.pool import Pool
-from shine.base.parallel.settings import ParallelSettings
+from shine.base.stages import stage
+
+Cluster = Literal["slurm", "pbs", "lsf", "sge", "oar", "moab", "htcondor"]
+"""Batch systems that dask-jobqueue submits to."""
 
 ExecutorSource = Any
 """An executor of PEP 3148, a Dask `Client`, cluster or address, a number of processes, or `ParallelSettings`."""
+
+CLASSES: dict[Cluster, str] = {
+    "slurm": "SLURMCluster",
+    "pbs": "PBSCluster",
+    "lsf": "LSFCluster",
+    "sge": "SGECluster",
+    "oar": "OARCluster",
+    "moab": "MoabCluster",
+    "htcondor": "HTCondorCluster",
+}
+"""Class of dask-jobqueue for each batch system."""
+
+LONGEST = 100
+"""Characters of an address, or of what Dask says of it, that a message shows."""
+
+SECONDS_TO_CONNECT = 30
+"""Seconds after which a scheduler that does not answer is not there."""
+
+SECONDS_KEPT = 60
+"""Seconds that idle processes wait for the next search: starting them takes seconds."""
+
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often a process looks whether the one that it works for is still there."""
+
+
+@dataclass(frozen=True)
+class ParallelSettings:
+    """Processes and machines that share a search; they do not change the front."""
+
+    workers: Annotated[int, Ge(1), Le(100_000)] | None = None
+    """Processes on this machine, or with `cluster`, workers of the batch system; by default, no other process."""
+    dask: str | None = None
+    """Address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, or the path of its scheduler file."""
+    cluster: Cluster | None = None
+    """A batch system whose jobs are the workers."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of its jobs, as dask-jobqueue calls them: `queue`, `cores`, `memory`, `walltime`, `account`, ..."""
+
+    def __post_init__(self) -> None:
+        if self.dask is not None and (self.workers is not None or self.cluster is not None):
+            raise ValueError("dask is the address of workers that run already; leave out workers and cluster")
+        if self.cluster is not None and self.workers is None:
+            raise ValueError(f"cluster: {self.cluster} needs workers, the number of workers to ask for")
+        if self.options and self.cluster is None:
+            raise ValueError("options are those of a batch system; say which: cluster: slurm")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything is done by others than this process."""
+        return self.workers is not None or self.dask is not None
 
 
 @contextmanager
@@ -57,8 +118,6 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
         with client_of(settings.dask) as client, _pool_of(client) as pool:
             yield pool
     elif settings.workers is not None:
-        from shine.base.parallel.processes import processes
-
         # A program that reads its settings from a file does one search: nobody needs its processes afterwards.
         with processes(settings.workers, keep=settings is not executor) as pool:
             yield pool
@@ -90,3 +149,137 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
             f"executor must be an executor of concurrent.futures, a Dask client, cluster or address, or a number of "
             f"processes, is {type(source).__name__}"
         )
+
+
+@contextmanager
+def client_of(source: Any) -> Iterator[Any]:
+    """A client of a Dask scheduler: an address, the path of a scheduler file, or a cluster."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(
+            "Dask, which an executor named by its address belongs to, is not installed; run pip install 'shine[dask]'"
+        ) from None
+    place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
+    try:
+        client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        shown = str(source) if len(str(source)) <= LONGEST else f"{str(source)[:LONGEST]}..."
+        raise ValueError(f"executor: no Dask scheduler answers at {shown}: {reason[:LONGEST]}") from None
+    with client:
+        yield client
+
+
+@contextmanager
+def cluster_of(name: Cluster, workers: int, options: Mapping[str, Any]) -> Iterator[Any]:
+    """A cluster whose workers are jobs of a batch system; they end with the block.
+
+    Parameters
+    ----------
+    name : str
+    workers : int
+    options : mapping
+        Options of its jobs, as dask-jobqueue calls them.
+    """
+    cluster = jobs_of(name, options)
+    with cluster:
+        with stage(f"asking {name} for {workers} workers"):
+            cluster.scale(n=workers)
+        yield cluster
+
+
+def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
+    """The cluster before it asks for workers; its `job_script()` is what the batch system gets.
+
+    Raises
+    ------
+    ValueError
+        If dask-jobqueue is not installed, or refuses an option.
+    """
+    try:
+        import dask_jobqueue
+    except ImportError:
+        raise ValueError(
+            f"cluster: {name} needs dask-jobqueue, which is not installed; run pip install 'shine[dask]'"
+        ) from None
+    # One process of one thread for each core, unless the user says otherwise: an epoch takes one thread.
+    cores = options.get("cores", 1)
+    given = {"cores": 1, "memory": f"{2 * cores} GB", "processes": cores, **options}
+    try:
+        return getattr(dask_jobqueue, CLASSES[name])(**given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cluster: {name} refuses its options: {str(error).splitlines()[0]}") from None
+
+
+class Processes(loky.ProcessPoolExecutor):
+    """loky's executor, which sees the death of every process."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        """The future of a call.
+
+        Where idle processes have ended, loky starts others for a new task, but its manager may look at its list of
+        processes before they are on it. It would never learn that one of these has died, and the task never be over:
+        so it looks again.
+        """
+        future: Future[Any] = super().submit(function, *arguments, **options)
+        with self._flags.shutdown_lock:
+            self._executor_manager_thread_wakeup.wakeup()
+        return future
+
+
+_KEPT: dict[tuple[int, int], Processes] = {}
+"""Executors for the next search, by the process that they belong to and their number of processes. joblib keeps one
+for all its users, and scikit-learn's searches fail on one that is not of their kind."""
+
+
+@contextmanager
+def processes(count: int, *, keep: bool) -> Iterator[Pool]:
+    """Processes of this machine, started anew if one of them is killed."""
+    # loky restarts workers that hold much memory, and that is nothing that a user could mend.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
+    here = os.getpid(), count  # a forked process has processes of its own
+
+    def executor() -> Processes:
+        latest = _KEPT.get(here)
+        if latest is None or latest._flags.broken or latest._flags.shutdown:
+            latest = Processes(max_workers=count, timeout=SECONDS_KEPT, initializer=_begin, initargs=(os.getpid(),))
+            _KEPT[here] = latest
+        return latest
+
+    try:
+        yield Pool(executor)
+    except BaseException:  # what they are busy with is of no use any more, and nothing follows
+        keep = False
+        raise
+    finally:
+        if not keep and here in _KEPT:
+            _end(_KEPT.pop(here))
+
+
+def _end(executor: Processes) -> None:
+    """End the processes of a loky executor, whatever they are doing.
+
+    Its own `kill_workers` fails on tasks that wait or have been taken back, before it has killed anything: the
+    processes then stay until they have been idle for `SECONDS_KEPT`. It bears the death of its processes.
+    """
+    for process in list((executor._processes or {}).values()):
+        with suppress(ProcessLookupError):
+            kill_process_tree(process)  # by psutil
+    executor.shutdown(wait=True)
+
+
+def _begin(parent: int) -> None:
+    # Ctrl-C in a terminal reaches all processes; the one that the user started decides what happens.
+    signal(SIGINT, SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), name="shine-parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has been killed: then loky's tracker removes semaphores and folders.
+
+    Linux can send a signal instead, but when the thread ends that started this process.
+    """
+    while os.getppid() == parent:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)

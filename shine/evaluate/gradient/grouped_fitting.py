@@ -31,8 +31,7 @@ from shine.evaluate.gradient.constant_fitting import (
 from shine.evaluate.gradient.grouped import call_grouped
 from shine.evaluate.gradient.grouped_steps import Emitter, Reduce, Solve, double
 from shine.evaluate.gradient.job import GROUPED_JOB
-from shine.evaluate.machine.job import job_entry, job_fields
-from shine.evaluate.machine.worker_loop import emit_worker_loop
+from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
 
 FIT_GROUPED, REDUCE_GROUPED = "fit_grouped", "reduce_grouped"
 """Names of the functions of a job: one fits its individuals, the other eliminates their groups once."""

@@ -28,9 +28,8 @@ from shine.evaluate.gradient.instructions import gradient_instruction_bytes
 from shine.evaluate.gradient.job import GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import Assembled, Sums
 from shine.evaluate.gradient.tables import emit_gradient_tables, most_arguments
-from shine.evaluate.machine.job import job_entry, job_fields
+from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import over_parts
-from shine.evaluate.machine.worker_loop import emit_worker_loop
 from shine.lang.forms.tree import Primitive
 
 _DOUBLE = ir.DoubleType()
@@ -49,7 +48,7 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     It defines ``void normal(job)``, which takes a pointer to the words of `GRADIENT_JOB` and adds to the results of
     each individual: its sum of errors, then the lower triangle of the matrix of its normal equations. `FIT` and
     `ADVANCE` take a pointer to the words of `FIT_JOB` and fit constants (see `constant_fitting`); `GROUPED` is for fits
-    with groups. The module also defines the worker loop (`shine.evaluate.machine.worker_loop`).
+    with groups. The module also defines the worker loop (`shine.evaluate.machine.job`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))

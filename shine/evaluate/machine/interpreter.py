@@ -40,10 +40,9 @@ from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.losses.code.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER
-from shine.evaluate.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
+from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tables import emit_tables
 from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
-from shine.evaluate.machine.worker_loop import emit_worker_loop
 from shine.lang.forms.tree import Primitive
 
 PREDICT, ERRORS, PRODUCTS, LINES = RESULTS = ("predict", "errors", "products", "lines")
@@ -64,7 +63,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
 
     It defines functions that take a job, a pointer to the words of `JOB`: ``void predict(job)`` writes a row of `dtype`
     predictions for each individual; ``errors`` and ``products`` add to `LANES` float64 of state. It also defines the
-    worker loop (`shine.evaluate.machine.worker_loop`).
+    worker loop (`shine.evaluate.machine.job`).
     """
     module = ir.Module(name=f"machine.{dtype}")
     assemble = emit_assembler(module, emit_tables(module, functions, dtype), dtype)

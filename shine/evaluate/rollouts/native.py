@@ -11,7 +11,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, element_pointer, number
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.evaluate.machine.worker_loop import WORKER_LOOP, emit_worker_loop
+from shine.evaluate.machine.job import WORKER_LOOP, emit_worker_loop
 from shine.evaluate.rollouts.explicit import STIFF, emit_explicit
 from shine.evaluate.rollouts.implicit import emit_implicit
 from shine.evaluate.rollouts.maps import ROWS, emit_map, emit_rows

@@ -26,8 +26,8 @@ from shine.evaluate.gradient.tables import most_arguments
 from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
 from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
+from shine.evaluate.machine.job import WORKER_LOOP
 from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
-from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
 from shine.evaluate.tiers.pickling import PickledByArguments

@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.llvm import Engine
 from shine.compiler.threads import Workers
-from shine.evaluate.machine.worker_loop import WORKER_LOOP
+from shine.evaluate.machine.job import WORKER_LOOP
 from shine.lang.population import Population
 
 STEP_ROWS = 1 << 15
@@ -38,7 +38,7 @@ class PopulationFunctions:
     Parameters
     ----------
     engine : Engine
-        Defines them, and the function of `shine.evaluate.machine.worker_loop`.
+        Defines them, and the function of `shine.evaluate.machine.job`.
     names : sequence of str
     job_fields : sequence of str
         Names of the words of a job; the last two are ``first`` and ``last``.

@@ -11,10 +11,9 @@ from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import Workers
 from shine.evaluate.machine.instructions import instruction_bytes
 from shine.evaluate.machine.interpreter import RESULTS, emit_machine
-from shine.evaluate.machine.job import JOB
+from shine.evaluate.machine.job import JOB, WORKER_LOOP
 from shine.evaluate.machine.operands import OPERAND_BYTES
 from shine.evaluate.machine.tiles import TILE_BYTES
-from shine.evaluate.machine.worker_loop import WORKER_LOOP
 from shine.evaluate.tiers.jobs import PopulationFunctions
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from shine.faces.cli.codes import FAILURE, INTERRUPTED, USAGE
 from shine.faces.cli.interruption import Interruption
+from shine.faces.cli.output import FAILURE, INTERRUPTED, USAGE
 
 DEBUG = "--debug"
 LONGEST_LINE = 1000

@@ -10,6 +10,13 @@ from typing import Any, TextIO
 
 import click
 
+FAILURE = 1
+"""Something failed: a file cannot be written, an extra is not installed, a reader of the output left early."""
+USAGE = 2
+"""The arguments, the configuration, the data or the run they name are wrong."""
+INTERRUPTED = 130
+"""Ctrl-C. Other signals that ask a process to end give 128 and their number too: 143 for SIGTERM."""
+
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a stream is a terminal; a closed stream is None."""

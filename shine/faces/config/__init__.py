@@ -1,8 +1,7 @@
 """The YAML file of a run as validated types; every problem is found before anything runs."""
 
 from shine.faces.config.models import Config, DataSettings, GraphGuess, LlvmFunction
-from shine.faces.config.reading import Job, read_config, read_job, with_formulas
-from shine.faces.config.writing import config_values, dump_config, schema
+from shine.faces.config.reading import Job, config_values, dump_config, read_config, read_job, schema, with_formulas
 from shine.search.problem.settings import FitnessSettings
 
 __all__ = [

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import create_model
 
 from shine.base.errors import ConfigError
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
-from shine.faces.config.checks import guess_formulas, primitive_texts
-from shine.faces.config.document import read_document
-from shine.faces.config.models import Config
-from shine.faces.config.sections import Sections
+from shine.data.loading import Loaded
+from shine.faces.config.checks import (
+    complexity_problems,
+    constraint_problems,
+    data_problems,
+    guess_formulas,
+    loading_problems,
+    loss_problems,
+    parallel_problems,
+    primitive_texts,
+    search_problems,
+    template_problems,
+    validation_problems,
+)
+from shine.faces.config.document import Document, Json, Loc, read_document
+from shine.faces.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
+from shine.faces.config.nodes import Place, add_resolvers
+from shine.faces.config.problems import Problem, checked, unknown
+from shine.lang.forms.names import shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +103,155 @@ def with_formulas(job: Job) -> Job:
     if problems:
         raise ConfigError([f"{'.'.join(map(str, loc))}: {text}" for loc, text in problems])
     return replace(job, config=config.model_copy(update={"guesses": formulas, "primitives": primitives}))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the configuration, for editors and documentation."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that a reader of YAML 1.1 or 1.2 would take for something else."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+add_resolvers(_Dumper)
+
+
+def config_values(config: Config) -> dict[str, Any]:
+    """A configuration as values of JSON, with every default."""
+    data = config.data.model_dump(mode="json", exclude_none=True)
+    return {**config.model_dump(mode="json"), "data": data}
+
+
+def dump_config(config: Config) -> str:
+    """A configuration as YAML, with every default written out; reading it gives the same configuration."""
+    return yaml.dump(config_values(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+@cache
+def _section_model(name: str) -> type[StrictModel]:
+    """A model with one section only."""
+    fields: dict[str, Any] = {name: (Config.model_fields[name].rebuild_annotation(), ...)}
+    return create_model(name, __base__=StrictModel, **fields)
+
+
+@cache
+def _cached_schema() -> dict[str, Any]:
+    return schema()
+
+
+class Sections:
+    """The sections of a document, checked one by one, so that one mistake hides no other."""
+
+    def __init__(self, document: Document, folder: Path) -> None:
+        self.document, self.folder = document, folder
+        self.values: dict[str, Any] = {}
+
+    def problems(self) -> list[Problem]:
+        """All problems except those of the data themselves."""
+        found = list(self._keys())
+        for name, value in self.document.value.items():
+            if name in Config.model_fields:
+                found += self._read(name, value)
+        # Checks of a whole section may mislead if parts of it could not be read.
+        if not self._wrong("data", found):
+            found += data_problems(self.values["data"])
+        if not self._wrong("template", found):
+            found += template_problems(self.values["template"])
+        if "primitives" in self.values:
+            given = self.values["primitives"]
+            bases = [self._base(("primitives", index)) for index in range(len(given))]
+            self.values["primitives"], wrong = primitive_texts(given, bases)
+            found += wrong
+        if "fitness" in self.values and not self._wrong("fitness", found):
+            found += loss_problems(self.values["fitness"])
+        if not self._wrong("parallel", found) and not self._wrong("evolution", found):
+            found += parallel_problems(self.values["parallel"], self.values["evolution"])
+        return found
+
+    def _keys(self) -> Iterator[Problem]:
+        """Problems of unknown and missing sections; optional sections get their defaults."""
+        for name in self.document.value:
+            if name not in Config.model_fields:
+                yield (name,), unknown("key", name, list(Config.model_fields))
+        for name, info in Config.model_fields.items():
+            if name not in self.document.value and info.is_required():
+                yield (name,), "is missing, and has no default"
+            elif name not in self.document.value:
+                self.values[name] = info.get_default(call_default_factory=True)
+
+    def _read(self, name: str, value: Json) -> list[Problem]:
+        section, found = checked(_section_model(name), {name: value}, _cached_schema())
+        if section is not None:
+            self.values[name] = getattr(section, name)
+        wrong = {loc[1] for loc, _ in found if len(loc) > 1}
+        if isinstance(value, dict) and wrong & set(value):
+            # pydantic reports problems between keys only if each key is valid: check again without the wrong keys.
+            rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
+            found += [problem for problem in rest if problem not in found]
+        return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
+
+    def loaded(self, problems: Sequence[Problem]) -> tuple[Loaded | None, list[Problem]]:
+        """The data, and the problems of the data and of formulas that name their columns."""
+        if self._wrong("data", problems):
+            return None, []
+        values = self.values
+        if self._wrong("template", problems):
+            return None, []  # it says which column may hold texts
+        template = template_of(values["template"])
+        numbered = [] if template is None or template.groups is None else [template.groups]
+        loaded, found = loading_problems(values["data"], self._base(("data", "path")), numbered)
+        dataset = None if loaded is None else loaded.dataset
+        if template is not None and not problems:
+            if dataset is not None:
+                found += search_problems(dataset, Config(**values).search)
+            return loaded, found
+        wrong = any(self._wrong(name, problems) for name in ("guesses", "primitives", "evolution"))
+        if dataset is not None and not wrong:
+            bases = [self._base(("guesses", index)) for index in range(len(values["guesses"]))]
+            values["guesses"], wrong_guesses = guess_formulas(
+                values["guesses"], bases, values["primitives"], dataset.features, values["evolution"]
+            )
+            found += wrong_guesses
+            found += complexity_problems(values["evolution"], values["primitives"], dataset)
+        wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
+        if dataset is not None and not wrong:
+            linear_scaling = values["fitness"].linear_scaling
+            found += constraint_problems(values["constraints"], values["primitives"], dataset, linear_scaling)
+        if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
+            found += validation_problems(values["fitness"], dataset, values["seed"])
+            found += loss_problems(values["fitness"], dataset)
+        return loaded, found
+
+    def finish(self, problems: Sequence[Problem]) -> Config:
+        """The configuration, or a ConfigError with all problems in the order of reading."""
+        placed = [*self.document.problems, *(self._placed(loc, text) for loc, text in problems)]
+        if placed:
+            raise ConfigError([f"{place}: {text}" for place, text in sorted(placed, key=lambda pair: pair[0])])
+        data: DataSettings = self.values["data"]
+        if data.path is not None:
+            data = data.model_copy(update={"path": (self._base(("data", "path")) / data.path).resolve()})
+        guesses = tuple(self._with_place(index, guess) for index, guess in enumerate(self.values["guesses"]))
+        return Config(**{**self.values, "data": data, "guesses": guesses})
+
+    def _with_place(self, index: int, guess: str | GraphGuess) -> str | GraphGuess:
+        """A guess with the absolute path of its graph."""
+        if isinstance(guess, str):
+            return guess
+        return guess.model_copy(update={"graph": (self._base(("guesses", index)) / guess.graph).resolve()})
+
+    def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
+        place, key = self.document.place(loc), ".".join(map(str, loc))
+        told = ".".join(map(shortened, loc))
+        return place, f"{told}: {message}" if loc and place.source != f"--set {key}" else message
+
+    def _wrong(self, name: str, problems: Sequence[Problem]) -> bool:
+        reported = {loc[:1] for loc, _ in problems} | {loc[:1] for loc in self.document.unreadable}
+        return name not in self.values or (name,) in reported
+
+    def _base(self, loc: Loc) -> Path:
+        """The folder of relative paths; the working directory for a path from the command line."""
+        return Path() if self.document.place(loc).override else self.folder

@@ -13,7 +13,7 @@ from shine.base.errors import DataError
 from shine.base.typing import AnyArray
 from shine.evaluate.tiers.options import Dtype
 from shine.evaluate.validation import valid_settings
-from shine.faces.deap.library import gp
+from shine.faces.deap.vocabulary import gp
 from shine.lang.forms.names import value_text
 
 FLOATS = get_args(Dtype)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import Mask
-from shine.faces.deap.library import gp
 from shine.faces.deap.objectives import Objective, described
+from shine.faces.deap.vocabulary import gp
 
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 """Largest relative difference between values of the fitness."""

@@ -16,11 +16,10 @@ from shine.evaluate.tiers.options import EvaluatorOptions
 from shine.faces.deap.arguments import check_individual, columns_of, failed_values, float_name, population_checked
 from shine.faces.deap.check import ALL_CHECKS, NO_CHECKS, Check
 from shine.faces.deap.conversion import population_of
-from shine.faces.deap.library import gp
 from shine.faces.deap.measurement import Measurement
 from shine.faces.deap.objectives import Batch, ObjectiveSource, check_weights, objectives_of, values_of
 from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
-from shine.faces.deap.vocabulary import vocabulary_of
+from shine.faces.deap.vocabulary import gp, vocabulary_of
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.python.expressions import described

@@ -10,7 +10,6 @@ import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import Floats
-from shine.faces.deap.library import gp
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.python.expressions import described, number_of
 from shine.lang.python.functions import Functions
@@ -166,3 +165,13 @@ def _is_named_constant(pset: Any, name: str) -> bool:
 def _named_constants(pset: Any) -> dict[str, float]:
     values = {name: number_of(pset.context[name]) for name in pset.mapping if _is_named_constant(pset, name)}
     return {name: value for name, value in values.items() if value is not None}
+
+
+try:
+    from deap import gp
+except ModuleNotFoundError as error:
+    if (error.name or "").split(".")[0] != "deap":
+        raise
+    raise ImportError("shine.deap needs DEAP, which is not installed: pip install 'shine[deap]'") from None
+
+__all__ = ["gp"]

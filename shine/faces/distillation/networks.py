@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -89,8 +90,6 @@ def network_of(model: Any, features: Sequence[str], layer: str | None, reading: 
     """
     torch_module = type(model).__module__ != "builtins" and hasattr(model, "named_modules") and callable(model)
     if torch_module:
-        from shine.faces.distillation.torch_modules import exported
-
         model = exported(model, len(features), BATCH)
     if isinstance(model, TensorFunction | Module):
         if reading:
@@ -226,3 +225,39 @@ def _order(inputs: Sequence[Tensor], widths: Sequence[int], features: Sequence[s
         )
     ends = np.cumsum([0, *widths])
     return [list(range(start, end)) for start, end in pairwise(ends.tolist())]
+
+
+def exported(module: Any, features: int, batch: int) -> Any:
+    """The program of a module that takes one tensor of shape (batch, features).
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    features, batch : int
+
+    Raises
+    ------
+    GraphImportError
+        If torch cannot export it.
+    """
+    import torch
+
+    first = next(module.parameters(), None)
+    example = torch.zeros(batch, features) if first is None else first.detach().new_zeros(batch, features)
+    training = [each for each in module.modules() if each.training]
+    module.eval()
+    try:
+        with warnings.catch_warnings():
+            # Torch warns of its own code.
+            warnings.simplefilter("ignore")
+            return torch.export.export(module, (example,))
+    except Exception as error:
+        # Whatever the module raises for rows of so many features.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:200]
+        raise GraphImportError(
+            f"torch cannot export the module for a tensor of {batch} rows and {features} features: {reason}; "
+            "for other inputs, give torch.export.export(module, inputs)"
+        ) from None
+    finally:
+        for each in training:
+            each.training = True

@@ -36,6 +36,21 @@ if TYPE_CHECKING:
     from shine.search.constraints.constraints import Constraints
     from shine.search.models.front import Front
 
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from shine.base.errors import ShineError
+from shine.evaluate.losses import loss_text
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Tree
+from shine.lang.parse import parse
+from shine.lang.population import Population
+from shine.lang.subtrees import depths
+from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
+from shine.search.problem.lines import without_line
+
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
@@ -113,7 +128,6 @@ class SymbolicEstimator(FittedEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
-        from shine.faces.estimators.portable import portable_parameters  # slow to import
 
         kept = self.executor if isinstance(self.executor, int | str) else None  # others live in this process only
         return {
@@ -207,7 +221,6 @@ class SymbolicEstimator(FittedEstimator):
                 return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)
-            from shine.faces.estimators.guesses import guesses_within  # slow to import
 
             guesses += guesses_within(models, *limits, linear_scaling)
         return guesses
@@ -231,3 +244,54 @@ class SymbolicEstimator(FittedEstimator):
             )
             warnings.warn(message, InterruptedFitWarning, stacklevel=4)  # where fit was called
         return self
+
+
+def portable_parameters(primitives: Iterable[Any], guesses: Iterable[Any], loss: Any = None) -> dict[str, Any]:
+    """Parameters with functions of a notebook or a script, and the source of these.
+
+    Parameters
+    ----------
+    primitives, guesses : iterable
+    loss : object
+        Anything: `fit` checks them.
+    """
+    changed: dict[str, Any] = {}
+    with suppress(ShineError, TypeError, ValueError):
+        if is_of_session(loss):
+            changed["loss"] = loss_text(loss)
+    with suppress(ShineError, TypeError, ValueError):
+        if any(map(is_of_session, primitives)):
+            changed["primitives"] = portable(primitives)
+        if any(map(is_of_session, guesses)):
+            table = primitive_table(primitives)[0]
+            changed["guesses"] = [parse(each, primitives=table) if is_of_session(each) else each for each in guesses]
+    return changed
+
+
+def guesses_within(
+    trees: Iterable[Tree],
+    features: Sequence[str],
+    primitives: Sequence[PrimitiveSource],
+    max_size: int,
+    max_depth: int,
+    linear_scaling: bool,
+) -> Iterator[Tree]:
+    """The formulas that a search can start from: they use its features and primitives, and keep its limits.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+    features : sequence of str
+    primitives : sequence of str, function or Primitive
+    max_size, max_depth : int
+    linear_scaling : bool
+        Whether the search adds a slope and an intercept to formulas; then those of the trees are removed.
+    """
+    table, names = primitive_table(primitives)
+    primitive_set = PrimitiveSet(select(table, names), tuple(features))
+    for tree in trees:
+        bare = without_line(tree) if linear_scaling else tree
+        if bare.parameters == primitive_set.features and functions_of(bare) <= set(names):
+            population = Population.from_trees([bare], primitive_set)
+            if population.sizes[0] <= max_size and depths(population)[0] <= max_depth:
+                yield bare

@@ -147,7 +147,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays
-        from shine.search.kinds.classes.problem import ClassesProblem
+        from shine.search.kinds.classes import ClassesProblem
         from shine.search.run import search
 
         searched = [1] if len(classes) == 2 else list(range(len(classes)))

@@ -13,13 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from shine.data.columns.roles import without_columns
 from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators.checks import check_in_memory, validated
-from shine.faces.estimators.display import equations, fitted_html, fitted_latex, fitted_text
 from shine.faces.estimators.parameters import checked_index
 
 if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision
     from shine.search.models.front import Front
     from shine.search.models.model import Model
+
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from shine.base.errors import ExportError
+
+if TYPE_CHECKING:
+    from shine.search.models.front import Front
 
 Index = int | Sequence[int] | None
 """Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
@@ -32,7 +40,7 @@ class FittedEstimator(BaseEstimator):
 
     def _names(self) -> tuple[str, ...]:
         """Names of the validated features in formulas."""
-        from shine.faces.estimators.names import formula_names  # slow to import
+        from shine.faces.estimators.rows import formula_names  # slow to import
 
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 
@@ -198,3 +206,71 @@ class FittedEstimator(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             return dict(super()._repr_mimebundle_(**kwargs))
         return {"text/plain": repr(self), "text/html": self._repr_html_(), "text/latex": str(self._repr_latex_())}
+
+
+class Equations(Mapping[str, list[Any]]):
+    """The columns of a front by name, if pandas is not installed.
+
+    Parameters
+    ----------
+    front : Front
+    """
+
+    def __init__(self, front: Front) -> None:
+        self._columns, self._text = front.columns(), repr(front)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def equations(front: Front) -> Any:
+    """A front as a DataFrame, or as `Equations` if pandas is not installed."""
+    try:
+        return front.to_frame()
+    except ExportError:
+        return Equations(front)
+
+
+def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
+    """The tables of an estimator's fronts, each under its title."""
+    parts = [] if fronts else [f"{name}.equations_ = []"]
+    for front, title in zip(fronts, titles, strict=True):
+        heading = f"{name}.equations_{f' of {title}' if title else ''} = ["
+        parts.append("\n".join((heading, repr(front), "]")))
+    return "\n".join(parts)
+
+
+def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
+    """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
+    from shine.search.models.notebook import latex_text
+
+    if not fronts:
+        return r"$$\text{no component}$$"
+    lines = [
+        (rf"\text{{{latex_text(title)}}} = " if title else "") + front.best.latex()
+        for front, title in zip(fronts, titles, strict=True)
+    ]
+    if len(lines) == 1:
+        return f"$${lines[0]}$$"
+    return r"$$\begin{gathered}" + r" \\ ".join(lines) + r"\end{gathered}$$"
+
+
+def fitted_html(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
+    """The chosen formula of each front, typeset, above the table of the front."""
+    from shine.formats.page.markup import element
+    from shine.search.models.notebook import page_part
+
+    parts = [page_part(element("h4", name))]
+    for front, title in zip(fronts, titles, strict=True):
+        heading = page_part(element("h5", title)) if title else ""
+        parts += [heading, front.best._repr_html_(), front._repr_html_()]
+    return f"<div>{''.join(parts)}</div>"

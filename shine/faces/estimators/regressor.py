@@ -226,7 +226,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         """
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays
-        from shine.faces.estimators.names import names_and_headings
+        from shine.faces.estimators.rows import names_and_headings
         from shine.search.problem.template_data import texts_to_numbers
         from shine.search.run import search
         from shine.search.templates.headings import with_names

@@ -14,13 +14,11 @@ from shine.base.errors import ConfigError, ExportError
 from shine.base.parallel import opened
 from shine.faces.config import Job, config_values, dump_config, read_job, with_formulas
 from shine.faces.runs.files import check_empty, write_text
-from shine.faces.runs.identity import description
 from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
-from shine.faces.runs.lock import only_writer
 from shine.faces.runs.log import formulas_put_in, progress_record
 from shine.faces.runs.opening import open_run
 from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
-from shine.faces.runs.resuming import check_limits, last_state
+from shine.faces.runs.resuming import check_limits, description, last_state
 from shine.search.models.front import Result
 from shine.search.models.model import Model
 from shine.search.watching.following import followed
@@ -28,6 +26,15 @@ from shine.search.watching.following import followed
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress, Visitor
     from shine.search.evolution.run_state import State
+
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from shine.base.files import remove_leftovers
+from shine.faces.runs.files import unwritable
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -237,3 +244,39 @@ def _despite_an_interrupt(action: Callable[[], None]) -> None:
         action()
     except KeyboardInterrupt:
         action()
+
+
+class BusyRunError(ExportError):
+    """Another process is writing the run."""
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing the same run. The system drops the lock however the process ends.
+
+    Raises
+    ------
+    ExportError
+        If another process is writing the run.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    try:
+        with suppress(OSError):  # file systems without locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BusyRunError(f"{folder}: another process is writing this run") from None
+            for place in (folder, folder / "checkpoints"):
+                remove_leftovers(place)
+        yield
+    finally:
+        with suppress(OSError):  # nothing was written through it
+            os.close(descriptor)

@@ -11,7 +11,6 @@ from shine import __version__
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.faces.config import Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
-from shine.faces.runs.identity import data_digest, settings_of
 from shine.faces.runs.keeping import Notice
 from shine.lang.forms.names import cut, normalized, shown
 from shine.lang.forms.primitives import PrimitiveSet, select
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
     from shine.faces.runs.records import ResultRecord
     from shine.search.evolution.run_state import State
     from shine.search.evolution.settings import StopSettings
+
+
+import hashlib
+
+import numpy as np
+
+from shine.data.datasets.dataset import Dataset
+from shine.faces.config import Config
 
 
 def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
@@ -129,3 +136,35 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
         else:
             yield path, value
+
+
+def description(job: Job) -> dict[str, Any]:
+    """The settings and data that, with its state, decide a run's outcome; and the versions of Shine and NumPy."""
+    return {
+        "shine": __version__,
+        "numpy": np.__version__,
+        "data": data_digest(job.dataset),
+        "settings": settings_of(job.config),
+    }
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """The settings that decide the result of a run, except its limits, as JSON values."""
+    no_matter: Any = {"data": True, "stop": True, "fitness": {"threads"}, "parallel": True}
+    values: dict[str, Any] = json.loads(config.model_dump_json(exclude=no_matter))
+    return values
+
+
+def data_digest(dataset: Dataset) -> str:
+    """SHA-256 of a data set's shape, names and numbers; of rows that are not in memory, by their checksum."""
+    digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
+    for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).data)
+    for name, column in dataset.loss_columns.items():
+        # The weights contain known deviations.
+        if dataset.deviations is None or name != "sigma":
+            digest.update(name.encode() + column.tobytes())
+    if dataset.all_rows is not None:
+        digest.update(json.dumps([dataset.all_rows.n_rows, dataset.all_rows.checksum]).encode())
+    return digest.hexdigest()

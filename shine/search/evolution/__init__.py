@@ -10,7 +10,7 @@ Scores
     `scoring` evaluates each distinct individual once, by the `memory` of scores; `complexity` weighs nodes; `archive`
     keeps the best of each complexity; `constants` fits constants.
 Afterwards
-    `snapping` and `phase_reduction` make the constants of finished formulas simple.
+    `snapping` makes the constants of finished formulas simple.
 Apart
     `seeding` looks for guesses before the evolution; `constraints` restricts the formulas.
 """

@@ -19,8 +19,7 @@ from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import begins
-from shine.search.description.lengths import DescriptionLength
-from shine.search.description.oddity import oddities
+from shine.search.description import DescriptionLength, oddities
 from shine.search.evolution.complexity import code_weights, constant_counts, line_weights, rounded, weighed
 from shine.search.evolution.memory import symbols
 
@@ -44,7 +43,7 @@ class Archive:
         Weights of complexity (see `shine.search.evolution.complexity.complexities`).
     nat : float
         Relative change of the loss that one nat of log-likelihood is worth. Of formulas of one complexity whose losses
-        differ by less than their oddities, the plainer one stays (see `shine.search.description.oddity`). 0 compares
+        differ by less than their oddities, the plainer one stays (see `shine.search.description`). 0 compares
         losses alone.
     """
 

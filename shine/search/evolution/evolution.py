@@ -15,7 +15,7 @@ from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
-from shine.search.description.stagnation import Stagnation
+from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World
 from shine.search.evolution.generator_state import generator_state, restored_generator

@@ -15,7 +15,7 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
-from shine.search.description.stagnation import Stagnation
+from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.generator_state import generator_of, plain, restored_generator
 from shine.search.evolution.islands import Island

@@ -16,7 +16,7 @@ from shine.base.typing import AnyArray, Floats, Hashes, Indices
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.names import shown, value_text
 from shine.lang.population import Population
-from shine.search.description.stagnation import Stagnation
+from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive, form_complexities
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.memory import CAPACITY

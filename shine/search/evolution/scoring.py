@@ -12,7 +12,7 @@ from shine.base.typing import Floats, Hashes
 from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.fitness.scores import Scores
 from shine.lang.population import Population
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
 from shine.search.seeding.effort import Deadline

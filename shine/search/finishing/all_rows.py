@@ -22,7 +22,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.constraints.compiled import CompiledConstraints
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.constants import places
 from shine.search.evolution.snapping import MOST_LOST
 from shine.search.finishing.polishing import population_of

@@ -20,7 +20,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.terms import Range
-from shine.search.description.oddity import oddities
+from shine.search.description import oddities
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.search.models.front import pareto_front
@@ -173,7 +173,7 @@ def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population
 
 
 def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
-    """Nats by which each formula looks odd (see `shine.search.description.oddity`)."""
+    """Nats by which each formula looks odd (see `shine.search.description`)."""
     return oddities(population_of(trees, primitives)).tolist() if trees else []
 
 

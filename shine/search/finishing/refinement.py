@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,17 +19,18 @@ from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import target_of
+from shine.lang.forms.facts import FACTS
 from shine.lang.forms.names import value_text
-from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.numerals import rounded, rounded_to
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
+from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome
-from shine.search.evolution.phase_reduction import reduced_phases
 from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
@@ -51,6 +52,9 @@ TOLERANCE = 1e-13
 
 CONSTANT_DIGITS = 6
 """Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
+
+PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period is not None}
+"""Period of each periodic function."""
 
 
 @dataclass(frozen=True)
@@ -223,3 +227,28 @@ def measured(
         # As in scikit-learn: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
     return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]
+
+
+def reduced_phases(population: Population) -> Population:
+    """The individuals, with every constant added inside a periodic function reduced to within half a period of 0.
+
+    Values change by rounding only. The individuals are processed one by one: fronts are small.
+    """
+    codes, values = population.codes, population.values.copy()
+    known = population.primitives.function_codes
+    periods = {known[name]: period for name, period in PERIODS.items() if name in known}
+    sums = {known[name] for name in ("add", "sub") if name in known}
+    sizes = Subtrees.of(population).sizes
+    for individual, size in enumerate(population.sizes.tolist()):
+        for position in range(size):
+            period = periods.get(int(codes[individual, position]))
+            if period is None:
+                continue
+            terms = [position - 1]
+            while terms:
+                term = terms.pop()
+                if codes[individual, term] in sums:
+                    terms += [term - 1, term - 1 - int(sizes[individual, term - 1])]
+                elif codes[individual, term] == CONSTANT:
+                    values[individual, term] = math.remainder(values[individual, term], period)
+    return replace(population, values=values)

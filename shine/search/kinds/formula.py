@@ -19,7 +19,7 @@ from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.run_state import State

@@ -12,7 +12,7 @@ from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.losses.form import Loss
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.constants import TOLERANCE, fitter
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
@@ -23,9 +23,9 @@ from shine.search.models.choice import Choice
 from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.problem.budget import TimeBudget
+from shine.search.problem.evaluation import shared
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise_estimate import NoiseEstimate
-from shine.search.problem.sharing import shared
 
 
 class Problem(ABC):

@@ -23,7 +23,7 @@ from shine.lang.forms.tape import functions_of
 from shine.lang.numerals import cost_as_written
 from shine.lang.population import Population
 from shine.lang.wrapping import wrapped
-from shine.search.description.lengths import NATS_A_NODE
+from shine.search.description import NATS_A_NODE
 from shine.search.models.choice import choose
 from shine.search.models.figures import screen_width
 from shine.search.models.model import Model

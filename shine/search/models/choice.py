@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.lang.forms.tree import Tree
 from shine.lang.numerals import cost_as_written
-from shine.search.description.lengths import NATS_A_NODE, DescriptionLength
+from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.models.model import Model
 
 CONVINCING = 3.0

@@ -21,8 +21,7 @@ from shine.lang.forms.names import identifier
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.simplify.simplifier import simplify
-from shine.search.templates.group_tree import by_group
-from shine.search.templates.law import Law, inlined
+from shine.search.templates.law import Law, by_group, inlined
 
 MOST_CONSTANTS = 100
 """Most constants whose intervals are told: the work grows with their square."""

@@ -20,11 +20,10 @@ from shine.evaluate.losses.form import Loss, loss_of
 from shine.lang.forms.names import shown
 from shine.search.problem.template_data import with_template
 from shine.search.templates.fits.grouped_fits import GroupedFits
-from shine.search.templates.fits.separate_fits import SeparateFits, separately_fitted
+from shine.search.templates.fits.separate_fits import LawComposer, SeparateFits, separately_fitted, spread, started
 from shine.search.templates.fits.unknowns import Unknowns
 from shine.search.templates.grouping import numbered_by_group, with_numbers_for_texts
 from shine.search.templates.law import Groups, Law
-from shine.search.templates.law_composer import LawComposer, spread, started
 
 _STARTS = 8
 """Most known groups whose constants a new group starts from."""

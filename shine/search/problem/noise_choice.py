@@ -21,7 +21,7 @@ from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import constant_counts
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
 from shine.search.problem.preparation import seeding_task

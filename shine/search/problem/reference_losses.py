@@ -13,7 +13,7 @@ from shine.compiler.arrays import apply, log
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 """Share of an interval that a step of the golden section keeps (Kiefer 1953)."""

@@ -16,7 +16,7 @@ from shine.evaluate.fitness.protocols import Linearizer
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.subtrees import depths
-from shine.search.description.lengths import SPARE_ROWS
+from shine.search.description import SPARE_ROWS
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer, tape, unknown, with_constants
 from shine.search.seeding.fits.free_constants import ConstantFits
 from shine.search.seeding.fits.target_errors import LINE, TargetErrors, together

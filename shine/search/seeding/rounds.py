@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, inner, log
 from shine.compiler.arrays.functions import Regression
-from shine.search.description.stagnation import Stagnation
+from shine.search.description import Stagnation
 from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.expression_bank import SEVERAL_LEAVES, ExpressionBank

@@ -12,7 +12,7 @@ from helpers.past_runs import past_run
 from shine.base.files import WRITING, remove_leftovers, replacing, target, write_bytes
 from shine.data.streams.writers import writer_of
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
-from shine.faces.runs.lock import only_writer
+from shine.faces.runs.jobs import only_writer
 from shine.faces.runs.log import Log
 from shine.formats.native.emission import written
 from shine.runs import find

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from shine.faces.cli.codes import FAILURE
 from shine.faces.cli.options import FILE, SEED
-from shine.faces.cli.output import is_terminal, json_text, print_text, write_file
+from shine.faces.cli.output import FAILURE, is_terminal, json_text, print_text, write_file
 
 PRINT = Path("-")
 """The file name that means printing."""

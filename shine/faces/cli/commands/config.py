@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from shine.base.errors import ConfigError
-from shine.faces.cli.codes import USAGE
 from shine.faces.cli.options import FILE, json_option, set_option
-from shine.faces.cli.output import print_json
+from shine.faces.cli.output import USAGE, print_json
 
 
 @click.group("config")

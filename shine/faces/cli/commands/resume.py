@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from shine.base.errors import ExportError
-from shine.faces.cli.codes import FAILURE, USAGE
 from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, printed_by, searched, told
 from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.options import (
@@ -27,7 +26,7 @@ from shine.faces.cli.options import (
     result_json_option,
     set_option,
 )
-from shine.faces.cli.output import print_json
+from shine.faces.cli.output import FAILURE, USAGE, print_json
 from shine.faces.cli.sources import check_folder, run_folder
 from shine.lang.wrapping import wrapped
 from shine.search.models.figures import screen_width

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.faces.cli.codes import FAILURE
 from shine.faces.cli.commands.evolve import interruption_of, printed_by
 from shine.faces.cli.commands.runs import text_of
 from shine.faces.cli.options import (
@@ -22,7 +21,7 @@ from shine.faces.cli.options import (
     quiet_option,
     set_option,
 )
-from shine.faces.cli.output import print_json
+from shine.faces.cli.output import FAILURE, print_json
 from shine.faces.cli.tables import number, share, table
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ from shine.data.datasets.folds import kept_back_by
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config import Config, Job, read_config, read_job
-from shine.faces.runs.identity import settings_of
-from shine.faces.runs.jobs import LIMITS, resume_job, run_job
+from shine.faces.runs.jobs import LIMITS, BusyRunError, resume_job, run_job
 from shine.faces.runs.keeping import Notice
-from shine.faces.runs.lock import BusyRunError
 from shine.faces.runs.opening import open_run
+from shine.faces.runs.resuming import settings_of
 from shine.faces.runs.sweeps.variants import Sweep, Variant, range_of
 from shine.lang.forms.names import cut
 from shine.lang.forms.primitives import PrimitiveSet, select

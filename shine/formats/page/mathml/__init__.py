@@ -14,25 +14,30 @@ from types import MappingProxyType
 from typing import Any
 
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.mathml.operators import BINARY, ROUNDED, is_word, name_element, number_element, summands
-from shine.formats.page.mathml.pieces import (
+from shine.formats.page.mathml.operators import (
     AND,
     APPLIED,
     ATOM,
+    BINARY,
     CASES,
     COMPARISON,
     FRACTION,
     NOT,
     OR,
     PRODUCT,
+    ROUNDED,
     SUM,
     Piece,
     enclosed,
     fenced,
+    is_word,
+    name_element,
     negated,
+    number_element,
     row,
     signed,
     spaced,
+    summands,
     superscript,
     symbol,
 )

@@ -34,7 +34,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.compiled import ConstrainedEvaluator
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution import evolution
 from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome

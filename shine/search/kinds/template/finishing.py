@@ -28,9 +28,7 @@ from shine.search.evolution.snapping import rounded_off, snapped, without_idle_d
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, oddities_of, preferred
 from shine.search.kinds.template.constraints import SlotConstraints
-from shine.search.kinds.template.ranges import ranges_of_arguments
-from shine.search.kinds.template.redundancy import without_redundant
-from shine.search.kinds.template.snapping import SharedConstants
+from shine.search.kinds.template.ranges import SharedConstants, ranges_of_arguments, without_redundant
 from shine.search.models.choice import written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.template_model import TemplateModel
@@ -281,7 +279,7 @@ def _explained(errors: Floats, rows: Dataset) -> Floats:
 
 
 def oddities(models: Sequence[TemplateModel]) -> list[float]:
-    """Nats by which the unknown functions of each model look odd (see `shine.search.description.oddity`)."""
+    """Nats by which the unknown functions of each model look odd (see `shine.search.description`)."""
     found = [0.0] * len(models)
     for name in models[0].law.functions if models else ():
         trees = [model.law.functions[name] for model in models]

@@ -22,7 +22,7 @@ from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.constants import fitter
@@ -48,11 +48,11 @@ from shine.search.models.template_model import TemplateModel
 from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
 from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
+from shine.search.problem.evaluation import shared
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
-from shine.search.problem.sharing import shared
 from shine.search.templates.binding import bound, resolved
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer

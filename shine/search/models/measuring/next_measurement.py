@@ -28,8 +28,7 @@ from shine.evaluate.losses.form import loss_of
 from shine.lang.forms.names import listed, value_text
 from shine.lang.parse import parse
 from shine.lang.wrapping import wrapped
-from shine.search.description.lengths import NATS_A_NODE, DescriptionLength
-from shine.search.description.oddity import oddities
+from shine.search.description import NATS_A_NODE, DescriptionLength, oddities
 from shine.search.models.certainty import population_of
 from shine.search.models.choice import CONVINCING, lengths_of
 from shine.search.models.figures import screen_width

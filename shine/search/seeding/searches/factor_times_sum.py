@@ -9,9 +9,8 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.forward_selection import Dictionary, first_terms, replaced, with_another_term
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums, unexplained_by_sums
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import estimates_of_sums, unexplained_by_sums
 from shine.search.seeding.screen.target_divisors import divided_views
 from shine.search.seeding.screen.target_views import values_of
 

@@ -16,9 +16,8 @@ from shine.base.typing import Floats
 from shine.compiler.arrays.functions import Regression, combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.significance import significant
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import COST_OF_TERM
 
 
 def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) -> Iterator[Estimate]:

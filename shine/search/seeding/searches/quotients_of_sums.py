@@ -13,9 +13,8 @@ from shine.compiler.arrays import inner
 from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.fits.correlations import Normalized, best_pairs, best_triples
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import COST_OF_TERM
 from shine.search.seeding.screen.target_views import View, homogeneous
 
 

@@ -18,10 +18,9 @@ from shine.base.typing import Floats
 from shine.compiler.arrays.functions import Regression
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.significance import significant
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import SumSkeleton
-from shine.search.seeding.screen.sum_estimates import COST_OF_TERM
 from shine.search.seeding.screen.target_views import View, homogeneous
 
 DEGREES = ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2))

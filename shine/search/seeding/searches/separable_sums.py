@@ -11,9 +11,8 @@ from shine.compiler.arrays import dot
 from shine.compiler.arrays.functions import Regression, combined
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import estimates_of_sums
 from shine.search.seeding.screen.target_views import values_of
 
 KNOTS = 12

@@ -12,9 +12,8 @@ from shine.compiler.arrays import dot
 from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes
 from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import COST_OF_TERM
 from shine.search.seeding.screen.target_views import View
 
 FIRST, GROWTH = 20, 2

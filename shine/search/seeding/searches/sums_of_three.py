@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.forward_selection import Dictionary, best_triples, with_another_term
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import estimates_of_sums
 from shine.search.seeding.screen.target_views import homogeneous, values_of
 
 

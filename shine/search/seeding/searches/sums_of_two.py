@@ -9,9 +9,8 @@ import numpy as np
 from shine.compiler.arrays import inner
 from shine.search.seeding.fits.correlations import Normalized, best_pairs
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.sum_estimates import estimates_of_sums
 from shine.search.seeding.screen.target_views import values_of
 
 

@@ -12,10 +12,9 @@ from shine.compiler.arrays.functions import combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes
 from shine.search.seeding.bank.function_families import STEEP
 from shine.search.seeding.fits.correlations import Normalized, best_pairs
-from shine.search.seeding.screen.estimates import Estimate
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
-from shine.search.seeding.screen.sum_estimates import COST_OF_TERM
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs
 from shine.search.seeding.screen.target_views import View
 

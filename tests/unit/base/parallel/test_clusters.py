@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from shine.base.parallel import ParallelSettings, opened
-from shine.base.parallel.clusters import CLASSES, jobs_of
+from shine.base.parallel.opening import CLASSES, jobs_of
 
 
 @pytest.mark.slow
 def test_no_scheduler_at_an_address(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("shine.base.parallel.clusters.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("shine.base.parallel.opening.SECONDS_TO_CONNECT", 1)
     with (
         pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: "),
         opened("tcp://127.0.0.1:9"),

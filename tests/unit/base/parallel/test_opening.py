@@ -10,7 +10,8 @@ import psutil
 import pytest
 from joblib import Parallel, delayed
 
-from shine.base.parallel import opened, processes
+from shine.base.parallel import opened
+from shine.base.parallel import opening as processes
 
 
 @pytest.mark.slow

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from shine.data.files import delimited
-from shine.data.files.delimited import open_delimited
-from shine.data.files.plain_columns import plain_columns
+from shine.data.files.delimited import open_delimited, plain_columns
 
 
 def cells(kind, rng):

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import shine
-from shine.faces.estimators.display import fitted_html, fitted_latex, fitted_text
+from shine.faces.estimators.fitted import fitted_html, fitted_latex, fitted_text
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 

@@ -13,10 +13,9 @@ from sklearn.base import clone
 from shine.base.errors import DataError
 from shine.data.columns.headings import check_features
 from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, rows
-from shine.faces.estimators.guesses import guesses_within
-from shine.faces.estimators.names import formula_names
+from shine.faces.estimators.base import guesses_within
 from shine.faces.estimators.parameters import checked_seed, checked_threads
-from shine.faces.estimators.rows import merged
+from shine.faces.estimators.rows import formula_names, merged
 from shine.lang.forms.library import STANDARD
 from shine.lang.parse import parse
 

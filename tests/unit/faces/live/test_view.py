@@ -22,7 +22,7 @@ from shine.estimators import SymbolicClassifier, SymbolicRegressor
 from shine.faces.live import board, notebook, server
 from shine.faces.live.view import Live
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes.problem import ClassesProblem
+from shine.search.kinds.classes import ClassesProblem
 from shine.search.run import search
 
 NOISY = replace(DATA, target=DATA.target + np.random.default_rng(1).normal(0, 0.01, DATA.n_rows))

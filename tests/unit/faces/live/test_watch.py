@@ -14,7 +14,7 @@ from shine.faces.keywords import settings_from
 from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes.problem import ClassesProblem
+from shine.search.kinds.classes import ClassesProblem
 from shine.search.kinds.objective.objective import Objective
 from shine.search.kinds.objective.problem import ObjectiveProblem
 from shine.search.run import search

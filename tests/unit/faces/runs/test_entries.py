@@ -10,7 +10,7 @@ from helpers.past_runs import model, past_run
 
 from shine.faces.config import read_job
 from shine.faces.runs.entries import DAMAGED, UNFINISHED, read_entry
-from shine.faces.runs.identity import data_digest
+from shine.faces.runs.resuming import data_digest
 from shine.runs import run_job
 
 SMALL = """

@@ -10,7 +10,7 @@ from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "sin")), ("a",))

@@ -10,7 +10,7 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.meaning.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.search.evolution.phase_reduction import reduced_phases
+from shine.search.finishing.refinement import reduced_phases
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ["add", "sub", "mul", "sin", "cos", "tan", "exp"]), ("x", "y"))
 

@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.finishing.turns import turns
 from shine.search.models.choice import NATS_A_TURN, choose
 

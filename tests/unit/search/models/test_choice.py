@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.search.description.lengths import NATS_A_NODE, DescriptionLength
+from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.models.choice import choose, fitted_constants
 from shine.search.models.model import Model
 

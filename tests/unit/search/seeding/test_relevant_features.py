@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shine.search.seeding.relevant_features import relevant_features
+from shine.search.seeding.guesses import relevant_features
 
 RNG = np.random.default_rng(0)
 

@@ -31,10 +31,9 @@ from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, sea
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
 from shine.search.seeding.effort import Deadline, Effort
-from shine.search.seeding.screen.light_screen import LightScreen
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Rows
-from shine.search.seeding.search_runner import RoundEnd, SearchRunner, run_search
+from shine.search.seeding.search_runner import LightScreen, RoundEnd, SearchRunner, run_search
 from shine.search.seeding.search_table import SEARCHES, Search
 
 LAWS = (

@@ -7,7 +7,7 @@ import ast
 import numpy as np
 import pytest
 
-from shine.search.templates.group_tree import by_group
+from shine.search.templates.law import by_group
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 100, 1000])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shine.tensor.adjoint.adjoints import RULES
 from shine.tensor.adjoint.declarations import gradient
-from shine.tensor.adjoint.rules import RULES
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module, Value

@@ -10,7 +10,7 @@ from shine.evaluate.fitness.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
-from shine.search.description.oddity import NESTED, PERIODIC, SUM_INSIDE, oddities
+from shine.search.description import NESTED, PERIODIC, SUM_INSIDE, oddities
 from shine.search.evolution.archive import Archive
 
 PRIMITIVES = PrimitiveSet(

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from unit.search.evolution.oracles import NodeCounter, evolve, primitive_set
 
-from shine.search.description.lengths import DescriptionLength
-from shine.search.description.stagnation import Stagnation
+from shine.search.description import DescriptionLength, Stagnation
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 
 PRIMITIVES = primitive_set()

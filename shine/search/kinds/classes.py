@@ -11,26 +11,28 @@ from functools import partial
 import numpy as np
 
 from shine.base.errors import DataError
+from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.protocols import PopulationEvaluator
+from shine.evaluate.fitness.protocols import FirstLines, Linearizer, PopulationEvaluator
+from shine.evaluate.fitness.scores import Products, Scores
+from shine.evaluate.losses import loss_from
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.names import value_text
-from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.compiled import CompiledConstraints
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.supported_digits import by_odds, with_supported_digits
 from shine.search.finishing.tidying import tidied
-from shine.search.kinds.classes.classes import Classes, entropy
-from shine.search.kinds.classes.lines import LINE, LOG_LOSS, OddsEvaluator, lined
 from shine.search.kinds.formula import OneFormula
 from shine.search.models.choice import Choice, shortest
 from shine.search.models.front import Result, pareto_front
@@ -47,6 +49,22 @@ LINE_ROWS = 2000
 
 TOLERANCE = 1e-5
 """Relative gain below which constants count as fitted to convergence."""
+
+_DOUBT = 0.1
+"""Rows of each class that count as rows of the other. Platt uses 1, but then good formulas cannot be certain."""
+
+LOG_LOSS = loss_from("binomial")
+"""The mean log-loss of rows, in nats; the target is 1 for rows of the class and 0 for others, or a share of it."""
+
+LINE = ("mul", "add")
+"""Functions that write a slope and an intercept into a tape."""
+
+LINE_STEPS = 4
+"""Steps of fitting an individual's line; the fit starts from Fisher's discriminant."""
+
+_LEAST_WITHIN = 1e-3
+"""Least variance within the classes that the discriminant assumes, as a share of the total variance: below it, nearly
+all rows are certain already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,3 +244,128 @@ class ClassesProblem(OneFormula):
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
         return self.result(outcome, models, shortest(models, self.description(rows)))
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Number of rows in a class, and of the other rows; the effective numbers if they have weights.
+
+    Parameters
+    ----------
+    rows, others : float
+        Both positive.
+    """
+
+    rows: float
+    others: float
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Classes:
+        """The classes of a target of 1 and 0."""
+        count, share = dataset.effective_rows, dataset.target_mean
+        return cls(count * share, count * (1 - share))
+
+    @property
+    def targets(self) -> tuple[float, float]:
+        """The smoothed targets for 1 and for 0: the expected shares if a few rows of each class are doubtful."""
+        rows, others = self.rows + 2 * _DOUBT, self.others + 2 * _DOUBT
+        return (self.rows + _DOUBT) / rows, _DOUBT / others
+
+    def smoothed(self, target: Floats) -> Floats:
+        """The target with 1 and 0 drawn towards each other."""
+        high, low = self.targets
+        return np.where(target > 0.5, high, low)
+
+    def enough(self, share: float) -> float:
+        """The loss of a perfect formula, plus a share of the best constant's excess over it."""
+        high, low = self.targets
+        count = self.rows + self.others
+        least = (self.rows * entropy(high) + self.others * entropy(low)) / count
+        constant = entropy((self.rows * high + self.others * low) / count)
+        return least + share * (constant - least)
+
+
+def entropy(share: float) -> float:
+    """Mean log-loss, in nats, of predicting the share of a class for every row."""
+    return -sum(part * math.log(part) for part in (share, 1 - share) if part > 0)
+
+
+def lined(population: Population, slopes: Floats, intercepts: Floats, primitives: PrimitiveSet) -> Population:
+    """``intercept + slope * individual`` as individuals; intercept and slope are their first two constants.
+
+    Parameters
+    ----------
+    population : Population
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    primitives : PrimitiveSet
+        The primitive set of the population with `LINE` added (see `with_functions`).
+    """
+    everyone, sizes = np.arange(len(population)), population.sizes
+    codes, values = np.pad(population.codes, ((0, 0), (2, 2))), np.pad(population.values, ((0, 0), (2, 2)))
+    codes[:, :2] = CONSTANT
+    values[:, 0], values[:, 1] = intercepts, slopes
+    for place, name in enumerate(LINE):
+        codes[everyone, sizes + 2 + place] = primitives.function_codes[name]
+    return Population(codes, values, sizes + 4, primitives)
+
+
+def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]:
+    """Slopes and intercepts of the log-odds if the values are normal in both classes with one variance.
+
+    After Fisher (1936). A constant individual has the slope 0. NaN where moments are not finite.
+
+    Parameters
+    ----------
+    products : Products
+        Products of the individuals' values and the target.
+    dataset : Dataset
+        Its target is the share of each row that belongs to the class.
+    """
+    weight, share, variance = dataset.weight, dataset.target_mean, dataset.target_square / dataset.weight
+    covariance, spread = products.product / weight, products.square / weight
+    distance = covariance / variance
+    within = np.maximum(spread - covariance * distance, _LEAST_WITHIN * spread)
+    constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2)
+    slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
+    middle = products.mean + (0.5 - share) * distance
+    return slopes, math.log(share / (1 - share)) - slopes * middle
+
+
+class OddsEvaluator:
+    """Log-loss of individuals, each with its best line (see `shine.evaluate.fitness.protocols.PopulationEvaluator`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its target is the share of each row that belongs to the class, from 0 to 1, and not the same for all rows.
+    linearizer : Linearizer
+        Fits the lines.
+    dtype : {"float64", "float32"}
+    threads : int
+    """
+
+    def __init__(self, dataset: Dataset, linearizer: Linearizer, dtype: str, threads: int) -> None:
+        self._dataset, self._linearizer = dataset, linearizer
+        self._evaluator = MachineEvaluator(dataset, LOG_LOSS, False, dtype, threads)
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Log-loss and line of each individual."""
+        n = len(population)
+        scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
+        with np.errstate(all="ignore"):
+            slopes, intercepts = discriminants(self._evaluator.products(population), self._dataset)
+        which = np.flatnonzero(np.isfinite(slopes) & np.isfinite(intercepts))
+        if not len(which):
+            return scores
+        chosen = population.take(which)
+        held = np.ones((len(chosen), chosen.width), np.bool_)
+        lines = FirstLines(slopes[which], intercepts[which], fitted=True)
+        fit = self._linearizer.fit(chosen, LINE_STEPS, tolerance=1e-4, lines=lines, fixed=held)
+        losses = self._evaluator.losses_with(chosen, fit.slopes, fit.intercepts)
+        finite = np.isfinite(losses)
+        found = Scores(losses[finite], fit.slopes[finite], fit.intercepts[finite])
+        return scores.replaced(which[finite], found).within(threshold)
+
+    def predict(self, population: Population) -> Floats:
+        """Values of the individuals, without lines."""
+        return self._evaluator.predict(population)

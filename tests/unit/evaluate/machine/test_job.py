@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llvmlite import ir
 
 from shine.compiler.llvm import Engine
-from shine.evaluate.machine.worker_loop import WORKER_LOOP, emit_worker_loop
+from shine.evaluate.machine.job import WORKER_LOOP, emit_worker_loop
 
 Range = tuple[int, int]
 

@@ -1,1 +1,0 @@
-"""Description lengths of formulas and their numbers."""

@@ -1,1 +1,0 @@
-"""A search for the odds of classes."""
