@@ -218,13 +218,16 @@ def _inner_function(dtype: str) -> Any:
 
 
 def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:
-    """Solve ``(matrix + ridge) solution = right`` for each right side; shapes (n, n) and (n_sides, n)."""
-    size = len(matrix)
-    triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), rights.T)
+    """Solve ``(matrix + ridge) solution = right`` for each right side.
+
+    Shapes are (..., n, n) and (..., n_sides, n); leading axes are separate systems.
+    """
+    size = matrix.shape[-1]
+    triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), np.swapaxes(rights, -1, -2))
     for k in reversed(range(size)):
-        solutions[k] /= pivots[k]
-        solutions[:k] -= np.multiply.outer(triangle[:k, k], solutions[k])
-    return solutions.T
+        solutions[..., k, :] /= pivots[..., k, None]
+        solutions[..., :k, :] -= triangle[..., :k, k, None] * solutions[..., None, k, :]
+    return np.swapaxes(solutions, -1, -2)
 
 
 def inverse_diagonal(matrix: Floats, dependent: float = 1e-14) -> Floats:
@@ -242,15 +245,16 @@ def _eliminated(matrix: Floats, rights: Floats, dependent: float = 0.0) -> tuple
 
     An unknown whose pivot is at most `dependent` is left out; its pivot becomes infinite.
     """
-    size = len(matrix)
-    rest, pivots = np.concatenate([matrix, rights], axis=1), np.full(size, np.inf)
+    size = matrix.shape[-1]
+    rest = np.concatenate([matrix, rights], axis=-1)
+    pivots = np.full(matrix.shape[:-1], np.inf)
     for k in range(size):
-        if not rest[k, k] > dependent:
-            rest[k] = 0.0
-            continue
-        pivots[k] = rest[k, k]
-        rest[k + 1 :, k + 1 :] -= np.multiply.outer(rest[k + 1 :, k] / pivots[k], rest[k, k + 1 :])
-    return rest[:, :size], pivots, rest[:, size:]
+        usable = rest[..., k, k] > dependent
+        rest[..., k, :] = np.where(usable[..., None], rest[..., k, :], 0.0)
+        pivots[..., k] = np.where(usable, rest[..., k, k], np.inf)
+        factors = rest[..., k + 1 :, k] / pivots[..., k, None]
+        rest[..., k + 1 :, k + 1 :] -= factors[..., None] * rest[..., None, k, k + 1 :]
+    return rest[..., :size], pivots, rest[..., size:]
 
 
 DEPENDENT = 1e-12

@@ -60,7 +60,9 @@ def controls_of(times: Floats, values: Floats, shape: str | None = None) -> Cont
         raise ValueError(f"controls have no shape {shape!r}; use one of {', '.join(SHAPES)}")
     if len(times) == 1:
         times, values, shape = np.array([times[0], times[0] + 1.0]), np.repeat(values, 2, axis=0), "previous"
-    return _MAKERS[shape or best_shape(times, values)](times, values)
+    made = _MAKERS[shape or best_shape(times, values)](times, values)
+    # Native code reads them where they are.
+    return Controls(np.ascontiguousarray(made.breaks), np.ascontiguousarray(made.pieces), made.kinked)
 
 
 def best_shape(times: Floats, values: Floats) -> str:

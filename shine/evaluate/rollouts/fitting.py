@@ -8,7 +8,7 @@ joining costs more than the freedom of the starts explains, as in long chaotic r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from shine.base.typing import Floats, Mask
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.controls import Controls
+from shine.evaluate.rollouts.items import LEAST_TOLERANCE
 from shine.evaluate.rollouts.stretches import Equations, Shooting, Stretch, covariance_of, step_of
 from shine.evaluate.rollouts.system import CompiledSystem
 
@@ -54,6 +55,8 @@ class FitSettings:
         Whether to fit whole runs only, never stretches.
     stop : callable
         ``stop()`` is asked before each step; true ends the fit with what it has.
+    sizes : sequence of ndarray of shape (n_times, n_states), optional
+        Relative sizes of the readings' errors in each run; all readings of a state are alike by default.
     workers : Workers
     """
 
@@ -62,6 +65,7 @@ class FitSettings:
     enough: float = 1e-4
     joined: bool = False
     stop: Callable[[], bool] = lambda: False
+    sizes: Sequence[Floats] | None = None
     workers: Workers = ONE_THREAD
 
 
@@ -75,7 +79,8 @@ class RolloutFit:
     starts : ndarray of shape (n_stretches, n_states)
         States at the first time of each stretch; of each run, if `joined`.
     sums : ndarray of shape (n_states,)
-        Sums of squared residuals, in squared units of the states; inf if no rollout reaches the last time.
+        Sums of squared residuals, in squared units of the states; inf if no rollout reaches the last time. Residuals
+        are divided by the sizes of the errors, if these are known.
     counts : ndarray of shape (n_states,), int
         Readings of each state.
     noise : ndarray of shape (n_states,)
@@ -182,7 +187,7 @@ class _Fit:
             if not self._explains(merged, point):
                 break
             shooting, point = wider, merged
-        shooting = replace(shooting, tolerance=self.settings.tolerance)
+        shooting.tighten(max(self.settings.tolerance, LEAST_TOLERANCE))
         point = self._at(shooting, point.constants, point.starts, weights)
         for _ in range(ROUNDS if self.sigma is None else 1):
             point = self._descend(shooting, point, weights)
@@ -211,8 +216,9 @@ class _Fit:
 
     def _shooting(self, parts: int, tolerance: float) -> Shooting:
         """The runs in stretches, at most `parts` of each."""
+        sizes = self.settings.sizes
         stretches = [
-            each
+            each if sizes is None else each.with_sizes(sizes[number][run.times.searchsorted(each.times)])
             for number, (run, controls) in enumerate(zip(self.runs, self.controls, strict=True))
             for each in cut(number, run, controls, parts)
         ]

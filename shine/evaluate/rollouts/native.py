@@ -12,6 +12,7 @@ from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, elemen
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.evaluate.machine.job import WORKER_LOOP, emit_worker_loop
+from shine.evaluate.rollouts.equations import emit_equations
 from shine.evaluate.rollouts.explicit import STIFF, emit_explicit
 from shine.evaluate.rollouts.implicit import emit_implicit
 from shine.evaluate.rollouts.maps import ROWS, emit_map, emit_rows
@@ -47,7 +48,7 @@ def emit_rollouts() -> ir.Module:
 def _emit_one(module: ir.Module) -> ir.Function:
     """Internal function ``one(item, memory)`` that rolls out one item."""
     explicit, implicit, iterate = emit_explicit(module), emit_implicit(module), emit_map(module)
-    prepare = _emit_prepare(module)
+    prepare, equations = _emit_prepare(module), emit_equations(module)
     function = declare(module, "shine.one", ir.VoidType(), [POINTER, POINTER], ("item", "memory"))
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
@@ -63,6 +64,8 @@ def _emit_one(module: ir.Module) -> ir.Function:
                 status.set(integer(build, build.call(explicit, function.args)))
             with build.if_then(status.get().equals(STIFF).value):
                 status.set(integer(build, build.call(implicit, function.args)))
+    with build.if_then(run.item.array("readings").is_there()):
+        build.call(equations, [function.args[0]])
     progress = Words(build, run.item.address("progress"), ("reached", "status", "steps"))
     progress.put("reached", run.head.whole("next"))
     progress.put("status", status.get())

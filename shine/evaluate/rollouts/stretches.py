@@ -8,15 +8,21 @@ small one for each start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays.functions import inner, solved
-from shine.compiler.threads import ONE_THREAD, Workers
+from shine.compiler.arrays.functions import dot, solved
+from shine.compiler.threads import Workers
 from shine.evaluate.rollouts.controls import Controls
-from shine.evaluate.rollouts.system import CompiledSystem, Request, roll
+from shine.evaluate.rollouts.equations import equations_size
+from shine.evaluate.rollouts.items import Word, item_table, places, run_items
+from shine.evaluate.rollouts.system import MOST_STEPS, CompiledSystem
+from shine.evaluate.rollouts.work import ITEM
+
+_RIDGE = 1e-12
+"""Least damping: unknowns that depend on each other share a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,8 @@ class Stretch:
     controls : Controls or None
     own : int
         Number of times before the first one of the next stretch, which is the last one here too.
+    sizes : ndarray of shape (n_times, n_states), or float
+        Relative sizes of the readings' errors: residuals are divided by them.
     """
 
     run: int
@@ -40,6 +48,11 @@ class Stretch:
     readings: Floats
     controls: Controls | None
     own: int
+    sizes: Floats | float = 1.0
+
+    def with_sizes(self, sizes: Floats) -> Stretch:
+        """The stretch with other sizes of errors."""
+        return replace(self, sizes=sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +64,8 @@ class Equations:
     loss : float
         Weighted sum of squared residuals; inf if a rollout ends early.
     sums : ndarray of shape (n_states,)
-        Sums of the squared residuals of each state, without weights, each reading once.
+        Sums of the squared residuals of each state, in units of the sizes of the errors and without weights, each
+        reading once.
     common : ndarray of shape (n_constants, n_constants)
     mixed : ndarray of shape (n_stretches, n_constants, n_states)
     own : ndarray of shape (n_stretches, n_states, n_states)
@@ -73,9 +87,8 @@ class Equations:
     states: list[Floats]
 
 
-@dataclass(frozen=True, eq=False)
 class Shooting:
-    """Rollouts of some stretches for any constants and starts.
+    """Rollouts of some stretches for any constants and starts, in one native call.
 
     Parameters
     ----------
@@ -89,12 +102,55 @@ class Shooting:
     workers : Workers
     """
 
-    system: CompiledSystem
-    stretches: Sequence[Stretch]
-    scales: Floats
-    free: Mask
-    tolerance: float
-    workers: Workers = ONE_THREAD
+    def __init__(
+        self,
+        system: CompiledSystem,
+        stretches: Sequence[Stretch],
+        scales: Floats,
+        free: Mask,
+        tolerance: float,
+        workers: Workers,
+    ) -> None:
+        self.system, self.stretches, self.free = system, tuple(stretches), free
+        self._workers, self._scales, self.tolerance = workers, np.ascontiguousarray(scales), tolerance
+        states = len(scales)
+        self._unknowns = len(system.constants) + states
+        counts = np.array([len(stretch.times) for stretch in stretches])
+        firsts = np.concatenate([[0], np.cumsum(counts)])
+        self._bounds = firsts[1:-1]
+        self._times = np.concatenate([stretch.times for stretch in stretches])
+        self._readings = np.ascontiguousarray(np.concatenate([stretch.readings for stretch in stretches]), np.float64)
+        ones = np.ones_like(self._readings)
+        self._sharpness = ones / np.concatenate(
+            [np.broadcast_to(stretch.sizes, stretch.readings.shape) for stretch in stretches]
+        )
+        self._states = np.empty_like(self._readings)
+        self._slopes = np.empty((len(self._times), states * self._unknowns))
+        self._progress = np.zeros((len(stretches), 3), np.int64)
+        self._found = np.zeros((len(stretches), equations_size(self._unknowns, states)))
+        begins = firsts[:-1]
+        kinds = [system.words_of_items(stretch.controls) for stretch in stretches]
+        words: dict[str, Word] = {
+            "times": places(self._times)[begins],
+            "count": counts,
+            "scales": self._scales.ctypes.data,
+            "states_out": places(self._states)[begins],
+            "slopes_out": places(self._slopes)[begins],
+            "progress": places(self._progress),
+            "tolerance": tolerance,
+            "most_steps": MOST_STEPS,
+            "readings": places(self._readings)[begins],
+            "sharpness": places(self._sharpness)[begins],
+            "own": np.array([stretch.own for stretch in stretches]),
+            "equations": places(self._found),
+        }
+        steered = {name: np.array([each[name] for each in kinds]) for name in kinds[0]}
+        self._items = item_table(len(stretches), {**words, **steered})
+
+    def tighten(self, tolerance: float) -> None:
+        """Change the tolerance of the rollouts."""
+        self.tolerance = tolerance
+        self._items.view(np.float64)[:, ITEM.index("tolerance")] = tolerance
 
     def equations(self, constants: Floats, starts: Floats, weights: Floats) -> Equations:
         """Normal equations at some constants and starts.
@@ -106,39 +162,27 @@ class Shooting:
         weights : ndarray of shape (n_states,)
             Of the squared residuals.
         """
-        requests = [
-            Request(self.system, start[None], constants[None], stretch.times, self.scales, stretch.controls)
-            for start, stretch in zip(starts, self.stretches, strict=True)
-        ]
-        rolled = roll(requests, sensitivities=True, tolerance=self.tolerance, workers=self.workers)
-        count, states = int(self.free.sum()), len(weights)
-        reached = all(not found.status[0] for found in rolled)
-        blocks, loss, sums = np.zeros((len(requests), count + states, count + states + 1)), 0.0, np.zeros(states)
-        for block, found, stretch in zip(blocks, rolled, self.stretches, strict=True):
-            rest = stretch.readings - found.states[0]
-            read = ~np.isnan(stretch.readings)
-            rest = np.where(read, rest, 0.0)
-            squares = rest * rest
-            sums += np.add.reduce(squares[: stretch.own], axis=0)
-            loss += float(np.add.reduce(np.add.reduce(squares, axis=0) * weights))
-            if reached:
-                assert found.by_constants is not None and found.by_start is not None
-                slopes = np.concatenate([found.by_constants[0][..., self.free], found.by_start[0]], axis=-1)
-                roots = np.where(read, np.sqrt(weights), 0.0)
-                # A derivative that does not exist directs nothing.
-                slopes = np.where(np.isfinite(slopes), slopes, 0.0) * roots[..., None]
-                columns = slopes.reshape(-1, count + states).T
-                rows = np.concatenate([columns, (rest * roots).reshape(1, -1)])
-                block[:] = inner(columns, rows)
+        given = [np.ascontiguousarray(array, np.float64) for array in (constants, starts, weights)]
+        addresses = given[0].ctypes.data, places(given[1]), given[2].ctypes.data
+        for name, value in zip(("given", "start", "weights"), addresses, strict=True):
+            self._items[:, ITEM.index(name)] = value
+        self._states.fill(np.nan)
+        run_items(self._items, self.system.memory, self._workers)
+        states, unknowns, fixed = len(weights), self._unknowns, len(constants)
+        matrix = self._found[:, : unknowns * unknowns].reshape(-1, unknowns, unknowns)
+        slope, own, every = np.split(self._found[:, unknowns * unknowns :], [unknowns, unknowns + states], axis=1)
+        loss = float(np.add.reduce(np.add.reduce(every, axis=0) * weights))
+        reached = not self._progress[:, 1].any() and np.isfinite(loss)
+        free = np.flatnonzero(self.free)
         return Equations(
-            loss if reached and np.isfinite(loss) else np.inf,
-            sums,
-            np.add.reduce(blocks[:, :count, :count], axis=0),
-            blocks[:, :count, count:-1],
-            blocks[:, count:, count:-1],
-            np.add.reduce(blocks[:, :count, -1], axis=0),
-            blocks[:, count:, -1],
-            [found.states[0] for found in rolled],
+            loss if reached else np.inf,
+            np.add.reduce(own, axis=0),
+            np.add.reduce(matrix[:, free[:, None], free], axis=0),
+            matrix[:, free, fixed:],
+            matrix[:, fixed:, fixed:].copy(),
+            np.add.reduce(slope[:, free], axis=0),
+            slope[:, fixed:].copy(),
+            np.split(self._states.copy(), self._bounds),
         )
 
 
@@ -147,16 +191,13 @@ def step_of(equations: Equations, damping: float) -> tuple[Floats, Floats]:
     scale, scales = _unit(_diagonal(equations.common)), _unit(_diagonal(equations.own))
     common, mixed, own = _scaled(equations, scale, scales)
     slope, slopes = equations.slope / scale, equations.slopes / scales
-    states = own.shape[-1]
-    reduced, right, parts = common + damping * np.eye(len(scale)), slope, []
-    for block, matrix, known in zip(mixed, own, slopes, strict=True):
-        part = solved(matrix + 1e-12 * np.eye(states), np.concatenate([block, known[None]]), damping)
-        parts.append(part)
-        reduced = reduced - inner(part[:-1], block)
-        right = right - inner(block, part[-1:])[:, 0]
-    step = solved(reduced, right[None], 1e-12)[0] if len(scale) else np.zeros(0)
-    own_steps = [part[-1] - np.add.reduce(part[:-1] * step[:, None], axis=0) for part in parts]
-    return step / scale, np.array(own_steps) / scales
+    # An unknown without influence has a row of ones and does not move.
+    parts = solved(own, np.concatenate([mixed, slopes[:, None]], axis=1), damping + _RIDGE)
+    reduced = common - _products(parts[:, :-1], mixed)
+    right = slope - np.add.reduce(dot(mixed, parts[:, -1:]), axis=0)
+    step = solved(reduced, right[None], damping + _RIDGE)[0]
+    own_steps = parts[:, -1] - np.add.reduce(parts[:, :-1] * step[:, None], axis=1)
+    return step / scale, own_steps / scales
 
 
 def covariance_of(equations: Equations) -> Floats:
@@ -166,17 +207,19 @@ def covariance_of(equations: Equations) -> Floats:
     """
     scale, scales = _unit(_diagonal(equations.common)), _unit(_diagonal(equations.own))
     common, mixed, own = _scaled(equations, scale, scales)
-    count, states = len(scale), own.shape[-1]
-    reduced = common
-    for block, matrix in zip(mixed, own, strict=True):
-        reduced = reduced - inner(solved(matrix + 1e-12 * np.eye(states), block, 0.0), block)
-    if not count:
-        return np.zeros((0, 0))
-    left = _diagonal(reduced)
-    known = (left > 1e-12) & (_diagonal(equations.common) > 0)
-    inverse = solved(np.where(known[:, None] & known, reduced, np.eye(count)), np.eye(count), 0.0)
-    inverse = np.where(known[:, None] & known, inverse, np.where(np.eye(count, dtype=bool), np.inf, 0.0))
+    count = len(scale)
+    reduced = common - _products(solved(own, mixed, _RIDGE), mixed)
+    known = (_diagonal(reduced) > 1e-12) & (_diagonal(equations.common) > 0)
+    both = known[:, None] & known
+    inverse = solved(np.where(both, reduced, np.eye(count)), np.eye(count), 0.0)
+    inverse = np.where(both, inverse, np.where(np.eye(count, dtype=bool), np.inf, 0.0))
     return inverse / scale[:, None] / scale
+
+
+def _products(parts: Floats, mixed: Floats) -> Floats:
+    """Inner products of the constants' rows, added up over the stretches."""
+    total: Floats = np.add.reduce(dot(parts[:, :, None], mixed[:, None]), axis=0)
+    return total
 
 
 def _scaled(equations: Equations, scale: Floats, scales: Floats) -> tuple[Floats, Floats, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
@@ -12,21 +12,21 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls, controls_of
-from shine.evaluate.rollouts.memory import WIDTH
-from shine.evaluate.rollouts.native import AUTOMATIC, EXPLICIT, IMPLICIT, JOB, MAP, functions, rows_function
+from shine.evaluate.rollouts.items import LEAST_TOLERANCE, Word, item_table, places, run_items
+from shine.evaluate.rollouts.native import AUTOMATIC, EXPLICIT, IMPLICIT, MAP, rows_function
 from shine.evaluate.rollouts.rates import rate_of, with_numbers
-from shine.evaluate.rollouts.work import ITEM, memory_size
+from shine.evaluate.rollouts.work import memory_size
 from shine.lang.forms.tree import Tree
 
 MOST_STEPS = 100_000
 """Most steps of a rollout: some hundredths of a second."""
 
-LEAST_TOLERANCE = 1e-13
-
 METHODS = {"auto": AUTOMATIC, "explicit": EXPLICIT, "implicit": IMPLICIT}
 
 STATUS = ("reached", "a step became too small: a pole or an explosion", "too many steps")
 """Meaning of a rollout's status."""
+
+_UNCONTROLLED = Controls(np.array([0.0, 1.0]), np.zeros((1, 0, 4)), False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +173,28 @@ class CompiledSystem:
         rows_function()(self.words.ctypes.data, own.ctypes.data, inputs.ctypes.data, out.ctypes.data, rows)
         return out
 
+    def words_of_items(self, controls: Controls | None) -> dict[str, int]:
+        """Words of items that the system and its controls decide; they point to arrays of both.
+
+        Raises
+        ------
+        ValueError
+            If the system has other controls.
+        """
+        count = 0 if controls is None else controls.pieces.shape[1]
+        if count != len(self.controls):
+            names = ", ".join(self.controls) or "none"
+            raise ValueError(f"the system has {len(self.controls)} controls ({names}), and {count} are given")
+        given = _UNCONTROLLED if controls is None else controls
+        words = {
+            "system": self.words.ctypes.data,
+            "breaks": given.breaks.ctypes.data,
+            "pieces": given.pieces.ctypes.data,
+            "last_break": len(given.breaks) - 1,
+            "kinked": int(given.kinked),
+        }
+        return words | ({"method": MAP} if self.is_map else {})
+
     def rollout(
         self,
         start: Floats,
@@ -257,19 +279,21 @@ def roll(
     list of Rollout
         One for each request.
     """
-    batches = [_Batch(request, sensitivities, METHODS[method]) for request in requests]
+    given: dict[str, Word] = {
+        "most_steps": most_steps,
+        "method": METHODS[method],
+        "tolerance": max(tolerance, LEAST_TOLERANCE),
+    }
+    batches = [_Batch(request, sensitivities, given) for request in requests]
     items = np.concatenate([batch.items for batch in batches])
-    reals = items.view(np.float64)
-    reals[:, ITEM.index("tolerance")] = max(tolerance, LEAST_TOLERANCE)
-    items[:, ITEM.index("most_steps")] = most_steps
-    _run(items, max(request.system.memory for request in requests), workers)
+    run_items(items, max(request.system.memory for request in requests), workers)
     return [batch.rollout() for batch in batches]
 
 
 class _Batch:
     """The items of a request, and the arrays that they point to."""
 
-    def __init__(self, request: Request, sensitivities: bool, method: int) -> None:
+    def __init__(self, request: Request, sensitivities: bool, given: Mapping[str, Word]) -> None:
         system, self.request = request.system, request
         count, times, states = len(request.starts), len(request.times), len(system.states)
         columns = len(system.constants) + states
@@ -277,29 +301,20 @@ class _Batch:
         self.slopes = np.full((count, times, states, columns), np.nan) if sensitivities else None
         self.progress = np.zeros((count, 3), np.int64)
         scales = np.zeros(states) if request.scales is None else request.scales
-        controls = _controls(request)
-        kept = (request.starts, request.constants, request.times, scales, controls.breaks, controls.pieces)
+        kept = (request.starts, request.constants, request.times, scales)
         self.kept = [np.ascontiguousarray(array, np.float64) for array in kept]
-        starts, constants, points, scales, breaks, pieces = self.kept
-        words: dict[str, AnyArray | int] = {
-            "system": system.words.ctypes.data,
-            "given": _places(constants),
-            "start": _places(starts),
+        starts, constants, points, scales = self.kept
+        words: dict[str, Word] = {
+            "given": places(constants),
+            "start": places(starts),
             "times": points.ctypes.data,
             "count": times,
-            "breaks": breaks.ctypes.data,
-            "pieces": pieces.ctypes.data,
-            "last_break": len(breaks) - 1,
-            "kinked": int(controls.kinked),
             "scales": scales.ctypes.data,
-            "states_out": _places(self.states),
-            "slopes_out": 0 if self.slopes is None else _places(self.slopes),
-            "progress": _places(self.progress),
-            "method": MAP if system.is_map else method,
+            "states_out": places(self.states),
+            "slopes_out": 0 if self.slopes is None else places(self.slopes),
+            "progress": places(self.progress),
         }
-        self.items = np.zeros((count, len(ITEM)), np.int64)
-        for name, value in words.items():
-            self.items[:, ITEM.index(name)] = value
+        self.items = item_table(count, {**given, **words, **system.words_of_items(request.controls)})
 
     def rollout(self) -> Rollout:
         """The results."""
@@ -307,39 +322,3 @@ class _Batch:
         slopes = self.slopes
         by = (None, None) if slopes is None else (slopes[..., :constants], slopes[..., constants:])
         return Rollout(self.states, *by, *self.progress.T)
-
-
-_UNCONTROLLED = Controls(np.array([0.0, 1.0]), np.zeros((1, 0, 4)), False)
-
-
-def _controls(request: Request) -> Controls:
-    """The controls of a request."""
-    names, given = request.system.controls, request.controls
-    count = 0 if given is None else given.pieces.shape[1]
-    if count != len(names):
-        raise ValueError(f"the system has {len(names)} controls ({', '.join(names) or 'none'}), and {count} are given")
-    return _UNCONTROLLED if given is None else given
-
-
-def _places(array: AnyArray) -> AnyArray:
-    """Address of each entry along the first axis."""
-    return array.ctypes.data + array.strides[0] * np.arange(len(array))
-
-
-def _run(items: AnyArray, doubles: int, workers: Workers) -> None:
-    """Roll out items, by threads that take one after the other."""
-    entry, worker_loop = functions()
-    doubles = -(-doubles // WIDTH) * WIDTH
-    memory = np.zeros((workers.threads, doubles))
-    jobs = np.zeros((workers.threads, 8), np.int64)
-    begun, count = np.zeros(8, np.int64), len(items)
-    jobs[:, JOB.index("items")] = items.ctypes.data
-    jobs[:, JOB.index("memory")] = _places(memory)
-    addresses, range_ = _places(jobs), 8 * JOB.index("first")
-
-    def work(thread: int) -> None:
-        own = int(addresses[thread])
-        while begun[0] < count:
-            worker_loop(entry, own, own + range_, begun.ctypes.data, count, 1, 64)
-
-    workers.run(work, lambda: begun.fill(count))

@@ -21,7 +21,8 @@ system; the number of all of them, and the largest."""
 
 ITEM = (
     "system", "given", "start", "times", "count", "breaks", "pieces", "last_break", "kinked", "scales", "states_out",
-    "slopes_out", "progress", "tolerance", "most_steps", "method",
+    "slopes_out", "progress", "tolerance", "most_steps", "method", "readings",
+    "sharpness", "weights", "own", "equations",
 )  # fmt: skip
 """Words of a rollout.
 
@@ -37,6 +38,11 @@ ITEM = (
 ``progress``                   where the number of times reached, the status and the number of steps go
 ``tolerance`` ``most_steps``   relative error of a step; largest number of steps
 ``method``                     a method of `shine.evaluate.rollouts.native`
+``readings`` ``sharpness``     readings of the states at the times, and one over the sizes of their errors; 0 if
+                               no equations are wanted
+``weights``                    of the squared residuals of the states
+``own``                        number of times whose residuals count in the plain sums
+``equations``                  where the normal equations go (see `shine.evaluate.rollouts.equations`)
 ============================== ========================================================================
 """
 

@@ -11,7 +11,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import stable_mean, stable_sum
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.search.description.lengths import DescriptionLength
+from shine.search.description import DescriptionLength
 from shine.search.dynamics.smoothing.smoothing import Smoothed
 
 INTERPOLATED = 1e-6

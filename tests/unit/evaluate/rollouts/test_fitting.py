@@ -91,6 +91,22 @@ def test_each_state_has_its_own_noise():
     assert fit.covariance[0, 0] < 1e-6
 
 
+def test_readings_count_by_the_sizes_of_their_errors():
+    system, times = compiled(("-0.5*x",)), np.linspace(0, 5, 60)
+    rng, sizes = np.random.default_rng(2), np.linspace(0.1, 2, 60)[:, None]
+    data = together(
+        Trajectory(times, np.exp(-0.7 * times)[:, None] + 0.05 * sizes * rng.normal(size=(60, 1)), np.zeros((60, 0)))
+    )
+    fit = fit_rollouts(system, data, settings=FitSettings(sizes=[sizes]))
+
+    def residuals(unknowns):
+        return ((unknowns[1] * np.exp(unknowns[0] * times) - data.runs[0].states[:, 0]) / sizes[:, 0]) / 0.05
+
+    expected = least_squares(residuals, [-0.5, 1.0])
+    assert fit.constants[0] == pytest.approx(expected.x[0], rel=1e-4)
+    assert fit.noise[0] == pytest.approx(0.05, rel=0.25)
+
+
 def test_a_long_chaotic_run_is_fitted_in_stretches():
     system = compiled(SYSTEMS["Lorenz"].rates)
     data = together(readings("Lorenz", np.linspace(0, 25, 501), 0.02))
