@@ -36,13 +36,20 @@ class InferenceOfManyRows(Inference):
     form : Form
     basis : Basis
     kind : {"auto", "model", "robust"}
-    everywhere : Sums, optional
-        Over all rows, if the basis has a sample of them.
+    everywhere, here : Sums, optional
+        Over all rows, if the basis has a sample of them; and over the sample, at the same constants.
     """
 
-    def __init__(self, form: Form, basis: Basis, kind: Kind = "auto", everywhere: Sums | None = None) -> None:
+    def __init__(
+        self,
+        form: Form,
+        basis: Basis,
+        kind: Kind = "auto",
+        everywhere: Sums | None = None,
+        here: Sums | None = None,
+    ) -> None:
         super().__init__(form, basis, kind)
-        self._everywhere = everywhere
+        self._everywhere, self._here = everywhere, here
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
@@ -51,7 +58,7 @@ class InferenceOfManyRows(Inference):
         few = replace(self.basis, rows=rows.sampled(SAMPLED_ROWS, np.random.default_rng(0)))
         sampled = Inference(form, few, self._kind)
         everywhere = self._everywhere or least_sums(form, self.basis)
-        here = sums_of(form, few, everywhere.values)
+        here = self._here or sums_of(form, few, everywhere.values)
         count = float(rows.effective_rows) if self.basis.of is None else self.basis.of
         return with_all_rows(sampled, here, everywhere, count, rows.ranges)
 
@@ -84,17 +91,20 @@ def least_sums(form: Form, basis: Basis) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class SumsOfForm:
-    """Sums over all rows next to the most likely constants, for a pickle that has a sample of the rows.
+    """Sums over all rows next to the most likely constants, for a model that has a sample of the rows.
 
     Parameters
     ----------
     sums : Sums
     redundant : tuple of int
         Places of simple numbers that are no constants (see `shine.evaluate.inference.redundant`).
+    here : Sums, optional
+        Over the sample, if they were made in the same way.
     """
 
     sums: Sums
     redundant: tuple[int, ...]
+    here: Sums | None = None
 
     @classmethod
     def of(cls, form: Form, basis: Basis) -> Self:

@@ -13,9 +13,10 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.streams.scanning import Moments
 from shine.evaluate.domain import Domain
-from shine.evaluate.inference.all_rows import Sums, with_all_rows
+from shine.evaluate.inference.all_rows import Sums
 from shine.evaluate.inference.constants import Form, is_simple, with_values
 from shine.evaluate.inference.inference import Basis
+from shine.evaluate.inference.many_rows import SAMPLED_ROWS, SumsOfForm
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
@@ -39,7 +40,7 @@ STEPS = 5
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted."""
 
-INFERENCE_ROWS = 1 << 17
+INFERENCE_ROWS = SAMPLED_ROWS
 """Rows that tell the kind of the standard errors, what the rows do not determine, and quantiles of the noise. The sums
 over all rows say the rest."""
 
@@ -195,17 +196,20 @@ class FitToAllRows:
         return [replace(model, r2=float(each)) for model, each in zip(models, r2, strict=True)]
 
     def _with_uncertainty(self, models: Sequence[Model], rows: AllRows, features: tuple[str, ...]) -> list[Model]:
-        """The models with standard errors by all rows; they keep no rows."""
+        """The models with what their standard errors by all rows follow from, when they are asked for: a sample of the
+        rows, and sums over all."""
         few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
-        basis = replace(self.basis, rows=few)
-        on_sample = [replace(model, basis=basis) for model in models]
-        known, forms = [model.inference() for model in on_sample], [model.form() for model in on_sample]
+        few = replace(few, known_ranges=self.all_rows.ranges, all_rows=None)
+        basis = replace(self.basis, rows=few, of=self.all_rows.effective_rows)
+        forms = [replace(model, basis=basis).form() for model in models]
         everywhere = self._sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
         sample = few.without([name for name in few.features if name not in features])
         here = self._sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
-        count, ranges = self.all_rows.effective_rows, self.all_rows.ranges
-        found = zip(models, known, here, everywhere, strict=True)
-        return [replace(model, known=with_all_rows(own, at, all_, count, ranges)) for model, own, at, all_ in found]
+        sums = [
+            SumsOfForm(each, tuple(sorted(form.held.places)), at)
+            for each, form, at in zip(everywhere, forms, here, strict=True)
+        ]
+        return [replace(model, basis=basis, sums=each) for model, each in zip(models, sums, strict=True)]
 
     def _population(self, trees: Sequence[Tree], features: tuple[str, ...]) -> Population:
         """The formulas as individuals over some features."""

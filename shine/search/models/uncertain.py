@@ -317,7 +317,9 @@ class UncertainModel:
         found, form = self._inferences, self.form(exact)
         if (form, covariance) not in found:
             if self.sums is not None:
-                found[form, covariance] = InferenceOfManyRows(form, self.basis, covariance, self.sums.sums)
+                found[form, covariance] = InferenceOfManyRows(
+                    form, self.basis, covariance, self.sums.sums, self.sums.here
+                )
             else:
                 kind = InferenceOfManyRows if self.basis.rows.n_rows > SAMPLED_ROWS else Inference
                 found[form, covariance] = kind(form, self.basis, covariance)
@@ -344,6 +346,8 @@ class UncertainModel:
         asked = self._inferences.get((self._forms[()], "auto")) if () in self._forms else None
         if known is None and asked is not None:
             known = vars(asked).get("uncertainty")
+        if sums is not None and sums.here is not None and basis is not None and basis.rows.n_rows > basis.most_kept:
+            return {"basis": None, "known": known or self.uncertainty, "sums": None}  # a pickle keeps fewer rows
         if known is None and sums is None and basis is not None and basis.rows.n_rows > basis.most_kept:
             with suppress(DataError):  # of formulas with so many constants that nothing is told of them
                 sums = SumsOfForm.of(self.form(), basis)

@@ -12,6 +12,8 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.data.opened import open_dataset
 from shine.data.streams import streaming
+from shine.evaluate.inference.inference import Basis
+from shine.evaluate.inference.many_rows import InferenceOfManyRows
 from shine.search.models.front import Result
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -120,6 +122,26 @@ def test_rows_that_are_kept_back_choose_the_formula_and_all_rows_fit_it(path, sa
     assert "rows that the search did not see" in result.reason
     assert result.reason.endswith("; by all 3000 rows")
     assert result.best.uncertainty.rows == 3000
+
+
+@pytest.mark.slow
+def test_intervals_are_computed_when_they_are_asked_for(path, sampled, monkeypatch):
+    def computed(inference):
+        raise AssertionError
+
+    with monkeypatch.context() as context:
+        context.setattr(InferenceOfManyRows, "uncertainty", property(computed))
+        result = shine.evolve(open_dataset(path, stream=True), "y", **SETTINGS)
+    assert result.best.uncertainty.rows == 3000
+
+
+@pytest.mark.slow
+def test_a_pickle_with_fewer_rows_has_the_same_errors(path, sampled, monkeypatch):
+    import pickle
+
+    model = shine.evolve(open_dataset(path, stream=True), "y", **SETTINGS).best
+    monkeypatch.setattr(Basis, "most_kept", 50)
+    assert pickle.loads(pickle.dumps(model)).standard_errors() == model.standard_errors()
 
 
 @pytest.mark.slow
