@@ -102,10 +102,10 @@ class Shipment:
         from joblib.externals.loky.backend import resource_tracker
 
         self._tracker, self._folder = resource_tracker, Path(tempfile.mkdtemp(prefix="shine-"))
-        # If this process is killed, the tracker, a process of its own, removes the folder.
-        self._tracker.register(str(self._folder), "folder")
         path = self._folder / "value"
         try:
+            # If this process is killed, the tracker, a process of its own, removes the folder.
+            self._tracker.register(str(self._folder), "folder")
             _written(value, path)
         except BaseException:
             self.recall()

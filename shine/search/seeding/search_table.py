@@ -27,7 +27,7 @@ from shine.search.seeding.searches.sums_of_products import sums_of_products
 from shine.search.seeding.searches.sums_of_terms import sums_of_terms
 from shine.search.seeding.searches.sums_of_three import sums_of_three
 from shine.search.seeding.searches.sums_of_two import sums_of_two
-from shine.search.seeding.searches.sums_with_constants import sums_with_constants
+from shine.search.seeding.searches.sums_with_curves import sums_with_curves
 
 EARLY_ROUNDS = 2
 """Rounds of a bank within which all searches have run, if it is over one coordinate, where fewer members express the
@@ -85,7 +85,7 @@ SEARCHES = (
     Search(partial(products, each=12, pairs_of=3000, pairs=24)),
     # A regression on up to `terms`, once, and projections of all views: only exact sums are worth more.
     Search(
-        partial(sums_of_terms, most=160, divisors=30, terms=8),
+        partial(sums_of_terms, most=400, divisors=30, terms=8),
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
         on_more_rows=True,
@@ -104,6 +104,13 @@ SEARCHES = (
     Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
+    # Fits of the constants of some thousand sums.
+    Search(
+        partial(sums_with_curves, most=160, terms=5),
+        only_round=0,
+        fill=BankGrowth.fill_with_simple_terms,
+        on_more_rows=True,
+    ),
     # All members with some hundred views, and once more with their logarithms.
     Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
@@ -114,8 +121,6 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
-    # For each view all pairs: the square of `most + members`.
-    Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=2),
     # For each view the square of `simplest` times `most`.
     Search(
         partial(sums_of_products, simplest=32, most=12_000, triples=16),

@@ -1,0 +1,212 @@
+"""A dictionary of simple terms and curves: which terms a sum needs next, and the constants that fit it best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Indices
+from shine.compiler.arrays import Panels, dot
+from shine.compiler.arrays.functions import Regression, combined
+from shine.search.seeding.fits.correlations import units_of
+from shine.search.seeding.fits.elimination import of_length_one
+from shine.search.seeding.screen.curves import Curve
+
+MOST_COLUMNS = 6000
+"""Most columns: members, and curves with each of their constants."""
+
+PARALLEL = 1e-9
+"""Squared sine of an angle below which a product cannot tell how much a column adds to others."""
+
+LOOKED_AT = 40
+"""Columns that are looked at for each term: a curve has many."""
+
+STEPS = ((1, 300), (2, 80), (6, 24))
+"""Steps of the fits, and the sums that are fitted further: most need one to show that they are no good."""
+
+FARTHEST, DIFFERENCE = 0.4, 1e-6
+"""Largest step of a constant, and that of a numeric derivative, as shares of it."""
+
+AT_ONCE = 200
+"""Sums that are fitted together, which bounds the memory."""
+
+Term = tuple[int, float]
+"""A member and NaN; or a curve, counted after the members, and its constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Terms, and the length of what they leave of the target, of length 1 before."""
+
+    terms: tuple[Term, ...]
+    left: float = 1.0
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """Members and curves, whatever the constants."""
+        return tuple(sorted(which for which, _ in self.terms))
+
+
+@dataclass(frozen=True, eq=False)
+class CurveDictionary:
+    """Members and curves on some rows.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_members, n_rows)
+        Their values, times roots of weights.
+    curves : sequence of Curve
+    terms : list of (int, float)
+        The term of each column.
+    units : ndarray of shape (n_columns, n_rows)
+        The columns, centered and scaled to length 1.
+    target : ndarray of shape (n_rows,)
+        Centered and scaled to length 1.
+    root : ndarray of shape (n_rows,)
+        Roots of weights.
+    """
+
+    members: Floats
+    curves: Sequence[Curve]
+    terms: list[Term]
+    units: Floats
+    target: Floats
+    root: Floats
+
+    @classmethod
+    def of(cls, members: Floats, curves: Sequence[Curve], target: Floats, weights: Floats) -> CurveDictionary:
+        """The dictionary for values of members, a target and weights; of the curves, as many as there is room for."""
+        terms: list[Term] = [(at, np.nan) for at in range(len(members))]
+        values = [members]
+        for which, curve in enumerate(curves):
+            if len(terms) + len(curve.grid) > MOST_COLUMNS:
+                break
+            terms += [(len(members) + which, k) for k in curve.grid.tolist()]
+            values.append(curve.values(curve.grid))
+        root = np.sqrt(weights)
+        units, own = units_of(np.concatenate(values), weights)[0], units_of(target[None], weights)[0][0]
+        return cls(members * root, curves[: len(values) - 1], terms, units, own, root)
+
+    @cached_property
+    def _panels(self) -> Panels:
+        return Panels(self.units)
+
+    @cached_property
+    def _gram(self) -> Floats:
+        """Products of members with all columns."""
+        return self._panels.inner(self.units[: len(self.members)])
+
+    @cached_property
+    def _starts(self) -> Indices:
+        """The first column of each member and curve."""
+        return np.unique([which for which, _ in self.terms], return_index=True)[1]
+
+    def further(self, terms: tuple[Term, ...], most: int) -> Iterator[Sum]:
+        """Sums with one more term: the best ones, no two of the same curve."""
+        rest, _, apart = self._beside(terms)
+        square, along = float(dot(rest, rest)), self._panels.inner(rest[None])[0]
+        usable = apart > PARALLEL
+        gains = np.where(usable, along**2 / np.where(usable, apart, 1.0), -1.0)
+        taken = {which for which, _ in terms}
+        for at in np.argsort(-gains, kind="stable")[: LOOKED_AT * most].tolist():
+            if most == 0 or not gains[at] > 0:
+                return
+            if self.terms[at][0] not in taken:
+                taken.add(self.terms[at][0])
+                most -= 1
+                yield _longer(terms, (self.terms[at],), square - gains[at])
+
+    def with_pairs(self, terms: tuple[Term, ...], most: int) -> Iterator[Sum]:
+        """Sums with a member and another term: the best of all such pairs, no two of the same members and curves."""
+        rest, along, apart = self._beside(terms)
+        square, own, count = float(dot(rest, rest)), self._panels.inner(rest[None])[0], len(self.members)
+        gram = self._gram - np.add.reduce(along[:, :count, None] * along[:, None], axis=0)
+        a, lengths = own[:count, None], apart[:count, None]
+        determinant = lengths * apart - gram * gram
+        usable = (determinant > PARALLEL * lengths * apart) & (lengths > PARALLEL) & (apart > PARALLEL)
+        gains = a * a * apart + own * own * lengths - 2 * a * own * gram
+        gains = np.where(usable, gains / np.where(usable, determinant, 1.0), -1.0)
+        taken = [which for which, _ in terms]
+        of_groups = np.maximum.reduceat(gains, self._starts, axis=1)
+        of_groups[:, taken] = of_groups[[which for which in taken if which < count]] = -1
+        ends = [*self._starts[1:].tolist(), len(self.terms)]
+        for place in np.argsort(-of_groups, axis=None, kind="stable")[:most].tolist():
+            member, group = divmod(place, len(ends))
+            if not of_groups[member, group] > 0:
+                return
+            at = int(self._starts[group]) + int(np.argmax(gains[member, self._starts[group] : ends[group]]))
+            yield _longer(terms, ((member, np.nan), self.terms[at]), square - gains[member, at])
+
+    def _beside(self, terms: tuple[Term, ...]) -> tuple[Floats, Floats, Floats]:
+        """What terms leave of the target, their basis along the columns, and the squared lengths that they leave."""
+        count = len(self.members)
+        rows = [self.members[w] if w < count else self._curve(w, np.array([k]))[0] for w, k in terms]
+        basis = Regression.of(np.stack([self.root, *rows])).basis
+        rest = self.target
+        for _ in range(2):
+            rest = rest - combined(dot(basis, rest), basis)
+        along = self._panels.inner(basis[1:])
+        return rest, along, dot(self.units, self.units) - np.add.reduce(along * along, axis=0)
+
+    def _curve(self, which: int, constants: Floats) -> Floats:
+        return self.curves[which - len(self.members)].values(constants) * self.root
+
+    def fitted(self, sums: Sequence[Sum], most: int) -> list[Sum]:
+        """The sums with the constants that fit best, the best first; only the most promising ones, no two alike."""
+        best = list({each.groups: each for each in sorted(sums, key=lambda each: -each.left)}.values())
+        best = sorted(best, key=lambda each: each.left)[:most]
+        for steps, kept in STEPS:
+            best = sorted(self._fits(best, steps), key=lambda each: each.left)[:kept]
+        return best
+
+    def _fits(self, sums: Sequence[Sum], steps: int) -> Iterator[Sum]:
+        """Sums after some steps, those of one form together."""
+        forms: dict[tuple[int, int], list[Sum]] = {}
+        for each in sums:
+            plain = tuple(term for term in each.terms if term[0] < len(self.members))
+            curved = tuple(term for term in each.terms if term[0] >= len(self.members))
+            forms.setdefault((len(plain), len(curved)), []).append(Sum((*plain, *curved)))
+        for (plain_terms, _), alike in forms.items():
+            for first in range(0, len(alike), AT_ONCE):
+                yield from self._fit_together(alike[first : first + AT_ONCE], plain_terms, steps)
+
+    def _fit_together(self, sums: list[Sum], plain: int, steps: int) -> Iterator[Sum]:
+        """Sums of the same numbers of members and curves, the members first.
+
+        Gauss and Newton's method, with all coefficients solved for in each step (variable projection: Golub and
+        Pereyra 1973). Each curve is scaled to length 1: its derivative is then that of its direction.
+        """
+        which = np.array([[term[0] for term in each.terms] for each in sums])
+        constants = np.array([[term[1] for term in each.terms[plain:]] for each in sums])
+        fixed, linear = 1 + plain, 1 + which.shape[1]
+        columns = np.empty((len(sums), linear + constants.shape[1], len(self.root)))
+        columns[:, 0], columns[:, 1:fixed] = self.root, self.members[which[:, :plain]]
+        best, least = constants, np.full(len(sums), np.inf)
+        for step in range(steps + 1 if constants.shape[1] else 1):
+            for curve in np.unique(which[:, plain:]).tolist():
+                rows, slots = np.nonzero(which[:, plain:] == curve)
+                own = constants[rows, slots]
+                units, moved = (of_length_one(self._curve(curve, own * (1 + by))) for by in (0.0, DIFFERENCE))
+                columns[rows, fixed + slots] = units
+                columns[rows, linear + slots] = (moved - units) / DIFFERENCE
+            regression = Regression.of(columns if step < steps else columns[:, :linear])
+            basis, rest = regression.basis[:, :linear], np.broadcast_to(self.target, (len(sums), len(self.target)))
+            for _ in range(2):
+                rest = rest - combined(dot(basis, rest[:, None]), basis)
+            left = np.sqrt(dot(rest, rest))
+            best, least = np.where((left < least)[:, None], constants, best), np.minimum(left, least)
+            if step < steps:
+                found = regression.coefficients(self.target)
+                with np.errstate(all="ignore"):
+                    moves = found[:, linear:] / found[:, fixed:linear]
+                constants = best * (1 + np.clip(np.where(np.isfinite(moves), moves, 0.0), -FARTHEST, FARTHEST))
+        for each, own, length in zip(sums, best.tolist(), least.tolist(), strict=True):
+            curved = ((curve, k) for (curve, _), k in zip(each.terms[plain:], own, strict=True))
+            yield Sum((*each.terms[:plain], *curved), length)
+
+
+def _longer(terms: tuple[Term, ...], further: tuple[Term, ...], square: float) -> Sum:
+    return Sum((*terms, *further), float(np.sqrt(max(square, 0.0))))

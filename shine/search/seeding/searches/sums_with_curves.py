@@ -1,0 +1,123 @@
+"""Sums of a few simple terms and of functions with a constant inside, by a beam search with exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.compiler.arrays import dot, log
+from shine.compiler.arrays.functions import combined, least_squares
+from shine.search.seeding.screen.curve_dictionary import CurveDictionary, Sum
+from shine.search.seeding.screen.curves import Curve, curves_of
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.skeletons import Skeleton
+
+LEAST_ROWS, MOST_ROWS = 40, 300
+"""Rows that tell so many terms apart, and rows that are looked at, about."""
+
+SIMPLEST = 30
+"""Members that sums of three begin with: each gets the best pairs."""
+
+PAIRS, FITTED = (0, 2000, 80, 60), (60, 2000, 2000, 300)
+"""For sums of one term, two, three, and more: pairs that a sum is extended by, and sums whose constants are fitted."""
+
+BEAMS, KEPT = 6, 24
+"""Sums that are extended, and that are estimated, of each number of terms."""
+
+NEXT, EXCHANGED, EXCHANGES = 24, 6, 2
+"""Terms that a sum is extended by, that each of its terms is exchanged for, and rounds of exchanges."""
+
+EXACT = 1e-11
+"""Length of what an exact sum leaves of the target, as a share: the search ends."""
+
+
+def sums_with_curves(screen: Screen, most: int, terms: int) -> Iterator[Estimate]:
+    """y = a*g1 + b*g2 + ... + c*M*u(g; k) + ..., with a few terms
+
+    Parameters
+    ----------
+    screen : Screen
+        Over a bank of simple terms.
+    most : int
+        Members that are tried as terms.
+    terms : int
+        Most terms, besides the intercept.
+    """
+    count = len(screen.target)
+    if count < LEAST_ROWS:
+        return
+    members = screen.order[screen.normalized.lengths[screen.order] > 0][:most].tolist()
+    curves, rows = list(curves_of(screen)), slice(None, None, -(-count // MOST_ROWS))
+    few = [curve.on(rows) for curve in curves]
+    for root in screen.roots:
+        weights = root[rows] ** 2 / float(dot(root[rows], root[rows]))
+        dictionary = CurveDictionary.of(screen.values[members][:, rows], few, screen.target[rows], weights)
+        for each in _sums(dictionary, terms):
+            yield _estimate(screen, members, curves, each)
+
+
+def _sums(dictionary: CurveDictionary, terms: int) -> Iterator[Sum]:
+    """Sums of one term, of two, and so on, the best of each number first."""
+    shorter: list[Sum] = []
+    best = [Sum(())]
+    for count in range(1, terms + 1):
+        if count == 3:
+            shorter = [Sum(((member, np.nan),)) for member in range(min(SIMPLEST, len(dictionary.members)))]
+        pairs, fitted = PAIRS[min(count, len(PAIRS)) - 1], FITTED[min(count, len(FITTED)) - 1]
+        found = [other for each in best for other in dictionary.further(each.terms, NEXT)]
+        found += [other for each in shorter for other in dictionary.with_pairs(each.terms, pairs)]
+        beams = dictionary.fitted(found, fitted)[:KEPT]
+        for _ in range(EXCHANGES if count > 1 and beams else 0):
+            before = beams[0].left
+            known = {each.groups for each in beams}
+            others = [other for each in beams[:BEAMS] for other in _exchanged(dictionary, each)]
+            beams += dictionary.fitted([other for other in others if other.groups not in known], FITTED[-1])
+            beams = sorted(beams, key=lambda each: each.left)[:KEPT]
+            if not beams[0].left < before:
+                break
+        yield from beams
+        if not beams or beams[0].left <= EXACT or (count > 2 and not _worth(beams[0], best[0], dictionary)):
+            return
+        shorter, best = best[:BEAMS], beams[:BEAMS]
+
+
+def _exchanged(dictionary: CurveDictionary, each: Sum) -> Iterator[Sum]:
+    """The sum with one term exchanged."""
+    for at in range(len(each.terms)):
+        yield from dictionary.further((*each.terms[:at], *each.terms[at + 1 :]), EXCHANGED)
+
+
+def _worth(longer: Sum, shorter: Sum, dictionary: CurveDictionary) -> bool:
+    """Whether another term says more than chance, by Schwarz's criterion."""
+    least, rows = np.finfo(np.float64).tiny, len(dictionary.target)
+    before, after, price = log(np.array([shorter.left + least, longer.left + least, float(rows)]))
+    return bool(rows * (before - after) > price)
+
+
+def _estimate(screen: Screen, members: Sequence[int], curves: Sequence[Curve], found: Sum) -> Estimate:
+    """A sum with the share of the target's variance that it leaves."""
+    root, own = np.sqrt(screen.weights), len(members)
+    rows: list[Floats] = []
+    size = COST_OF_TERM * len(found.terms)
+    for which, constant in found.terms:
+        curve = curves[which - own] if which >= own else None
+        rows.append(screen.values[members[which]] if curve is None else curve.values(np.array([constant]))[0])
+        size += int(screen.sizes[members[which]]) if curve is None else curve.size
+    design = np.stack([*rows, np.ones(len(root))])
+    fitted = combined(least_squares(design * root, screen.target * root), design)
+    share = float(screen.unexplained(fitted[None])[0])
+    return Estimate(share, size, partial(_skeleton, screen, members, curves, found))
+
+
+def _skeleton(screen: Screen, members: Sequence[int], curves: Sequence[Curve], found: Sum) -> Skeleton:
+    """The target as a sum with these constants inside."""
+    own = len(members)
+    terms = tuple(
+        screen.bank.nodes(members[which]) if which < own else curves[which - own].nodes(screen.writer, constant)
+        for which, constant in found.terms
+    )
+    return screen.sum_of_formulas("sum with curves", (), terms)

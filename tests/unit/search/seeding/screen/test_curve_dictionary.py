@@ -1,0 +1,66 @@
+"""A dictionary of terms and curves: the best pairs, and constants fitted together."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from shine.search.seeding.bank.function_families import EXPONENTIAL
+from shine.search.seeding.screen.curve_dictionary import CurveDictionary, Sum
+from shine.search.seeding.screen.curves import Curve
+
+ROWS = 80
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0.2, 3, (2, ROWS))
+MEMBERS = np.stack([X[0], X[1], X[0] ** 2, np.sqrt(X[1]), X[0] * X[1]])
+WEIGHTS = np.full(ROWS, 1 / ROWS)
+
+
+def curve(grid, factor=None):
+    factors = np.ones(ROWS) if factor is None else X[factor]
+    nodes = None if factor is None else ((factor + 1, 0.0),)
+    return Curve(EXPONENTIAL, ((1, 0.0),), X[0], nodes, factors, np.array(grid))
+
+
+def dictionary(target, *curves):
+    return CurveDictionary.of(MEMBERS, curves, target, WEIGHTS)
+
+
+def left_by(columns, target):
+    """By NumPy's least squares: the share of the target's length that some columns and an intercept leave."""
+    design = np.column_stack([np.ones(ROWS), *columns])
+    rest = target - design @ np.linalg.lstsq(design, target, rcond=None)[0]
+    return np.linalg.norm(rest) / np.linalg.norm(target - target.mean())
+
+
+@pytest.mark.parametrize("known", [(), (0,), (1, 3)])
+def test_pairs_are_the_best_of_all(known):
+    target = RNG.normal(size=ROWS)
+    grid = [-0.5, -1.0, -2.0]
+    own = dictionary(target, curve(grid))
+    columns = [*MEMBERS, *(np.exp(k * X[0]) for k in grid)]
+    pairs = [(i, j) for i, j in product(range(len(MEMBERS)), range(len(columns))) if i != j]
+    pairs = [pair for pair in pairs if not {*pair} & {*known}]
+    shares = {pair: left_by([columns[i] for i in (*known, *pair)], target) for pair in pairs}
+    found = next(own.with_pairs(tuple((which, np.nan) for which in known), 1))
+    assert found.left == pytest.approx(min(shares.values()), abs=1e-9)
+
+
+def test_one_more_term_leaves_what_least_squares_leaves():
+    target = RNG.normal(size=ROWS)
+    for found in dictionary(target).further(((0, np.nan),), 4):
+        assert found.left == pytest.approx(left_by(MEMBERS[list(found.groups)], target), abs=1e-9)
+
+
+def test_constants_of_two_curves_are_fitted_beside_plain_terms():
+    target = 0.7 * X[1] + 2 * np.exp(-0.83 * X[0]) - 1.5 * X[1] * np.exp(-2.1 * X[0])
+    own = dictionary(target, curve([-0.7]), curve([-2.5], factor=1))
+    best = own.fitted([Sum(((5, -0.7), (1, np.nan), (6, -2.5)))], 1)[0]
+    assert best.left < 1e-12
+    constants = {which: constant for which, constant in best.terms if which >= len(MEMBERS)}
+    assert constants == pytest.approx({5: -0.83, 6: -2.1}, rel=1e-9)
+
+
+def test_no_two_sums_of_the_same_terms_are_fitted():
+    own = dictionary(np.exp(-0.9 * X[0]), curve([-0.5, -1.0]))
+    assert len(own.fitted([Sum(((5, -0.5),), 0.2), Sum(((5, -1.0),), 0.1)], 9)) == 1
