@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ def noisy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("noisy")
     rng = np.random.default_rng(0)
     table = rng.uniform(1, 2, (40, 2))
-    rows = np.column_stack([table, 3.21 * table[:, 0] + rng.normal(0, 0.1, 40)])
+    rows = np.column_stack([table, 3.21 * table[:, 0] + 1.7 + rng.normal(0, 0.1, 40)])
     np.savetxt(folder / "rows.csv", rows, delimiter=",", header="a,b,y", comments="")
     text = SMALL.splitlines()
     text[1] = f"data: {{path: {folder / 'rows.csv'}, target: y}}"
@@ -46,6 +47,47 @@ def test_its_json_is_that_of_the_result(noisy_run: Path) -> None:
 def test_every_formula_of_the_front_has_its_own(noisy_run: Path) -> None:
     for index, model in enumerate(open_run(noisy_run).result.front):
         assert shine("summary", noisy_run, "--index", str(index)).stdout == f"{model.summary()}\n"
+
+
+def _two_constants(folder: Path) -> tuple[str, str]:
+    """Place of a formula with two constants at least, and the first of them."""
+    front = list(open_run(folder).result.front)
+    place = next(at for at, model in enumerate(front) if len(model.form().names) > 1)
+    return str(place), repr(abs(float(front[place].form().values[0])))
+
+
+def test_numbers_that_are_known_leave_the_others_narrower(noisy_run: Path) -> None:
+    place, number = _two_constants(noisy_run)
+    done = shine("summary", noisy_run, "--index", place, "--exact", number, "--json")
+    assert done.exit_code == 0, done.stderr
+    free = json.loads(shine("summary", noisy_run, "--index", place, "--json").stdout)["constants"]
+    known = json.loads(done.stdout)["constants"]
+    assert len(known) == len(free) - 1
+    assert known[-1]["standard_error"] < free[-1]["standard_error"]
+
+
+def test_numbers_that_are_known_are_in_the_formula(noisy_run: Path) -> None:
+    done = shine("summary", noisy_run, "--exact", "12345")
+    assert done.exit_code == 2
+    assert "--exact: exact has 12345, which is no number of" in done.stderr
+
+
+def test_numbers_that_are_known_need_the_rows_of_the_run(noisy_run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(noisy_run, copy)
+    place, number = _two_constants(noisy_run)
+    table = np.loadtxt(noisy_run.parent / "rows.csv", delimiter=",", skiprows=1)
+    table[:, 2] += np.random.default_rng(1).normal(0, 0.2, len(table))
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,y", comments="")
+    config = copy / "config.yaml"
+    config.write_text(config.read_text().replace(str(noisy_run.parent), str(tmp_path)))
+    done = shine("summary", copy, "--index", place, "--exact", number)
+    assert done.exit_code == 1
+    assert "those of the run's data are others" in done.stderr
+    (tmp_path / "rows.csv").unlink()
+    done = shine("summary", copy, "--index", place, "--exact", number)
+    assert done.exit_code == 1
+    assert "--exact needs the run's data: " in done.stderr
 
 
 def test_a_formula_without_its_uncertainty_is_told(run: Path) -> None:

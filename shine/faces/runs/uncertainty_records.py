@@ -52,7 +52,7 @@ class UncertaintyRecord(_Part):
     """Numbers from which Shine computes bands of predictions."""
 
     @classmethod
-    def of(cls, model: Model, profile: bool) -> Self | None:
+    def of(cls, model: Model, profile: bool, exact: tuple[float, ...] = ()) -> Self | None:
         """The record of a model; None if it does not know its rows.
 
         Parameters
@@ -60,18 +60,20 @@ class UncertaintyRecord(_Part):
         model : Model
         profile : bool
             Whether to compute profile-likelihood intervals.
+        exact : tuple of float
+            Numbers that are known; they need a model with rows.
         """
         try:
-            known = model.uncertainty
+            known = model.inference(exact).uncertainty if exact else model.uncertainty
             method = model.quick_method(LEVEL) if profile or LEVEL in known.profiles else "wald"
-            ends = model.conf_int(LEVEL, method)
+            ends = model.conf_int(LEVEL, method, exact=exact)
         except DataError:
             return None
         plain = known.plain()
         ends_plain = [[_finite(low), _finite(high)] for low, high in ends.values()]
         constants = zip(known.names, plain["values"], plain["best"], known.errors.tolist(), ends_plain, strict=True)
         return cls(
-            form=model.form().text,
+            form=model.form(exact).text,
             constants=tuple(
                 ConstantRecord(name=name, value=value, likely=likely, standard_error=_finite(error), low=low, high=high)
                 for name, value, likely, error, (low, high) in constants

@@ -18,6 +18,7 @@ from shine.lang.forms.names import listed, value_text
 from shine.lang.forms.tree import Tree
 
 if TYPE_CHECKING:
+    from shine.data.datasets.dataset import Dataset
     from shine.evaluate.inference.constants import Form, Held
     from shine.evaluate.inference.covariance import Kind as Covariance
     from shine.evaluate.inference.inference import Basis, Inference
@@ -245,18 +246,23 @@ class UncertainModel:
             Growth of the noise.
         """
         from shine.data.datasets.dataset import Dataset
+
+        table = np.column_stack(self._columns(self.with_group_numbers(X)))
+        features = self.tree.parameters
+        rows = Dataset.from_arrays(table, y, sample_weight=sample_weight, features=features, sigma=sigma)
+        return self.with_rows(rows, loss, noise)
+
+    def with_rows(self, rows: Dataset, loss: LossSource, noise: str) -> Self:
+        """The model with the rows of a data set that has its features; see `with_data`."""
         from shine.evaluate.inference.inference import Basis
         from shine.evaluate.losses import loss_for
         from shine.evaluate.losses.rows import data_for_loss
         from shine.search.problem.noise import check_noise, with_model
 
-        table = np.column_stack(self._columns(self.with_group_numbers(X)))
         if noise != "sigma":
             check_noise(noise)
-        features = self.tree.parameters
-        rows = Dataset.from_arrays(table, y, sample_weight=sample_weight, features=features, sigma=sigma)
         if noise == "auto":
-            noise = "absolute" if sigma is None else "sigma"
+            noise = "absolute" if rows.deviations is None else "sigma"
         read = loss_for(loss, rows)
         basis = Basis(with_model(data_for_loss(read, rows, noise), noise, read), read, noise)
         return replace(self, basis=basis, known=None, sums=None)  # type: ignore[type-var]

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, ShineError
 from shine.faces.cli.options import FILE, index_option, json_option
 from shine.faces.cli.output import print_json, print_text
 from shine.faces.cli.sources import chosen, opened
+
+if TYPE_CHECKING:
+    from shine.faces.runs import Run
+    from shine.search.models.model import Model
+
+SAME = 0.01
+"""Largest relative difference of standard errors that are those of the same rows."""
 
 
 @click.command("summary")
 @click.argument("folder", metavar="RUN", type=FILE)
 @index_option
+@click.option(
+    "--exact",
+    type=float,
+    multiple=True,
+    metavar="NUMBER",
+    help="A number of the formula that is known exactly, without its sign; the run's data are read. May be repeated.",
+)
 @json_option
-def summary(folder: Path, index: int | None, as_json: bool) -> None:
+def summary(folder: Path, index: int | None, exact: tuple[float, ...], as_json: bool) -> None:
     """Print the constants of the formula of RUN with their standard errors and 95 % intervals.
 
     \b
     Example:
       shine summary runs/pythagoras
+      shine summary runs/pythagoras --exact 2
     """
     from shine.faces.runs.records import FEW_ROWS
     from shine.faces.runs.uncertainty_records import UncertaintyRecord
@@ -30,13 +46,18 @@ def summary(folder: Path, index: int | None, as_json: bool) -> None:
     place, model = chosen(run, index)
     try:
         text = str(model.summary())
+        if exact:
+            model = _with_rows(model, run)
+            text = str(model.summary(exact=exact))
+    except ValueError as error:
+        raise click.UsageError(f"--exact: {error}") from None
     except DataError:
         raise click.ClickException(
             f"{run.folder}: its result.json does not say how sure the constants of this formula are; it does for the "
             f"chosen formula, and for the others up to {FEW_ROWS} rows if time is left"
         ) from None
     if as_json:
-        record = UncertaintyRecord.of(model, profile=True)
+        record = UncertaintyRecord.of(model, profile=True, exact=exact)
         assert record is not None
         print_json(
             {"index": place, "expression": model.expression, **record.model_dump(mode="json", exclude={"details"})}
@@ -44,3 +65,23 @@ def summary(folder: Path, index: int | None, as_json: bool) -> None:
     else:
         ties = run.result.ties_text if index is None else ""
         print_text("\n".join([text, f"ties: {ties}"] if ties else [text]))
+
+
+def _with_rows(model: Model, run: Run) -> Model:
+    """The model with the rows of its run, which are read again."""
+    import numpy as np
+
+    from shine.faces.config import read_job
+
+    try:
+        job = read_job(run.folder / "config.yaml")
+        found = model.with_rows(job.dataset, job.config.fitness.loss, run.result.front.noise)
+        errors = list(found.standard_errors().values())
+    except (ShineError, OSError) as error:
+        raise click.ClickException(f"--exact needs the run's data: {error}") from None
+    if not np.allclose(errors, list(model.standard_errors().values()), rtol=SAME, equal_nan=True):
+        raise click.ClickException(
+            "--exact needs the rows that the constants were fitted to, and those of the run's data are others: they "
+            "have changed, or some took no part in the search; use model.with_data(X, y).summary(exact=...) in Python"
+        )
+    return found
