@@ -27,7 +27,7 @@ import numpy as np
 from shine import SymbolicRegressor
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.inference import Basis, Inference
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.models.model import Model
 

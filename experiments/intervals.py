@@ -26,7 +26,7 @@ from shine.evaluate.inference.inference import Basis, Inference
 from shine.evaluate.inference.intervals.bands import Bands
 from shine.evaluate.losses import poisson, student_t
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, RowLoss
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 LAWS = {

@@ -22,8 +22,8 @@ from statistics import median
 import numpy as np
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses.form import LOSSES, Loss, RowLoss
+from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.fitted_lines import FittedLines
 from shine.lang.forms.functions import with_definitions

@@ -22,7 +22,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.finishing.polishing import converged, population_of
 

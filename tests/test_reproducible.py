@@ -22,7 +22,7 @@ AFTERWARDS = {"measuring"}
 DECIDING = sorted(
     path
     for place in (
-        *("search", "evaluate/domain", "evaluate/fitness", "evaluate/rollouts"),
+        *("search", "evaluate/domain", "evaluate/protocols.py", "evaluate/scores.py", "evaluate/rollouts"),
         *(f"data/datasets/{name}.py" for name in ("dataset", "generated", "recipe")),
         *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )

@@ -29,7 +29,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES, BASIC
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.lang.meaning.interpret import EXACT, INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, Inexact, evaluate
+from shine.lang.interpret import EXACT, INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, Inexact, evaluate
 from shine.lang.partials import PARTIALS
 from shine.lang.program.trees import tree_program
 from shine.search.constraints.dimension_rules import RULES

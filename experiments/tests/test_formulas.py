@@ -10,7 +10,7 @@ from hypothesis import given
 from quality.formulas import parse_formula
 from strategies import PARAMETERS, trees
 
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 SHARED = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos", "neg", "abs", "tanh")
 """Primitives that mean the same in Shine and in the text of other engines."""

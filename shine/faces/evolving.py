@@ -20,8 +20,9 @@ from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.observers import Observers, Progress, ignore
-from shine.search.kinds.objective.objective import Function, Objective
-from shine.search.kinds.objective.problem import ObjectiveProblem
+from shine.search.following import followed
+from shine.search.kinds.objective import ObjectiveProblem
+from shine.search.kinds.objective_function import Function, Objective
 from shine.search.models.front import Result
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
@@ -29,7 +30,6 @@ from shine.search.problem.template_data import training_data
 from shine.search.run import search
 from shine.search.templates.headings import with_names
 from shine.search.templates.reading import TemplateSource
-from shine.search.watching.following import followed
 
 
 def evolve(
@@ -98,7 +98,7 @@ def evolve(
     objective : callable, optional
         A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
         predictions of many formulas, shape (n_formulas, n_rows), and returns their losses, shape (n_formulas,). It is
-        slow; see `shine.search.kinds.objective.objective.Objective`. The loss fits constants and lines.
+        slow; see `shine.search.kinds.objective_function.Objective`. The loss fits constants and lines.
     validation : {"random", "groups", "time"}, optional
         Rows to keep back from the search, to choose the formula by; its constants are then fitted to all rows. At
         random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the

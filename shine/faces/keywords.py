@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.data.columns.of_r import int_if_exact
+from shine.data.columns.numbers import int_if_exact
 from shine.evaluate.losses import loss_text
 from shine.evaluate.validation import valid_settings
 from shine.faces.graph_guesses import with_programs

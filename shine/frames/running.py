@@ -16,9 +16,9 @@ from shine.base.typing import AnyArray, Hashes, Mask
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import Workers, processors
-from shine.frames.codegen.inputs import GROUP
-from shine.frames.codegen.kernels import COMPUTE, POSITIONS, SELECT, emit_positions, emit_query
 from shine.frames.columns import Column, Piece, Segment, segments
+from shine.frames.inputs import GROUP
+from shine.frames.kernels import COMPUTE, POSITIONS, SELECT, emit_positions, emit_query
 from shine.frames.language.types import Code, Plan, Query
 
 KEPT = 256
@@ -32,21 +32,21 @@ _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 
 @lru_cache(maxsize=KEPT)
 def selecting(plan: Plan) -> Any:
-    """The function of a condition, see `shine.frames.codegen.kernels.emit_query`."""
+    """The function of a condition, see `shine.frames.kernels.emit_query`."""
     kinds = [_ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT]
     return _compiled(SELECT, repr(plan), lambda module: emit_query(module, plan, computes=False), kinds, plan)
 
 
 @lru_cache(maxsize=KEPT)
 def computing(plan: Plan) -> Any:
-    """The function of values, see `shine.frames.codegen.kernels.emit_query`."""
+    """The function of values, see `shine.frames.kernels.emit_query`."""
     kinds = [_ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS]
     return _compiled(COMPUTE, repr(plan), lambda module: emit_query(module, plan, computes=True), kinds, plan)
 
 
 @lru_cache(maxsize=2)
 def positions(bits: int) -> Any:
-    """The function from bits to indices, see `shine.frames.codegen.kernels.emit_positions`."""
+    """The function from bits to indices, see `shine.frames.kernels.emit_positions`."""
     kinds = [_ADDRESS, _COUNT, _COUNT, _ADDRESS, _COUNT]
     return _compiled(POSITIONS, str(bits), lambda module: emit_positions(module, bits), kinds)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
-from shine.lang.meaning.values import ValueGraph
 from shine.lang.partials import PARTIALS, VALUE, table_partials
+from shine.lang.values import ValueGraph
 
 
 def partials(primitive: Primitive) -> tuple[Tree | None, ...]:

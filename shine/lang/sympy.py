@@ -12,7 +12,7 @@ from shine.base.errors import GraphImportError, UnsupportedSyntaxError
 from shine.lang.forms.grammar import LARGEST_EXACT, check_name, check_number
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.forms.visitor import TreeVisitor
-from shine.lang.meaning.values import ValueGraph, written
+from shine.lang.values import ValueGraph, written
 
 Steps = Generator[Any, int, int]
 """A rule in progress: yields SymPy's expressions, receives their values, returns its own value."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.faces.cli.display import front_table
 from shine.faces.progress import progress_text, share_over
 from shine.faces.runs.keeping import Notice

@@ -28,17 +28,17 @@ from helpers.rows import random_rows
 from numpy.typing import NDArray
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores, score
 from shine.evaluate.kernels.jit import jit
 from shine.evaluate.kernels.kernel import Kernel
 from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.machine.interpreter import tile_rows
+from shine.evaluate.scores import Scores, score
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows, target_of
 from shine.lang.forms.library import STANDARD
-from shine.lang.meaning.interpret import REFERENCE, evaluate_tape
+from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.population import Population
 
 Array = NDArray[np.floating]

@@ -16,7 +16,7 @@ from shine.base.errors import GraphImportError
 from shine.formats.read.messages import messages
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
-from shine.tensor.graphdef.checkpoint.table import read_table
+from shine.tensor.graphdef.checkpoint_table import read_table
 from shine.tensor.graphdef.files import read_message
 from shine.tensor.graphdef.table import OPERATIONS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shine.tensor.graphdef.checkpoint.table import MAGIC, crc32c, masked
+from shine.tensor.graphdef.checkpoint_table import MAGIC, crc32c, masked
 
 RESTART = 16
 """Entries after which a key is written whole."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from shine.base.errors import FormError
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import MEANINGS
 from shine.tensor.form.module import Function, Module, Value

@@ -20,7 +20,7 @@ from shine.lang.derivative import gradient
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify

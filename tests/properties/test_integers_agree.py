@@ -17,7 +17,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import tree_from_tape
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 INTEGERS = ["int32", "int64"]
 LEVELS = ["O0", "O1", "O2", "O3"]
@@ -134,7 +134,7 @@ import numpy as np, shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.kernels.kernel import Kernel
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 for dtype in ("int32", "int64"):
     low, tree = np.iinfo(dtype).min, shine.parse("a**b")
     for base, power in ((1, 1), (-1, 1), (2, 0), (-7, 0)):

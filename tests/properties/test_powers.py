@@ -19,7 +19,7 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.lang.forms.library import STANDARD
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.population import Population
 
 DTYPES = ["float64", "float32"]

@@ -13,7 +13,7 @@ from strategies import PARAMETERS, trees
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import tape_from_tree, tree_from_tape
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), PARAMETERS)

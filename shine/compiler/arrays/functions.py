@@ -24,8 +24,8 @@ from shine.compiler.llvm import Engine, cached, host_object
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import EXACT, INEXACT, REFERENCE
-from shine.lang.meaning.interpret import Functions as Meanings
+from shine.lang.interpret import EXACT, INEXACT, REFERENCE
+from shine.lang.interpret import Functions as Meanings
 
 AT_ONCE = 6
 """Rows of the first matrix that use each load from the second: their sums just fit into the 16 registers of AVX2."""

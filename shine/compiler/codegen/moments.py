@@ -47,7 +47,7 @@ ERRORS_LABELS = ("predictions", "target", "weights", "rows", "line", "loss_colum
 ERRORS_KINDS = [I64 if label in ("rows", "first") else POINTER for label in ERRORS_LABELS]
 
 ERRORS = FunctionPointer(ir.FunctionType(ir.VoidType(), ERRORS_KINDS))
-"""A function that adds up errors (see `shine.evaluate.losses.code.row_errors`)."""
+"""A function that adds up errors (see `shine.evaluate.losses.row_errors`)."""
 
 FIT = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER] * 3))
 """A function that fits lines: ``fit(predictions, data, found)`` (see `shine.evaluate.gradient.line_fitting`)."""

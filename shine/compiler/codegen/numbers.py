@@ -15,7 +15,7 @@ from llvmlite import ir
 from shine.lang.forms.facts import basic_where
 from shine.lang.forms.names import value_text
 from shine.lang.forms.tree import Primitive
-from shine.lang.meaning.interpret import constant
+from shine.lang.interpret import constant
 
 ELEMENTS: dict[str, ir.Type] = {
     "float64": ir.DoubleType(),

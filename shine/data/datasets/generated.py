@@ -13,7 +13,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.recipe import Feature, Recipe
 from shine.data.files.files import MAX_BYTES
 from shine.lang.forms.names import identifier, listed, name_problem, normalized, shortened, shown
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 

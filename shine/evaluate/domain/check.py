@@ -29,8 +29,8 @@ from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, nei
 from shine.evaluate.domain.plausible import PlausibleRows
 from shine.lang.forms.interpretation import Interpretation
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import Functions as Meanings
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import Functions as Meanings
+from shine.lang.interpret import evaluate
 
 
 def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:

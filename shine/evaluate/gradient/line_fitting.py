@@ -32,8 +32,8 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
 from shine.compiler.codegen.numbers import Functions, Numbers, splat
 from shine.evaluate.gradient.line_sums import DATA, SUMS, WEIGH, evaluate_function, weigh_function
-from shine.evaluate.losses.code.row_errors import Table, variant_of
 from shine.evaluate.losses.form import RowLoss
+from shine.evaluate.losses.row_errors import Table, variant_of
 from shine.evaluate.machine.job import job_fields
 from shine.lang.forms.tree import Primitive
 

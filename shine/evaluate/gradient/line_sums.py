@@ -8,7 +8,7 @@ from shine.compiler.codegen.blocks import POINTER, broadcast, counted, declare, 
 from shine.compiler.codegen.moments import LANES, lanes, prediction_lanes
 from shine.compiler.codegen.numbers import Numbers, splat
 from shine.evaluate.gradient.working_residuals import Derivatives, inverse_scales, working
-from shine.evaluate.losses.code.row_errors import WIDE, RowRule, added, is_slow, line_lanes
+from shine.evaluate.losses.row_errors import WIDE, RowRule, added, is_slow, line_lanes
 from shine.evaluate.machine.job import job_fields
 from shine.lang.forms.tree import Primitive
 

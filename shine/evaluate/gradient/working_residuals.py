@@ -42,8 +42,8 @@ from shine.compiler.codegen.moments import LANES, lanes
 from shine.compiler.codegen.numbers import Functions, splat
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.gradient.instructions import tile_lanes
-from shine.evaluate.losses.code.row_errors import RowRule, Table, line_lanes
 from shine.evaluate.losses.form import RowLoss
+from shine.evaluate.losses.row_errors import RowRule, Table, line_lanes
 from shine.lang.derivative import derivative, is_constant, value_and_gradient
 from shine.lang.forms.tree import Primitive, Tree
 
@@ -109,7 +109,7 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
     The functions return the weighted sum of a tile's errors above the least, and write the working residuals to the
     tile `residual`. If the derivatives reweight the rows, they write the rows' weights to the tile `weighing`.
     `prediction` and `step_mask` are an operand of the gradient machine; `scales` has the two `SCALES`; the other
-    arguments are those of `shine.evaluate.losses.code.row_errors.errors_module`.
+    arguments are those of `shine.evaluate.losses.row_errors.errors_module`.
     """
     module, derivatives = ir.Module(name="residuals"), Derivatives.of(function)
     for weighted in (False, True):

@@ -44,7 +44,7 @@ class Sums:
 
     @classmethod
     def of(cls, values: Floats, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
-        """The sums of normal equations (see `shine.evaluate.fitness.protocols.NormalEquations`).
+        """The sums of normal equations (see `shine.evaluate.protocols.NormalEquations`).
 
         Parameters
         ----------

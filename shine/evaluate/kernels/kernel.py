@@ -18,10 +18,10 @@ from shine.compiler.codegen.numbers import ELEMENTS
 from shine.compiler.llvm import Engine, assembly, object_code, optimized_ir
 from shine.compiler.llvm.passes import pipeline_level
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import score
 from shine.evaluate.kernels.rows import ProgramRows, rows_ir
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
+from shine.evaluate.scores import score
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows, target_of
 from shine.lang.forms.names import symbol, value_text

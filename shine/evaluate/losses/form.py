@@ -14,7 +14,7 @@ from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import value_text
 from shine.lang.forms.tree import Primitive
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 WEIGHT = "weight"
 """Name of the column of sample weights. A function that reads it weighs the errors itself."""

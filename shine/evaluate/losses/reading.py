@@ -18,11 +18,11 @@ from shine.lang.forms.names import listed, similar, value_text
 from shine.lang.forms.printing import definition_source
 from shine.lang.forms.synonyms import LOSS_ARGUMENTS, OTHER_LOSSES, SHORT_LOSS_ARGUMENTS
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.values import ValueGraph
 from shine.lang.parse import parse
 from shine.lang.presentation import definition, is_short_definition
 from shine.lang.python.functions import Functions
 from shine.lang.python.known import OWN_MEANINGS
+from shine.lang.values import ValueGraph
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
 

@@ -16,7 +16,7 @@ from shine.evaluate.losses.reading import TARGET, built_in_of, loss_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown, value_text
 from shine.lang.forms.synonyms import SHORT_LOSS_ARGUMENTS
-from shine.lang.meaning.values import ValueGraph
+from shine.lang.values import ValueGraph
 
 SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
 """Numbers of rows and predictions, quantiles of the target, for samples of a user's loss."""

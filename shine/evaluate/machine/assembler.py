@@ -43,9 +43,8 @@ from shine.evaluate.machine.instructions import (
     WORDS_BYTES,
     operand_offset,
 )
-from shine.evaluate.machine.operands import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
 from shine.evaluate.machine.tables import Tables
-from shine.evaluate.machine.tiles import TILE_BYTES
+from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_BYTES, TILE_OPERAND, OperandStack
 from shine.lang.forms.primitives import CONSTANT
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()

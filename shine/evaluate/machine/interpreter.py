@@ -12,7 +12,7 @@ One native call evaluates a range of a population. For each individual::
 
 The assembler is in `assembler`, the handlers in `instructions`, and the input in `job`. The epilogue of linear scaling
 is in `shine.compiler.codegen.moments`, that of losses, which is compiled apart, in
-`shine.evaluate.losses.code.row_errors`.
+`shine.evaluate.losses.row_errors`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, FIT, LANES, LINE_FIELDS, LINE_FORMS, products_function
 from shine.compiler.codegen.numbers import Numbers
-from shine.evaluate.losses.code.row_errors import variant_of
+from shine.evaluate.losses.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER
 from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields

@@ -62,7 +62,7 @@ The results:
                                have been fitted, and of its data
 ``known``                      `CHUNK_FIELDS` of each chunk
 ``errors``                     address of the addresses of functions that add up errors (see
-                               `shine.evaluate.losses.code.row_errors.VARIANTS`)
+                               `shine.evaluate.losses.row_errors.VARIANTS`)
 ``limits``                     sum of errors of each individual beyond which its evaluation stops
 ============================== ========================================================================
 

@@ -11,17 +11,16 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.compiler.threads import processors
-from shine.data.columns.of_r import int_if_exact
+from shine.data.columns.numbers import int_if_exact
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.evaluate.fitness.scores import Scores
 from shine.evaluate.losses import LossSource, loss_for
 from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.protocols import PickledByArguments, PopulationEvaluator
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.options import EvaluatorOptions
-from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.lang.forms.names import value_text
 from shine.lang.forms.synonyms import keywords_checked

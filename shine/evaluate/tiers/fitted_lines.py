@@ -10,18 +10,18 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import LINE_FIELDS, LINE_FORMS
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.scores import Scores
 from shine.evaluate.gradient.line_fitting import FACTS, lines_code
 from shine.evaluate.gradient.line_sums import DATA
 from shine.evaluate.gradient.working_residuals import scales_of
-from shine.evaluate.losses.code.row_errors import WIDE, errors_code
 from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.losses.row_errors import WIDE, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.tiles import tile_rows
+from shine.evaluate.protocols import PickledByArguments
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows, is_large
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
-from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import columns_from, lane_sums, target_of
 from shine.lang.population import Population
 
@@ -50,7 +50,7 @@ UNKNOWN = 1e300
 
 
 class FittedLines(PickledByArguments):
-    """Losses of individuals with the lines of least loss (see `shine.evaluate.fitness.protocols.PopulationEvaluator`).
+    """Losses of individuals with the lines of least loss (see `shine.evaluate.protocols.PopulationEvaluator`).
 
     Lines are fitted to some of the rows, then measured on all of them. Formulas are evaluated once for both: the rows
     for fitting come first, in one tile of the machine.

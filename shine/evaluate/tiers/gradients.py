@@ -15,7 +15,6 @@ from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import AllRows, Dataset
-from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
 from shine.evaluate.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
@@ -28,9 +27,9 @@ from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.job import WORKER_LOOP
 from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
+from shine.evaluate.protocols import FirstLines, Fit, NormalEquations, PickledByArguments
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
-from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.lang.derivative import partials
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tree import Primitive
@@ -130,7 +129,7 @@ def gradient_machine_of(functions: Functions) -> GradientMachine:
 
 
 class MachineLinearizer(PickledByArguments):
-    """Normal equations of a population over a data set (see `shine.evaluate.fitness.protocols.Linearizer`).
+    """Normal equations of a population over a data set (see `shine.evaluate.protocols.Linearizer`).
 
     Parameters
     ----------
@@ -206,7 +205,7 @@ class MachineLinearizer(PickledByArguments):
         lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
-        """Fit the constants of each individual (see `shine.evaluate.fitness.protocols.Linearizer`)."""
+        """Fit the constants of each individual (see `shine.evaluate.protocols.Linearizer`)."""
         _, most = _constants(population)
         n = len(population)
         lines = lines or FirstLines(np.ones(n), np.zeros(n))

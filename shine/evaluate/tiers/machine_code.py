@@ -12,8 +12,7 @@ from shine.compiler.threads import Workers
 from shine.evaluate.machine.instructions import instruction_bytes
 from shine.evaluate.machine.interpreter import RESULTS, emit_machine
 from shine.evaluate.machine.job import JOB, WORKER_LOOP
-from shine.evaluate.machine.operands import OPERAND_BYTES
-from shine.evaluate.machine.tiles import TILE_BYTES
+from shine.evaluate.machine.tiles import OPERAND_BYTES, TILE_BYTES
 from shine.evaluate.tiers.jobs import PopulationFunctions
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population

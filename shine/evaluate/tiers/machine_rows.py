@@ -12,7 +12,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.losses.code.row_errors import Table
+from shine.evaluate.losses.row_errors import Table
 from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
 from shine.evaluate.machine.tiles import ROW_GROUP, tile_rows
 from shine.evaluate.tiers.derived import DerivedColumns

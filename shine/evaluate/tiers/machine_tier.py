@@ -7,13 +7,13 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Products, Scores, score
-from shine.evaluate.losses.code.row_errors import Table, errors_code
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.row_errors import Table, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
+from shine.evaluate.protocols import PickledByArguments
+from shine.evaluate.scores import Products, Scores, score
 from shine.evaluate.tiers.machine_code import Machine, machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
-from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import lane_sums, target_of
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
@@ -95,7 +95,7 @@ class MachineEvaluator(PickledByArguments):
 
 
 class MachineMeasure:
-    """Sums over predictions on the machine (see `shine.evaluate.fitness.scores.Measure`); `code` is that of the errors,
+    """Sums over predictions on the machine (see `shine.evaluate.scores.Measure`); `code` is that of the errors,
     if it is known."""
 
     def __init__(

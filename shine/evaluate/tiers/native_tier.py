@@ -13,11 +13,11 @@ from shine.compiler.codegen.moments import CHUNK
 from shine.compiler.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Products, Scores, score
-from shine.evaluate.losses.code.row_errors import VARIANTS, errors_code
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.losses.row_errors import VARIANTS, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
-from shine.evaluate.tiers.pickling import PickledByArguments
+from shine.evaluate.protocols import PickledByArguments
+from shine.evaluate.scores import Products, Scores, score
 from shine.evaluate.tiers.rows import Rows, columns_from, lane_sums, target_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -60,7 +60,7 @@ class NativeFitness:
 
 
 class NativeMeasure:
-    """Compiled fitness over a data set (see `shine.evaluate.fitness.scores.Measure`)."""
+    """Compiled fitness over a data set (see `shine.evaluate.scores.Measure`)."""
 
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
         self._function, self._rows = function, rows

@@ -8,11 +8,11 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Products, Scores, score
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
+from shine.evaluate.scores import Products, Scores, score
 from shine.evaluate.tiers.rows import target_of
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 
 CHUNK = 16_384
@@ -68,7 +68,7 @@ class ReferenceEvaluator:
 
 
 class ReferenceMeasure:
-    """Sums over predictions in NumPy (see `shine.evaluate.fitness.scores.Measure`)."""
+    """Sums over predictions in NumPy (see `shine.evaluate.scores.Measure`)."""
 
     def __init__(
         self,

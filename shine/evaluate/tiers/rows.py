@@ -13,7 +13,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.scores import Target
+from shine.evaluate.scores import Target
 from shine.lang.population import Population
 
 BLOCK_BYTES = 1 << 21

@@ -11,7 +11,7 @@ from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.compiler.codegen.vecmath.functions import FUNCTIONS
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 
 DRAWS = 3

@@ -16,7 +16,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.faces.bench.contenders import NUMPY_WORK, Compile, Contender, Prepared, Timed, mean_squares
 from shine.faces.bench.plain import SCALARS, SLOW_WORK, Function, counterparts, fold, row_losses
 from shine.lang.forms.primitives import CONSTANT
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 
 

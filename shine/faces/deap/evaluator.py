@@ -21,7 +21,7 @@ from shine.faces.deap.objectives import Batch, ObjectiveSource, check_weights, o
 from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
 from shine.faces.deap.vocabulary import gp, vocabulary_of
 from shine.lang.forms.synonyms import keywords_checked
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.python.expressions import described
 
 Fitness = tuple[float, ...]

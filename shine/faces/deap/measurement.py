@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
+from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.population import Population

@@ -15,8 +15,7 @@ from sklearn.utils import validation
 from shine.base.typing import Floats
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import check_present, numbers, too_large
-from shine.data.columns.of_r import check_integers
+from shine.data.columns.numbers import check_integers, check_present, numbers, too_large
 from shine.data.datasets.dataset import ordinary_weights
 from shine.data.opened import Opened
 from shine.data.streams.sources import is_streamable

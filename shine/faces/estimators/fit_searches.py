@@ -16,10 +16,10 @@ from shine.faces.live.notebook import live_page
 from shine.formats.read.guesses import Guess
 from shine.search.evolution.observers import Observers, Progress, Visitor
 from shine.search.evolution.settings import StopSettings
+from shine.search.following import followed
 from shine.search.models.front import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
-from shine.search.watching.following import followed
 
 if TYPE_CHECKING:  # slow to import, and few fits need it
     from shine.faces.live.view import Live

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from shine.compiler.threads import processors
-from shine.data.columns.of_r import int_if_exact
+from shine.data.columns.numbers import int_if_exact
 from shine.faces.estimators.selection import SELECTIONS
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 from shine.lang.forms.synonyms import ESTIMATOR_WORDS, hint, meant, synonym

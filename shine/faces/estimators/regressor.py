@@ -79,7 +79,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     objective : callable, optional
         A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
         predictions of many formulas, shape (n_formulas, n_rows), and returns their losses (see
-        `shine.search.kinds.objective.objective.Objective`). The loss fits constants and lines.
+        `shine.search.kinds.objective_function.Objective`). The loss fits constants and lines.
     constraints : mapping or Constraints, optional
         Constraints on formulas: the fields of `shine.Constraints`, with features named by heading or as in formulas.
     units : (units of the features, unit of the target), optional
@@ -242,8 +242,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             law = template_of(with_names(self.template, dict(zip(*names_and_headings(X), strict=True))))
         find: Search = search
         if self.objective is not None:
-            from shine.search.kinds.objective.objective import Objective
-            from shine.search.kinds.objective.problem import ObjectiveProblem
+            from shine.search.kinds.objective import ObjectiveProblem
+            from shine.search.kinds.objective_function import Objective
 
             find = partial(search, kind=partial(ObjectiveProblem, Objective(self.objective)))
         X, texts = (X, {}) if law is None else texts_to_numbers(law, X, *names_and_headings(X))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from shine.base.stages import listening, ticking
 from shine.faces.live.notebook import in_notebook
 from shine.faces.progress import SearchBar, Status
-from shine.search.watching.following import Callback, Several
+from shine.search.following import Callback, Several
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress

@@ -12,8 +12,7 @@ from sklearn.base import TransformerMixin
 
 from shine.base.errors import ExtrapolationWarning
 from shine.base.typing import Floats
-from shine.data.columns.numbers import numbers
-from shine.data.columns.of_r import int_if_exact
+from shine.data.columns.numbers import int_if_exact, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, validated
 from shine.faces.estimators.rows import merged

@@ -16,7 +16,7 @@ from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import report_parts, running_parts
 from shine.formats.page.sections import fit_charts, formula, section, tree_chart
 from shine.formats.page.subject import ModelLike, ResultLike, columns_of, count, fraction, number
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import symbols
 from shine.search.evolution.observers import SearchView, Shown

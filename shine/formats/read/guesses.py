@@ -18,13 +18,13 @@ from shine.lang.forms.names import normalized, shown, value_text
 from shine.lang.forms.primitives import BASIC
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import folded
-from shine.lang.meaning.values import ValueGraph, written
+from shine.lang.interpret import folded
 from shine.lang.parse import Source, parse
 from shine.lang.presentation import LARGEST_POWER
 from shine.lang.program.builder import number
 from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement
 from shine.lang.program.trees import tree_of
+from shine.lang.values import ValueGraph, written
 
 ALTERNATIVES: dict[str, tuple[str, ...]] = {
     "neg": ("-1*a", "0 - a"),

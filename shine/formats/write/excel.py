@@ -12,7 +12,7 @@ import numpy as np
 
 from shine.base.errors import ExportError
 from shine.data.files.dates import UNITS
-from shine.formats.write.expressions.infix import ATOM, Corrected, Phrase, phrase, word, written
+from shine.formats.write.infix import ATOM, Corrected, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, Source, sourced, sources_of, takes_models
 from shine.lang.forms.names import shown
 from shine.lang.forms.rounding import Precision, rounded_tree

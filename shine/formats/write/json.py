@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 from shine.base.errors import ExportError, GraphImportError, UnsupportedSyntaxError
-from shine.formats.write.expressions.translation import composites, is_standard
 from shine.formats.write.sources import Headings, made_numbers, takes_models
+from shine.formats.write.translation import composites, is_standard
 from shine.lang.forms.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import normalized

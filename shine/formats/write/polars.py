@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from shine.data.files.dates import UNITS
-from shine.formats.write.expressions.infix import Corrected, Phrase, phrase, word, written
+from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
 from shine.formats.write.python import identifiers, numbered
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree

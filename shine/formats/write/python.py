@@ -7,9 +7,9 @@ import math
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from shine.formats.write.expressions.infix import Infix, Phrase, phrase, word, written
-from shine.formats.write.expressions.translation import composites
+from shine.formats.write.infix import Infix, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, notes, takes_models
+from shine.formats.write.translation import composites
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit

@@ -14,7 +14,7 @@ from shine.base.errors import ExportError
 from shine.base.typing import Floats
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation, PreparedColumn

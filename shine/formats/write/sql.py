@@ -12,7 +12,7 @@ import numpy as np
 
 from shine.base.errors import ExportError
 from shine.data.files.dates import UNITS
-from shine.formats.write.expressions.infix import Corrected, Phrase, phrase, word, written
+from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, Source, sourced, takes_models, with_preparation
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.rounding import Precision, rounded_tree

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shine.base.errors import ExportError
-from shine.formats.write.expressions.translation import Translation
 from shine.formats.write.python import identifiers
 from shine.formats.write.sources import Headings, notes, takes_models
+from shine.formats.write.translation import Translation
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -62,7 +62,7 @@ class Step:
     Parameters
     ----------
     operation : str
-        One of the table `shine.frames.codegen.steps.RULES`.
+        One of the table `shine.frames.steps.RULES`.
     kind : str
         Type of the value: an integer or floating-point type, or bool.
     arguments : tuple of int

@@ -13,7 +13,7 @@ from shine.lang.arrays.affine import length_symbol
 from shine.lang.arrays.checks import check_indices, loop_values
 from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, IntegerValue, Reduction
 from shine.lang.forms.visitor import Visit
-from shine.lang.meaning.interpret import Interpreter
+from shine.lang.interpret import Interpreter
 
 
 def evaluate_arrays(
@@ -31,7 +31,7 @@ def evaluate_arrays(
         One a parameter: of shape (individuals, length) for a vector, (individuals,) for a number.
     dtype : {"float64", "float32"}
     functions : mapping of str to callable, optional
-        The basic primitives, `shine.lang.meaning.interpret.REFERENCE` by default. With `shine.compiler.arrays.COMPILED`
+        The basic primitives, `shine.lang.interpret.REFERENCE` by default. With `shine.compiler.arrays.COMPILED`
         the values have the bits of compiled code, in float64.
 
     Returns

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from shine.base.typing import AnyArray
 from shine.lang.forms.tree import Tree, names_in
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement
 
 Shape = tuple[int, ...]

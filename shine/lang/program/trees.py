@@ -10,7 +10,6 @@ from shine.base.errors import GraphImportError
 from shine.lang.forms.facts import basic_where
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import CONDITIONAL, Tree, names_in
-from shine.lang.meaning.values import ValueGraph
 from shine.lang.program.program import (
     NUMBER_TYPES,
     STORAGE_TYPES,
@@ -20,6 +19,7 @@ from shine.lang.program.program import (
     Statement,
     parameters_read,
 )
+from shine.lang.values import ValueGraph
 
 _WHOLE = basic_where(lambda facts: facts.values is not None)
 """Primitives whose values are whole numbers for any operands."""

@@ -16,11 +16,11 @@ from shine.lang.forms.functions import verify_function
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.values import ValueGraph
 from shine.lang.python.expressions import call, constant, described, load, number_of
 from shine.lang.python.known import TABLE, Known, known_of
 from shine.lang.python.source import definition_in, file_of
 from shine.lang.python.statements import definition, translated, translated_text
+from shine.lang.values import ValueGraph
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

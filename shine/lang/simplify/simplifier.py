@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import EXACT, Functions
+from shine.lang.interpret import EXACT, Functions
 from shine.lang.parse import natural_order
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.exact import ExactRules, demands_on

@@ -18,7 +18,7 @@ from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import BOOLEAN_OPERATORS, COMPARISON_NODES, COMPARISONS, Primitive, Tree
 from shine.lang.forms.visitor import Visit
-from shine.lang.meaning.interpret import EXACT, Functions, folded, folded_tree
+from shine.lang.interpret import EXACT, Functions, folded, folded_tree
 
 CONSTANT, NAME = "constant", "name"
 """Operations of the leaves. All others are names of primitives or chains of comparisons."""

@@ -16,7 +16,7 @@ from shine.lang.forms.facts import names_where
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, UNITS, figures, named_number, short
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import EXACT, Functions
+from shine.lang.interpret import EXACT, Functions
 from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.protocols import PopulationEvaluator
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import Subtrees

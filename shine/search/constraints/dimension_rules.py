@@ -16,8 +16,8 @@ import numpy as np
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Primitive
-from shine.lang.meaning.interpret import REFERENCE
-from shine.lang.meaning.values import ValueGraph
+from shine.lang.interpret import REFERENCE
+from shine.lang.values import ValueGraph
 
 Form = dict[int, Fraction]
 """A linear form: coefficient by unknown, without zeros. An unknown is the exponent of a base unit in some value."""

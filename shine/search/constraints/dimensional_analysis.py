@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
-from shine.lang.meaning.interpret import REFERENCE, evaluate
+from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.population import Population
 from shine.lang.subtrees import Subtrees
 from shine.search.constraints.dimension_rules import Form, eliminated, rule_of

@@ -15,7 +15,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import begins

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Indices
-from shine.evaluate.fitness.protocols import ConstantFitter, FirstLines
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.protocols import ConstantFitter, FirstLines
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 from shine.search.evolution.scoring import Fitter

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from shine.base.stages import stage
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats, Hashes, Indices, Mask
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 

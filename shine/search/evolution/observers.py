@@ -13,7 +13,7 @@ from typing import Protocol
 
 from shine.base.parallel import Pool
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.formats.page.subject import ModelLike
 from shine.lang.forms.tape import Tape
 from shine.lang.population import Population

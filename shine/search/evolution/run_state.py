@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from shine.base.typing import AnyArray
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.names import cut
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import AnyArray, Floats, Hashes, Indices
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.names import shown, value_text
 from shine.lang.population import Population
 from shine.search.description import Stagnation

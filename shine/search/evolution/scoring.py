@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Hashes
-from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.protocols import PopulationEvaluator
+from shine.evaluate.scores import Scores
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive

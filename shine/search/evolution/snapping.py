@@ -20,7 +20,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays.functions import inverse_diagonal
-from shine.evaluate.fitness.protocols import Fit, Linearizer, NormalEquations
+from shine.evaluate.protocols import Fit, Linearizer, NormalEquations
 from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
 from shine.search.evolution.constants import places

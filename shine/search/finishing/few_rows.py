@@ -22,7 +22,7 @@ from shine.evaluate.domain import Domain
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.search.finishing.polishing import POLISHING_ROWS, converged, population_of
 from shine.search.models.choice import fitted_constants
 from shine.search.models.model import Model

@@ -22,7 +22,7 @@ from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Reach
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.evolution.evolution import Outcome

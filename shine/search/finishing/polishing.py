@@ -11,8 +11,8 @@ import numpy as np
 
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import Linearizer
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import Linearizer
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of

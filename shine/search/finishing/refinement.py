@@ -14,8 +14,8 @@ from shine.base.errors import DataError
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.scores import Scores, lines_like, simpler_lines
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.scores import Scores, lines_like, simpler_lines
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import target_of

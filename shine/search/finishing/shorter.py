@@ -18,7 +18,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import tree_from_tape
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.numerals import rounded
 from shine.lang.population import Population
 from shine.lang.simplify.tidy import tidy

@@ -17,7 +17,7 @@ from shine.compiler.arrays import COMPILED, exp
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.lang.forms.rounding import ALL_DIGITS, rounded_tree
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.presentation import presented
 from shine.search.models.model import Model
 

@@ -13,7 +13,7 @@ from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.simplify.terms import Range
 from shine.lang.simplify.tidy import tidy
 from shine.search.constraints.compiled import CompiledConstraints

@@ -12,7 +12,7 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 PLACES = 16
 """Rows through which one feature after the other is swept."""

@@ -15,9 +15,9 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.fitness.scores import Scores
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import loss_rows
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.search.evolution.evolution import Outcome

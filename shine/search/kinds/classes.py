@@ -15,9 +15,9 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.protocols import FirstLines, Linearizer, PopulationEvaluator
-from shine.evaluate.fitness.scores import Products, Scores
 from shine.evaluate.losses import loss_from
+from shine.evaluate.protocols import FirstLines, Linearizer, PopulationEvaluator
+from shine.evaluate.scores import Products, Scores
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.names import value_text
@@ -332,7 +332,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
 
 
 class OddsEvaluator:
-    """Log-loss of individuals, each with its best line (see `shine.evaluate.fitness.protocols.PopulationEvaluator`).
+    """Log-loss of individuals, each with its best line (see `shine.evaluate.protocols.PopulationEvaluator`).
 
     Parameters
     ----------

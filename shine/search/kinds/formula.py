@@ -12,10 +12,10 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import AllRows, Dataset
-from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
+from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
@@ -44,7 +44,7 @@ from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_comp
 from shine.search.problem.reference_losses import description_length, good_enough
 from shine.search.seeding import Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.effort import Deadline, Effort
-from shine.search.watching.view import view_of
+from shine.search.view import view_of
 
 PROBE, RENEWING = 1, 3
 """Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one

@@ -10,8 +10,8 @@ import numpy as np
 
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.search.description import DescriptionLength
 from shine.search.evolution.constants import TOLERANCE, fitter
 from shine.search.evolution.evolution import Outcome, Start

@@ -7,8 +7,8 @@ from dataclasses import replace
 from shine.base.parallel import Pool
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import PopulationEvaluator
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.fitted_lines import FittedLines
 from shine.search.evolution.settings import EvolutionSettings

@@ -12,34 +12,89 @@ import numpy as np
 
 from shine.base.errors import GraphImportError, ShineError, UnsupportedSyntaxError
 from shine.base.parallel import Pool
+from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.protocols import Linearizer
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.monotonic import Monotonicity
 from shine.formats.read.guesses import Guess, guess_tree
-from shine.lang.forms.names import shown
+from shine.lang.forms.names import listed, shown
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tape import functions_of, tape_from_tree
 from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.interpret import evaluate
+from shine.lang.parse import parse
 from shine.lang.population import Population
+from shine.lang.python.known import BOOLEAN
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
 from shine.search.evolution.settings import EvolutionSettings
-from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.lines import without_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling
 from shine.search.seeding import Finding, SeedingTask
 from shine.search.seeding.screen.skeletons import Rows
 
+_ROWS = 1000
+"""Most rows that primitives are tried on."""
+
+_STARTS = 20
+"""Most columns that are the first argument."""
+
 _GUESS_ERRORS = (UnsupportedSyntaxError, GraphImportError, ShineError, TypeError, ValueError)
 """The kinds of errors about a guess."""
 
 SEEDING_ROWS = 1000
 """Most rows that the seeding looks at."""
+
+
+def warn_of_bitwise(functions: Sequence[Primitive], dataset: Dataset) -> None:
+    """Warn of bitwise primitives, and functions that call them, whose arguments can hardly be truth values.
+
+    That is so if no column is one of 0 and 1, and no other primitive makes 0 and 1 of the columns.
+    """
+    suspects = [each for each in functions if _is_bitwise(each)]
+    columns = list(dataset.columns[:, :_ROWS])
+    if not suspects or any(_are_truths(column) for column in columns):
+        return
+    others = [each for each in functions if each not in suspects]
+    if any(_are_truths(values) for each in others for values in _tried(each, columns)):
+        return
+    empty = [each.name for each in suspects if not any(np.isfinite(values).all() for values in _tried(each, columns))]
+    if empty:
+        are, have = ("is", "has") if len(empty) == 1 else ("are", "have")
+        warnings.warn(
+            f"{listed(empty)} {are} defined for 0 and 1 only and {have} no value for other numbers; no column holds "
+            "only 0 and 1, and no primitive, such as a comparison, makes them: add one, or leave out "
+            f"{'it' if len(empty) == 1 else 'them'}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _is_bitwise(primitive: Primitive) -> bool:
+    """Whether a primitive is bitwise, or calls one that is."""
+    own = primitive.definition
+    within = () if own is None else (own.functions[name] for name in functions_of(own) if name in own.functions)
+    return primitive.name in BOOLEAN or any(_is_bitwise(each) for each in within)
+
+
+def _are_truths(values: Floats) -> bool:
+    return bool(np.isin(values, (0, 1)).all())
+
+
+def _tried(primitive: Primitive, columns: Sequence[Floats]) -> list[Floats]:
+    """Values of a primitive of neighbouring columns."""
+    names = [f"x{place}" for place in range(primitive.arity)]
+    tree = parse(f"{primitive.name}({', '.join(names)})", names, {primitive.name: primitive})
+    starts = range(min(len(columns), _STARTS))
+    return [
+        evaluate(tree, [columns[(start + place) % len(columns)] for place in range(primitive.arity)])
+        for start in starts
+    ]
 
 
 @dataclass(frozen=True, eq=False)

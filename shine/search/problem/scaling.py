@@ -20,7 +20,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.simplify.simplifier import simplify
 
 ALIKE = 60

@@ -12,7 +12,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot, log
-from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.protocols import Linearizer
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.subtrees import depths

@@ -10,23 +10,19 @@ from functools import partial
 from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.searches.affine import affine
-from shine.search.seeding.searches.factor_times_affine import factor_times_affine
-from shine.search.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
-from shine.search.seeding.searches.factor_times_sum import factor_times_sum
-from shine.search.seeding.searches.functions_of_quotients import functions_of_quotients
-from shine.search.seeding.searches.functions_with_constants import functions_with_constants
+from shine.search.seeding.searches.factors import (
+    affine,
+    factor_times_affine,
+    factor_times_shifted_product,
+    factor_times_sum,
+)
+from shine.search.seeding.searches.functions import functions_of_quotients, functions_with_constants
+from shine.search.seeding.searches.longer_sums import separable_sums, sums_of_terms
 from shine.search.seeding.searches.oscillations import oscillations
-from shine.search.seeding.searches.products import products
-from shine.search.seeding.searches.products_with_constants import products_with_constants
+from shine.search.seeding.searches.products import products, products_with_constants
 from shine.search.seeding.searches.quadratic_forms import quadratic_forms
-from shine.search.seeding.searches.quotients_of_sums import quotients_of_sums
-from shine.search.seeding.searches.rational_forms import rational_forms
-from shine.search.seeding.searches.separable_sums import separable_sums
-from shine.search.seeding.searches.sums_of_products import sums_of_products
-from shine.search.seeding.searches.sums_of_terms import sums_of_terms
-from shine.search.seeding.searches.sums_of_three import sums_of_three
-from shine.search.seeding.searches.sums_of_two import sums_of_two
+from shine.search.seeding.searches.quotients import quotients_of_sums, rational_forms
+from shine.search.seeding.searches.sums import sums_of_products, sums_of_three, sums_of_two
 from shine.search.seeding.searches.sums_with_curves import sums_with_curves
 
 EARLY_ROUNDS = 2

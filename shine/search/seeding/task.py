@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt
 
 from shine.base.parallel import Pool
 from shine.base.typing import Floats
-from shine.evaluate.fitness.protocols import Linearizer
+from shine.evaluate.protocols import Linearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population

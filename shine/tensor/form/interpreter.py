@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shine.base.errors import FormError
-from shine.lang.meaning.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS
+from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS
 from shine.tensor.form.module import Function, Instruction, Module
 from shine.tensor.form.operations import FROM_THE_LANGUAGE
 from shine.tensor.form.types import DTYPES

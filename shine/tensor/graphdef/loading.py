@@ -14,7 +14,7 @@ from shine.base.typing import AnyArray
 from shine.lang.forms.names import listed, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
-from shine.tensor.graphdef.checkpoint.bundle import Checkpoint
+from shine.tensor.graphdef.checkpoint_bundle import Checkpoint
 from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config, sizes_of
 from shine.tensor.graphdef.constants import ELEMENTS, Shape, Tensors, same, shape_text
 from shine.tensor.graphdef.control import CALLS, with_choices

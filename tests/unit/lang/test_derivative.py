@@ -12,7 +12,7 @@ from strategies import PARAMETERS, expressions
 from shine.lang.derivative import derivative, gradient, is_constant, partials, value_and_gradient
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.partials import PARTIALS
 

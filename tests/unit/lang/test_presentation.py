@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.presentation import for_people, presented
 

@@ -15,7 +15,7 @@ import pytest
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import select
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.vocabulary import portable, primitive_table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population

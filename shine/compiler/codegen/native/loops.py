@@ -63,7 +63,7 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
 
     ``i8 name(which, count, errors, columns, target, weights, loss_columns, rows, lines, known, states)`` runs the
     `count` trees at the i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds
-    it to the tree's state. `errors` is a function of `shine.evaluate.losses.code.row_errors` with weights and lines; if
+    it to the tree's state. `errors` is a function of `shine.evaluate.losses.row_errors` with weights and lines; if
     its address is 0, moments are added up. `lines` holds a slope and an intercept for each of the `count`, `known` the
     `shine.compiler.codegen.moments.CHUNK_FIELDS` of each chunk. Target, weights and the columns at the addresses
     `loss_columns` are float64, padded to a multiple of `LANES` rows with weights of 0. A state is `STATE` float64, zero

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
     from shine.search.evolution.observers import Progress, Visitor
+    from shine.search.following import Callback
     from shine.search.models.front import Result
-    from shine.search.watching.following import Callback
 
 
 @click.command("evolve")
@@ -170,7 +170,7 @@ def searched(
     before: Run | None = None,
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
-    from shine.search.watching.following import Several
+    from shine.search.following import Several
 
     notices: list[Notice] = []
     display.status.stop = config.stop

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
     from shine.search.evolution.observers import Progress, Visitor
+    from shine.search.following import Callback
     from shine.search.models.front import Result
-    from shine.search.watching.following import Callback
 
 
 @click.command("resume")

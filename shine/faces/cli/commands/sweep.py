@@ -25,7 +25,7 @@ from shine.faces.cli.output import FAILURE, print_json
 from shine.faces.cli.tables import number, share, table
 
 if TYPE_CHECKING:
-    from shine.faces.runs.sweeps.sweeping import Outcome, Standing, SweepResult
+    from shine.faces.runs.sweeping import Outcome, Standing, SweepResult
     from shine.search.evolution.observers import Progress
 
 
@@ -91,8 +91,8 @@ def sweep(
     """
     from shine.base.parallel import ParallelSettings
     from shine.faces.cli.progress import display_for
-    from shine.faces.runs.sweeps.sweeping import run_sweep
-    from shine.faces.runs.sweeps.variants import Sweep
+    from shine.faces.runs.sweeping import run_sweep
+    from shine.faces.runs.variants import Sweep
 
     printed, interruption = printed_by(quiet, as_json), interruption_of(context)
     if holdout and folds is None:
@@ -130,7 +130,7 @@ def sweep(
 
 
 def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Sequence[str]) -> dict[str, list[str]]:
-    from shine.faces.runs.sweeps.variants import values_of
+    from shine.faces.runs.variants import values_of
 
     found = {}
     given = [_pair("--grid", text, "evolution.population=200,500") for text in grid]
@@ -149,7 +149,7 @@ def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Seq
 
 
 def _ranges(ranges: Sequence[str]) -> dict[str, Any]:
-    from shine.faces.runs.sweeps.variants import range_of
+    from shine.faces.runs.variants import range_of
 
     pairs = [_pair("--range", text, "evolution.population=100..1000") for text in ranges]
     return {key: range_of(key, text) for key, text in pairs}

@@ -13,7 +13,7 @@ from shine.formats.read.llvmir.flow import ALWAYS
 from shine.formats.read.llvmir.text import Cursor, Type
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import CONDITIONAL, Tree
-from shine.lang.meaning.values import ValueGraph
+from shine.lang.values import ValueGraph
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from shine.formats.write.expressions.infix import ATOM, Infix, Phrase, phrase, with_opposite, written
+from shine.formats.write.infix import ATOM, Infix, Phrase, phrase, with_opposite, written
 from shine.formats.write.latex.names import as_text, latex_heading, latex_name, latex_names, operator
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.named_numbers import readable_number

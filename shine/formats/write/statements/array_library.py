@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from shine.base.errors import ExportError
-from shine.formats.write.expressions.infix import ATOM
+from shine.formats.write.infix import ATOM
 from shine.formats.write.sources import Headings, notes
 from shine.formats.write.statements import array_operations
 from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from shine.base.errors import ExportError
-from shine.formats.write.expressions.infix import ATOM
+from shine.formats.write.infix import ATOM
 from shine.formats.write.statements.straightline import Body
 from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Primitive

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from shine.formats.write.expressions.infix import Phrase, phrase, word, written
+from shine.formats.write.infix import Phrase, phrase, word, written
 from shine.formats.write.python import Expression, identifiers
 from shine.formats.write.systems.system import System, filled
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 
-from shine.formats.write.expressions.infix import word, written
+from shine.formats.write.infix import word, written
 from shine.formats.write.python import Expression, identifiers
 from shine.formats.write.systems.system import System, filled
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import PopulationEvaluator
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.protocols import PopulationEvaluator
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.monotonic import Monotonicity
 from shine.lang.forms.names import shown
 from shine.lang.forms.tree import Tree

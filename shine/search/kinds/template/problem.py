@@ -14,11 +14,11 @@ from shine.base.parallel import Pool
 from shine.base.stages import stage
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import AllRows, Dataset
-from shine.evaluate.fitness.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES, SIGMA, Loss
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
+from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
@@ -46,12 +46,12 @@ from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
-from shine.search.problem.bitwise import warn_of_bitwise
 from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
 from shine.search.problem.evaluation import shared
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise
+from shine.search.problem.preparation import warn_of_bitwise
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.templates.binding import bound, resolved
 from shine.search.templates.composition import Composition

@@ -15,9 +15,9 @@ import numpy as np
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import ConstantFitter, FirstLines, Fit, NormalEquations
+from shine.evaluate.protocols import ConstantFitter, FirstLines, Fit, NormalEquations
 from shine.lang.forms.primitives import CONSTANT
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.lang.simplify.terms import Range
 from shine.search.evolution.constants import places
@@ -183,7 +183,7 @@ class SharedConstants:
         lines: FirstLines | None = None,
         fixed: Mask | None = None,
     ) -> Fit:
-        """Fit all constants, those of the groups too (see `shine.evaluate.fitness.protocols.Linearizer`)."""
+        """Fit all constants, those of the groups too (see `shine.evaluate.protocols.Linearizer`)."""
         whole = self.shown(population)
         held = None if fixed is None else self._of_all(population, whole, fixed)
         fit = self.linearizer.fit(whole, steps, tolerance=tolerance, fixed=held)

@@ -9,8 +9,8 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import Fit
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import Fit
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -83,7 +83,7 @@ class RoughFitter:
         numbers : ndarray of shape (n_fits, n_leaves)
             Values of the leaves to start from.
         steps, tolerance
-            See `shine.evaluate.fitness.protocols.Linearizer.fit`.
+            See `shine.evaluate.protocols.Linearizer.fit`.
         held : sequence of bool, optional
             Which constants of the formulas, in their order, keep their values.
         only_functions : bool

@@ -24,7 +24,7 @@ from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.evolution.operators.slots import Slot
 from shine.search.kinds.template.rough_fits import RoughFit, RoughFitter

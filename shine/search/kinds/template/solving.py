@@ -18,7 +18,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.search.kinds.template.rough_fits import RoughFit
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import inlined

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from math import nan
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.population import Population
 from shine.search.evolution.observers import SearchView, Shown
 from shine.search.kinds.template.guesses import guessed_individual
@@ -16,7 +16,7 @@ from shine.search.models.user_units import DIGITS
 from shine.search.problem.names import TranslatedSettings
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
-from shine.search.watching.view import Choose, Explained, within_limits
+from shine.search.view import Choose, Explained, within_limits
 
 
 def template_view(
@@ -28,7 +28,7 @@ def template_view(
     headings: Mapping[str, str],
     choose: Choose,
 ) -> SearchView:
-    """A search with a template as somebody who watches it sees it (see `shine.search.watching.view.view_of`).
+    """A search with a template as somebody who watches it sees it (see `shine.search.view.view_of`).
 
     Parameters
     ----------

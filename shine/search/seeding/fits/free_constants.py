@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot
-from shine.evaluate.fitness.protocols import FirstLines, Linearizer
+from shine.evaluate.protocols import FirstLines, Linearizer
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
 from shine.search.seeding.bank.formula_writer import Nodes, is_structural, tape, unknown, with_constants

@@ -1,2 +1,1 @@
-"""One file for each search, named by the formulas it looks for; `shine.search.seeding.search_table` says when each
-runs."""
+"""A file for each family of searches; `shine.search.seeding.search_table` says when each runs."""

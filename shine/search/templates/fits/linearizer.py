@@ -9,9 +9,9 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import FirstLines, Fit, NormalEquations
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.evaluate.losses.form import Loss, loss_of
+from shine.evaluate.protocols import FirstLines, Fit, NormalEquations
 from shine.lang.population import Population
 from shine.search.templates.fits.grouped_fits import GroupedFits
 from shine.search.templates.fits.sections import Composer
@@ -57,7 +57,7 @@ class TemplateLinearizer:
     ) -> Fit:
         """Fit all numbers of each individual by a few steps; no individual becomes worse.
 
-        The signature is that of `shine.evaluate.fitness.protocols.Linearizer`; a template has no lines.
+        The signature is that of `shine.evaluate.protocols.Linearizer`; a template has no lines.
         """
         del lines
         unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups, fixed)

@@ -7,13 +7,13 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
 from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.losses.rows import loss_rows
+from shine.evaluate.protocols import PickledByArguments
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
-from shine.evaluate.tiers.pickling import PickledByArguments
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.population import Population
 from shine.search.templates.fits.grouped_fits import GroupedFits
@@ -23,7 +23,7 @@ from shine.search.templates.fits.unknowns import Unknowns
 
 class TemplateEvaluator(PickledByArguments):
     """Scores the individuals of a template over a data set (see
-    `shine.evaluate.fitness.protocols.PopulationEvaluator`).
+    `shine.evaluate.protocols.PopulationEvaluator`).
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Measure
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED
+from shine.evaluate.scores import Measure
 from shine.evaluate.tiers.machine_code import machine_of
 from shine.evaluate.tiers.machine_rows import MachineRows
 from shine.evaluate.tiers.machine_tier import MachineMeasure

@@ -465,7 +465,7 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
 def test_a_second_process_loads_the_machine_of_the_first(folder):
     code = """
 import sys
-from shine.evaluate.losses.code import row_errors as loss
+from shine.evaluate.losses import row_errors as loss
 from shine.evaluate.tiers import machine_code as machine
 if sys.argv[1] == "load":
     def refuse(*arguments):

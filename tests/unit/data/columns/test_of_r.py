@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shine.data.columns.of_r import MISSING, check_integers, int_if_exact
+from shine.data.columns.numbers import MISSING, check_integers, int_if_exact
 
 
 @pytest.mark.parametrize("number", [20.0, np.float64(20), np.float32(20)])

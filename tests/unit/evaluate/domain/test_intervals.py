@@ -18,7 +18,7 @@ from shine.evaluate.domain.check import bounds
 from shine.evaluate.domain.interval import Interval
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 NAMES = ("a", "b", "c")
 SPECIAL = np.array(

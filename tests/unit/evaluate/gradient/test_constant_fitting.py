@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from unit.search.evolution.oracles import assert_same
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import FirstLines
 from shine.evaluate.gradient.constant_fitting import AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING, LONGEST
+from shine.evaluate.protocols import FirstLines
 from shine.evaluate.tiers import gradients, machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.gradients import MOST_CONSTANTS, MachineLinearizer
@@ -20,7 +20,7 @@ from shine.evaluate.tiers.jobs import PopulationFunctions
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.growth import Terminals
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.population import Population
 from shine.search.evolution.constants import places
 from shine.search.evolution.operators.creation import ptc2

@@ -12,7 +12,7 @@ from strategies import PARAMETERS, trees
 import shine
 from shine.evaluate.kernels.gradient import GradientKernel
 from shine.lang.derivative import gradient
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 
 def test_all_parameters_give_a_tuple_and_one_parameter_gives_a_number():

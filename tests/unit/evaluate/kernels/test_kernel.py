@@ -115,7 +115,7 @@ def test_an_integer_division_that_a_condition_guards_never_fails():
 def test_integer_arithmetic_wraps_like_numpy(text):
     rng = np.random.default_rng(0)
     a, b = rng.integers(-(2**31), 2**31, 50), rng.integers(-6, 7, 50)
-    from shine.lang.meaning.interpret import evaluate
+    from shine.lang.interpret import evaluate
 
     expected = evaluate(shine.parse(text, ("a", "b")), [a, b], "int32")
     assert shine.jit(text, params=("a", "b"), dtype="int32")(a, b).tolist() == expected.tolist()
@@ -191,7 +191,7 @@ def _chain(nodes: int) -> ast.expr:
 @pytest.mark.slow
 def test_a_tree_of_20_000_nodes_compiles():
     k = shine.jit(_chain(20_000))
-    from shine.lang.meaning.interpret import evaluate
+    from shine.lang.interpret import evaluate
 
     x = np.linspace(-1, 1, 19)
     assert k(x).tobytes() == evaluate(k.tree, [x]).tobytes()

@@ -10,8 +10,8 @@ from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import linprog, minimize
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import FirstLines
 from shine.evaluate.losses.form import LOSSES
+from shine.evaluate.protocols import FirstLines
 from shine.evaluate.tiers import gradients, machine_rows
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer

@@ -9,7 +9,7 @@ from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import minimize
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.fitted_lines import FittedLines

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.protocols import NormalEquations
+from shine.evaluate.protocols import NormalEquations
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.gradients import MOST_CONSTANTS, MachineLinearizer
@@ -20,7 +20,7 @@ from shine.evaluate.tiers.machine_rows import LARGE_ROWS, MachineRows
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.growth import Terminals
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.search.evolution.operators.creation import ptc2
 

@@ -16,9 +16,9 @@ from helpers.markers import mostly_slow
 import shine
 from shine.compiler.threads import Workers
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
-from shine.evaluate.losses.code.row_errors import errors_code
 from shine.evaluate.losses.form import ABSOLUTE, LOSSES, SQUARED, RowLoss
+from shine.evaluate.losses.row_errors import errors_code
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.evaluator import TIERS, evaluator_of

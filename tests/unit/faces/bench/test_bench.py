@@ -20,7 +20,7 @@ from shine.faces.bench.peers import PEERS
 from shine.faces.bench.plain import PLAIN, SCALARS, composed
 from shine.faces.bench.run import random_dataset, random_population
 from shine.faces.cli.commands import shine as main
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 
 SMALL = Settings(rows=(7, 20), population=12, max_size=9, repeats=1)

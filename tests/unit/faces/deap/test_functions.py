@@ -16,7 +16,7 @@ from unit.faces.deap.sets import if_then_else, protected_division
 
 import shine
 import shine.deap
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 NUMBERS = [-math.inf, -800.0, -2.5, -1.0, -0.5, -0.0, 0.0, 1e-200, 0.5, 1.0, 3.0, 800.0, math.inf, math.nan]
 LIMIT = 1e-6

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import shine
 import shine.deap
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.python.known import KNOWN, TABLE
 
 NUMBERS = [

@@ -15,8 +15,8 @@ from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
 from shine.search.evolution.observers import Observers
 from shine.search.kinds.classes import ClassesProblem
-from shine.search.kinds.objective.objective import Objective
-from shine.search.kinds.objective.problem import ObjectiveProblem
+from shine.search.kinds.objective import ObjectiveProblem
+from shine.search.kinds.objective_function import Objective
 from shine.search.run import search
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))

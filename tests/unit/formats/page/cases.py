@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 

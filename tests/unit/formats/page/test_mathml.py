@@ -17,7 +17,7 @@ from shine.formats.page.mathml.operators import name_element, number_element
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 OPERATORS = {

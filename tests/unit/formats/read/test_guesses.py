@@ -21,12 +21,12 @@ from shine.formats.read.guesses import ALTERNATIVES, GraphGuessError, Rewriting,
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import BASIC
 from shine.lang.forms.tape import functions_of
-from shine.lang.meaning.interpret import evaluate
-from shine.lang.meaning.values import NESTED, written
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.presentation import for_people
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.program import Program
+from shine.lang.values import NESTED, written
 from shine.lang.vocabulary import primitive_table
 from shine.runs import chosen_folder, open_run, resume_job, run_job
 

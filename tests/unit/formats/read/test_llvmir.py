@@ -30,7 +30,7 @@ from shine.formats.read.llvmir.calls import LIBRARY, arity
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.population import Population
 
 CLANG = shutil.which("clang")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shine
 from shine.base.errors import GraphImportError, UnsupportedSyntaxError
 from shine.formats.read.sympy import from_sympy
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.sympy import FUNCTIONS, RECIPROCALS
 

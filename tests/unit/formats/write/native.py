@@ -22,7 +22,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tape import application as application_of
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE
 
 FEATURES = ("a", "b", "x1")
 """The parameters of the strategies' trees."""

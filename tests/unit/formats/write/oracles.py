@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import REFERENCE, evaluate
+from shine.lang.interpret import REFERENCE, evaluate
 
 mp = mpmath.mp.clone()
 mp.dps = 60

@@ -18,7 +18,7 @@ import shine
 from shine.formats.write.jax import jax_function, jax_source
 from shine.formats.write.torch import torch_function, torch_source
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.vocabulary import primitive_table
 
 pytestmark = pytest.mark.slow

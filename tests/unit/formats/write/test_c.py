@@ -30,7 +30,7 @@ from shine.lang.c_names import identifier
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 COMPILER = shutil.which("cc")
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2", "-ffp-contract=off"]

@@ -24,7 +24,7 @@ from shine.formats.write import export
 from shine.formats.write.graphdef import graphdef, graphdef_bytes, graphdef_text
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.program.interpret import interpret
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")

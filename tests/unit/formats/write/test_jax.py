@@ -27,7 +27,7 @@ import shine
 from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.write.jax import jax_function, jax_source
 from shine.lang.forms.primitives import ARITIES
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 with warnings.catch_warnings():
     # Warnings of libraries during their import are not about this project.

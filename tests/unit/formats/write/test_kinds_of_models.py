@@ -27,7 +27,7 @@ import shine.aot
 from shine.base.errors import ExportError
 from shine.formats.write import EXPORTS
 from shine.formats.write.json import from_json
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.program.interpret import interpret
 
 NUMBERS = frozenset({"python", "latex", "sympy", "json", "c", "torch", "jax", "onnx", "graphdef"})

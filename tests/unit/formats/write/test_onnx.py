@@ -29,7 +29,7 @@ from shine.formats.write.onnx import onnx_bytes, onnx_model
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 with warnings.catch_warnings():
     # Warnings of libraries during their import are not about this project.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from strategies import PARAMETERS, trees
 
 from shine.formats.write.pandas import pandas_source
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 COLUMNS = random_rows(np.random.default_rng(1), 20, "float64")[: len(PARAMETERS)]

@@ -20,7 +20,7 @@ from shine.formats.write.polars import polars_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")

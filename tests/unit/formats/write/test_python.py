@@ -20,7 +20,7 @@ from shine.formats.write.python import identifiers, python_expression, python_so
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 OWN_ROUNDING = {"log1p": 4, "expm1": 4, "cbrt": 4, "log2": 2, "log10": 2, "cube": 2, "pow": 2}

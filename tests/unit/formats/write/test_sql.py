@@ -22,7 +22,7 @@ from shine.formats.write.sql import DIALECTS, quoted, sql_expression
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")

@@ -26,7 +26,7 @@ from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.write.torch import torch_function, torch_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 with warnings.catch_warnings():
     # Warnings of libraries during their import are not about this project.

@@ -8,7 +8,7 @@ import pytest
 
 from shine.lang.forms.facts import COMPOSITE_FACTS, FACTS, basic_where, names_where
 from shine.lang.forms.library import STANDARD
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 KNOWN = {**FACTS, **COMPOSITE_FACTS}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 SAMPLES = np.arange(-4.0, 5.0)

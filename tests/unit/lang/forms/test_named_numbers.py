@@ -10,7 +10,7 @@ import pytest
 
 from shine.compiler.arrays import COMPILED
 from shine.lang.forms.named_numbers import named_number, named_numbers, nearest_named
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 

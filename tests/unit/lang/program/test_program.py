@@ -14,7 +14,7 @@ from unit.lang.program.programs import calls, expression, in_python, programs, s
 import shine
 from shine.base.errors import GraphImportError, UnsupportedSyntaxError
 from shine.lang.forms.tree import names_in
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.program.builder import ProgramBuilder, number
 from shine.lang.program.interpret import converted, interpret, interpret_arrays
 from shine.lang.program.program import Output, Program, parameters_read, part

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.python.functions import Functions
 
 FUNCTIONS = ["sqrt", "log", "exp", "sin", "floor", "asin", "cosh", "log1p"]

@@ -11,7 +11,7 @@ from strategies import PARAMETERS, trees
 import shine
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.tidy import tidy

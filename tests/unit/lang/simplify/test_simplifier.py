@@ -17,7 +17,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tape import application, functions_of
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import ARITHMETIC, simplify
 

@@ -14,7 +14,7 @@ from strategies import PARAMETERS, trees
 from shine.compiler.arrays import COMPILED
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.simplify.tidy import short, tidy
 

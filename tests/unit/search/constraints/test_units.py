@@ -16,7 +16,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import BASIC, PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.growth import Terminals
-from shine.lang.meaning.interpret import REFERENCE, evaluate_tape
+from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.population import Population
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.dimension_rules import RULES, rule_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population

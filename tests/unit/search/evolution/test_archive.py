@@ -1,7 +1,7 @@
 import numpy as np
 from unit.search.evolution.oracles import population_of, primitive_set, scores_without_lines
 
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.search.evolution.archive import Archive
 
 PRIMITIVES = primitive_set()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD

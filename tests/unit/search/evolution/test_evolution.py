@@ -14,7 +14,7 @@ from unit.search.evolution.oracles import (
 )
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD

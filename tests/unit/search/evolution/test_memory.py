@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from unit.search.evolution.oracles import population_of, primitive_set, scores_of
 
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.growth import Terminals
 from shine.search.evolution.memory import Memory, hashes
 from shine.search.evolution.operators.creation import ptc2

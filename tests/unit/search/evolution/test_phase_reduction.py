@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.search.finishing.refinement import reduced_phases

@@ -11,7 +11,7 @@ import pytest
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.fitness.scores import Scores
+from shine.evaluate.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population

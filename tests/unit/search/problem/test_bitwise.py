@@ -14,7 +14,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
-from shine.search.problem.bitwise import warn_of_bitwise
+from shine.search.problem.preparation import warn_of_bitwise
 
 INTEGERS = np.arange(40).reshape(20, 2) % 7 + 0.0
 FLAGS = np.column_stack([np.arange(20) % 2, np.arange(20) + 0.5])

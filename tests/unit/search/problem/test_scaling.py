@@ -6,7 +6,7 @@ from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.search.problem.scaling import Scaling
 

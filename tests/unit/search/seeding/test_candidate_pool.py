@@ -7,7 +7,7 @@ import pytest
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.search.seeding.bank.formula_writer import Writer, constant
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.screen.estimates import node_price

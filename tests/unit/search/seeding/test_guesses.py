@@ -8,7 +8,7 @@ import pytest
 from helpers.markers import mostly_slow
 
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
@@ -17,7 +17,7 @@ from shine.search.seeding import Guesses, SeedingSettings, SeedingTask, find_gue
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.screen.skeletons import Rows
 from shine.search.seeding.search_table import SEARCHES, Search
-from shine.search.seeding.searches.affine import affine
+from shine.search.seeding.searches.factors import affine
 
 STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
 FEW = ("add", "mul", "sin")

@@ -9,7 +9,7 @@ import pytest
 from helpers.markers import mostly_slow
 
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
 from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_table, searches

@@ -7,7 +7,7 @@ import pytest
 from helpers.templates import composition, individuals
 
 from shine.lang.derivative import derivative
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.search.evolution.operators.slot_breeding import formulas_in
 from shine.search.templates.tapes import LONGEST
 

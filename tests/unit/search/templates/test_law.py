@@ -17,7 +17,7 @@ from unit.formats.write.test_sql import selected
 import shine
 from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.write import export
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.search.templates.law import Groups, law_of
 
 GROUPS = Groups("g", (0.0, 1.0, 2.5, 4.0, 7.0))

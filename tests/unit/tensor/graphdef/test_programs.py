@@ -275,7 +275,7 @@ def test_constants_of_a_function_that_is_called_twice():
 
 def compute(name: str, *columns: np.ndarray) -> np.ndarray:
     """A function of the frontend, by the reference."""
-    from shine.lang.meaning.interpret import evaluate
+    from shine.lang.interpret import evaluate
 
     return evaluate(FUNCTIONS[name].definition, columns, columns[0].dtype)
 

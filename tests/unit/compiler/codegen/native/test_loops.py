@@ -16,7 +16,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import SQUARED
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 
 CANARY = 77
 ROWS = range(41)

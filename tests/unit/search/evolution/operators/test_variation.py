@@ -3,7 +3,7 @@ import pytest
 from unit.search.evolution.oracles import assert_same, population_of, primitive_set
 
 from shine.lang.growth import Terminals
-from shine.lang.meaning.interpret import evaluate
+from shine.lang.interpret import evaluate
 from shine.lang.subtrees import Parents
 from shine.search.evolution.operators import variation
 from shine.search.evolution.operators.variation import Segments, splice

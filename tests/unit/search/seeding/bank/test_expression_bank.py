@@ -7,7 +7,7 @@ from unit.search.seeding.banks import bank
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import BASIC, PrimitiveSet
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.search.seeding.bank.expression_bank import ExpressionBank, fingerprints
 from shine.search.seeding.bank.formula_writer import tape

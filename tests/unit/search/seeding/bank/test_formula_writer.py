@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.search.seeding.bank.formula_writer import Unwritable, Writer, constant, tape, tidy
 
 SETS = [

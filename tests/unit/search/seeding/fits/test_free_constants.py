@@ -7,7 +7,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.search.seeding.bank.formula_writer import Writer, constant, unknown, with_constants
 from shine.search.seeding.fits.free_constants import ConstantFits
 

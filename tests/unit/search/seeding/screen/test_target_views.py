@@ -5,7 +5,7 @@ import pytest
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.meaning.interpret import evaluate_tape
+from shine.lang.interpret import evaluate_tape
 from shine.search.seeding.bank.formula_writer import Writer, constant, tape
 from shine.search.seeding.screen import target_views
 from shine.search.seeding.screen.target_views import View

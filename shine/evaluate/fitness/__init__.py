@@ -1,1 +1,0 @@
-"""Losses, and the protocols of evaluators of populations."""

@@ -1,1 +1,0 @@
-"""The code of losses, compiled apart from formulas and machines."""

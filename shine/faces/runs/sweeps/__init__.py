@@ -1,1 +1,0 @@
-"""Sweeps: one configuration with many settings."""

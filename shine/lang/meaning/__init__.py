@@ -1,1 +1,0 @@
-"""The meaning of formulas: the reference evaluation in NumPy, and the value graph."""

@@ -1,1 +1,0 @@
-"""A search judged by an objective of the user's."""

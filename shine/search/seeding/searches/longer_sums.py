@@ -1,0 +1,217 @@
+"""Sums of many terms: a function of each coordinate, functions with constants, and simple terms that are eliminated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.compiler.arrays import dot, inner
+from shine.compiler.arrays.functions import Regression, combined, least_squares
+from shine.search.seeding.bank.formula_writer import Nodes
+from shine.search.seeding.bank.function_families import STEEP
+from shine.search.seeding.fits.correlations import Normalized, best_pairs
+from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one
+from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums
+from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.skeletons import RefinedSkeleton
+from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs
+from shine.search.seeding.screen.target_views import View, values_of
+
+KNOTS = 12
+"""Most knots of the broken line that stands for a function of a coordinate."""
+
+ROWS_A_KNOT = 4
+"""Rows that each knot needs."""
+
+DEPENDENT = 1e-9
+"""Length, as a share of its own, below which a hat function adds only rounding to the others."""
+
+LEAST_EXPLAINED = 0.8
+"""Share of a view's variance that broken lines must explain."""
+
+KEPT = 24
+"""Sums that are kept after each term."""
+
+SWEEPS = 2
+"""Times that each term of a sum of more than two is replaced by the best one."""
+
+FIRST, GROWTH = 20, 2
+"""Terms of the first regression, and how many times as many the next has: few terms are independent on more rows."""
+
+ROWS_A_TERM = 2
+"""Rows that each term needs."""
+
+MOST_EXACT = 3
+"""Views that terms are eliminated for, in each regression: nearly all are exact where the rows carry no more terms."""
+
+
+def separable_sums(screen: Screen, candidates: int) -> Iterator[Estimate]:
+    """chain(y) = f1(x1) + f2(x2) + ...
+
+    An additive model (Hastie and Tibshirani 1986) shows roughly what each function looks like. The `candidates` members
+    of each coordinate that look most like its function then get their best partners among all members of one
+    coordinate.
+    """
+    members = screen.of_one_coordinate
+    leaves = screen.bank.only_leaf[members]
+    coordinates = np.unique(leaves)
+    if len(coordinates) < 2:
+        return
+    dictionary = Dictionary(screen.normalized.units[members])
+    views = screen.simple_views
+    values = values_of(views, screen.target)
+    normal = Normalized.of(values, screen.weights)
+    bases = [_hat_functions(screen.bank.values[leaf], len(coordinates)) for leaf in coordinates.tolist()]
+    for k in range(len(views)):
+        shapes = _additive_model(bases, values[k], screen.weights)
+        if shapes is None:
+            continue
+        alike = np.abs(dictionary.panels.inner(Normalized.of(shapes, screen.weights).units))
+        chosen = np.concatenate([
+            own[np.argsort(-likeness[own], kind="stable")[:candidates]]
+            for likeness, own in zip(alike, (np.flatnonzero(leaves == leaf) for leaf in coordinates), strict=True)
+        ])  # fmt: skip
+        found = Sums(np.full(len(chosen), k), chosen[:, None], np.ones(len(chosen)))
+        for terms in range(2, len(coordinates) + 1):
+            found = with_another_term(dictionary, normal.units, found)
+            found = found.take(np.argsort(found.unexplained, kind="stable")[:KEPT])
+            if terms > 2:
+                found = replaced(dictionary, normal.units, found, SWEEPS)
+            yield from estimates_of_sums(screen, "separable sum", views, values, members, found)
+
+
+def _hat_functions(values: Floats, coordinates: int) -> Floats:
+    """Hat functions over quantiles of a coordinate, shape (n_knots, n_rows): a basis of broken lines."""
+    knots = min(KNOTS, len(values) // (ROWS_A_KNOT * coordinates))
+    places = np.unique(np.quantile(values, np.linspace(0, 1, max(knots, 2))))
+    return np.stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
+
+
+def _additive_model(bases: list[Floats], view: Floats, weights: Floats) -> Floats | None:
+    """A broken line of each coordinate at the rows, (n_coordinates, n_rows); None if they explain too little together.
+
+    Constants are in the span of every basis, so there are many solutions; they differ by constants, and any will do.
+    """
+    root = np.sqrt(weights)
+    regression = Regression.of(np.concatenate(bases) * root, DEPENDENT)
+    centered = (view - dot(weights, view)) * root
+    rest = regression.rest(centered)
+    if not dot(rest, rest) <= (1 - LEAST_EXPLAINED) * dot(centered, centered):
+        return None
+    coefficients = regression.coefficients(centered)
+    ends = np.cumsum([0, *(len(basis) for basis in bases)])
+    return np.array([combined(coefficients[ends[i] : ends[i + 1]], basis) for i, basis in enumerate(bases)])
+
+
+def sums_with_constants(screen: Screen, arguments: int, most: int, members: int, pairs: int) -> Iterator[Estimate]:
+    """chain(y) = a*u1(g1; c1) + b*u2 + d, with another such function or a member of the bank as u2
+
+    Parameters
+    ----------
+    screen : Screen
+    arguments : int
+        Cheapest members that are tried as g1.
+    most : int
+        Most functions, over all arguments and constants, that are tried in all pairs.
+    members : int
+        Cheapest members that are tried as u2.
+    pairs : int
+        Best pairs of each view, which are estimated.
+    """
+    table = Table.of(screen, STEEP, arguments_of(screen, arguments))
+    rows = np.arange(0, len(table.values), max(-(-len(table.values) // most), 1))
+    plain = screen.distinct_in_sums[:members]
+    values = np.concatenate([table.values[rows], screen.values[plain]])
+    functions = [partial(table.nodes, screen, row) for row in rows.tolist()]
+    functions += [partial(screen.bank.nodes, member) for member in plain.tolist()]
+    sizes = [*(table.size(screen, row) for row in rows.tolist()), *screen.sizes[plain].tolist()]
+    own = [k for k, group in enumerate(table.groups) for _ in range(len(group.constants))]
+    groups = np.concatenate([np.array(own, np.int64)[rows], len(own) + np.arange(len(plain))])
+    normal = Normalized.of(values, screen.weights)
+    usable = np.flatnonzero(normal.lengths > 0)
+    units = normal.units[usable]
+    gram, root = inner(units, units), np.sqrt(screen.weights)
+    for view in screen.simple_views:
+        seen = view.of(screen.target)
+        unit = Normalized.of(seen[None], screen.weights).units[0]
+        first, second, _ = best_pairs(units, unit, gram, len(units))
+        best = best_of_pairs(usable[first], usable[second], groups, pairs)
+        first, second = first[best], second[best]
+        chosen = usable[np.column_stack([first, second])]
+        design = np.ones((len(chosen), 3, len(root)))
+        design[:, :2] = values[chosen]
+        fitted = combined(least_squares(design * root, seen * root), design)
+        shares = screen.unexplained(view.target(fitted))
+        for pair, share in zip(chosen.tolist(), shares.tolist(), strict=True):
+            makers = [functions[i] for i in pair]
+            size = sum(int(sizes[i]) + COST_OF_TERM for i in pair)
+            yield Estimate(share, size, partial(_skeleton, screen, view, makers))
+
+
+def _skeleton(screen: Screen, view: View, makers: list[partial[Nodes]]) -> RefinedSkeleton:
+    """A view as the sum of two terms."""
+    terms = tuple(make() for make in makers)
+    return RefinedSkeleton(screen.sum_of_formulas("sum with constants", view.chain, terms))
+
+
+def sums_of_terms(screen: Screen, most: int, divisors: int, terms: int) -> Iterator[Estimate]:
+    """chain(y / g) = a*g1 + b*g2 + ..., exactly
+
+    Parameters
+    ----------
+    screen : Screen
+        Over a bank of simple terms.
+    most : int
+        Members that are tried at once.
+    divisors : int
+        Members that are tried as g.
+    terms : int
+        Most terms, besides the intercept.
+    """
+    members = screen.order[screen.normalized.lengths[screen.order] > 0][:most]
+    views = _views(screen, divisors)
+    with np.errstate(all="ignore"):
+        seen = np.array([view.of(screen.target) for view in views])
+    usable = np.flatnonzero(np.isfinite(seen).all(axis=1))
+    for root in screen.roots:
+        columns = np.concatenate([np.ones((1, len(root))), screen.values[members]]) * root
+        weighted = seen[usable] * root
+        count = FIRST
+        while True:
+            count = min(count, len(columns), len(root) // ROWS_A_TERM)
+            rows = slice(None, None, max(len(root) // (ROWS_A_TERM * count), 1))
+            span = Span.of(columns[:count, rows])
+            rest = span.rest(of_length_one(weighted[:, rows]))
+            found = False
+            for k in np.flatnonzero(dot(rest, rest) <= ENOUGH**2)[:MOST_EXACT].tolist():
+                needed = span.needed(weighted[k, rows], terms + 1)
+                if needed is not None and len(chosen := tuple(members[i - 1] for i in needed.tolist() if i)):
+                    found = True
+                    yield _estimate(screen, views[usable[k]], chosen)
+            if found or count == min(len(columns), len(root) // ROWS_A_TERM):
+                break
+            count *= GROWTH
+
+
+def _views(screen: Screen, divisors: int) -> list[View]:
+    """The target and powers of it, also divided by simple members."""
+    views = list(screen.simple_views)
+    for g in screen.order[:divisors].tolist():
+        values = screen.values[g]
+        if np.abs(values).min() > 0 and screen.normalized.lengths[g] > 0:
+            views.append(View((), screen.bank.nodes(g), values))
+    return views
+
+
+def _estimate(screen: Screen, view: View, members: tuple[int, ...]) -> Estimate:
+    """A sum of members with the share of the target's variance that it leaves."""
+    root = np.sqrt(screen.weights)
+    design = np.concatenate([screen.values[list(members)], np.ones((1, len(root)))])
+    fitted = combined(least_squares(design * root, view.of(screen.target) * root), design)
+    share = float(screen.unexplained(view.target(fitted)[None])[0])
+    size = len(view.divisor or ()) + int(screen.sizes[list(members)].sum()) + COST_OF_TERM * len(members)
+    return Estimate(share, size, partial(screen.sum_skeleton, "sum of terms", view, members))

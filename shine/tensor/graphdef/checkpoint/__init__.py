@@ -1,1 +1,0 @@
-"""Checkpoints of TensorFlow (bundles of tensors), read without TensorFlow and verified."""
