@@ -46,6 +46,8 @@ from shine.search.evolution.settings import EvolutionSettings
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+SKILL = ROOT / "skills" / "shine" / "SKILL.md"
+"""What agents read; its blocks run like those of a page."""
 LANGUAGES = {"", "console", "cpp", "csv", "javascript", "json", "julia", "python", "r", "text", "yaml"}
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?"
@@ -93,7 +95,7 @@ class Block:
 
 
 def name(page: Path) -> str:
-    return page.relative_to(DOCS).as_posix()
+    return page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).as_posix()
 
 
 def blocks(page: Path) -> list[Block]:
@@ -107,7 +109,7 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-ALL = [block for page in PAGES for block in blocks(page)]
+ALL = [block for page in (*PAGES, SKILL) for block in blocks(page)]
 
 
 def of(*languages: str) -> list[Block]:
@@ -193,7 +195,7 @@ def runs(page: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
+@pytest.mark.parametrize("page", [page for page in (*PAGES, SKILL) if runs(page)], ids=name)
 @pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages and tests in one place
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in NEEDED.get(name(page), "numpy").split():
@@ -244,6 +246,31 @@ def test_a_picture_is_made_again_with_the_same_text(tmp_path: Path) -> None:
         subprocess.run([*command, folder], check=True, capture_output=True)
         texts.append((folder / "front.svg").read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
+
+
+# ---- agents ----
+
+
+@pytest.mark.slow
+def test_the_dialogue_with_an_agent_is_the_one_that_its_command_prints() -> None:
+    pytest.importorskip("mcp")
+    done = subprocess.run([sys.executable, DOCS / "dialogue.py"], check=True, capture_output=True, text=True)
+    assert blocks(DOCS / "agents.md")[-1].text == done.stdout.rstrip() + "\n"
+
+
+def test_the_skill_is_short_and_says_when_to_use_it() -> None:
+    text = SKILL.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    front = yaml.safe_load(text.split("---\n")[1])
+    assert set(front) == {"name", "description"} and front["name"] == SKILL.parent.name
+    assert len(front["description"]) <= 1024
+
+
+def test_the_guide_for_models_leads_to_pages() -> None:
+    text = (DOCS / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# Shine\n\n> ")
+    named = re.findall(r"\[[^]]+\]\(([^)]+)\)", text)
+    assert len(named) > 20 and all((DOCS / page).is_file() for page in named)
 
 
 # ---- what can be read without running ----
@@ -298,6 +325,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 GUIDES = [
     *PAGES,
+    SKILL,
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "experiments/README.md")),
     ROOT / "tests" / "campaigns" / "README.md",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -22,6 +23,8 @@ MAX_BYTES = 1 << 20
 MAX_BITS = 1024
 """Most bits of a whole number that is read. Larger numbers exceed float64, and Python refuses to print very large
 ones."""
+_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+"""Characters that JSON takes as they are, and YAML does not."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -102,11 +105,33 @@ def parse_document(text: str, source: str) -> Document:
     ConfigError
         If the text is not YAML, not a mapping, nested too deeply, or too large once its aliases are expanded.
     """
-    root = Place(0, 1, 1, source)
+    return _document(text, Place(0, 1, 1, source))
+
+
+def document_of(values: Mapping[str, Any], source: str) -> Document:
+    """Values that another program has given, as a document: they pass the checks of a file, and have no lines.
+
+    Parameters
+    ----------
+    values : mapping
+        As JSON has them.
+    source : str
+        Name of the values for messages.
+
+    Raises
+    ------
+    ConfigError
+        If a text holds a forbidden character, or they are nested too deeply or too many.
+    """
+    text = _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(values, ensure_ascii=False))
+    return _document(text, Place(1, 0, 0, source))
+
+
+def _document(text: str, root: Place) -> Document:
     node = compose(text, root)
     document = Document(places={(): root})
     if node is None:
-        raise ConfigError([f"{source}: the file is empty; a configuration needs at least 'data'"])
+        raise ConfigError([f"{root.source}: the file is empty; a configuration needs at least 'data'"])
     if not isinstance(node, yaml.MappingNode):
         told = "a configuration is a mapping of keys to values; it names a table: 'data: {path: ..., target: ...}'"
         raise ConfigError([f"{at(node.start_mark, root)}: {told}"])

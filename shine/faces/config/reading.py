@@ -79,7 +79,12 @@ def read_job(path: str | Path, overrides: Sequence[str] = ()) -> Job:
     ConfigError
         With all problems of both, each with its place.
     """
-    sections = Sections(read_document(Path(path), overrides), Path(path).parent)
+    return job_of(read_document(Path(path), overrides), Path(path).parent)
+
+
+def job_of(document: Document, folder: Path) -> Job:
+    """Validate a document and the data it names, whose relative paths begin at a folder (see `read_job`)."""
+    sections = Sections(document, folder)
     problems = sections.problems()
     loaded, more = sections.loaded(problems)
     config = sections.finish([*problems, *more])

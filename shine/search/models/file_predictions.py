@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
-from shine.data.applying import new_blocks
+from shine.data.applying import new_blocks, new_rows
 from shine.data.datasets.preparation import plain_preparation
 from shine.data.streams.sources import open_stream
 from shine.data.streams.writers import check_output, checked_target, writer_of
@@ -101,3 +101,47 @@ def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | No
         ends[~gone] = model.predict_interval(np.column_stack(every)[~gone], interval, kind)
         found |= dict(zip(ENDS, ends.T, strict=True))
     return found
+
+
+def predict_table(
+    model: Model, data: Path, interval: float | None = None, kind: Kind = "prediction"
+) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """Predictions for the rows of a table that fits into memory.
+
+    Parameters
+    ----------
+    model : Model
+    data : Path
+        A table in any format, with the columns that the formula uses, by heading.
+    interval, kind
+        See `predict_file`.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (n_rows,), float64
+        By heading: the predictions, and the ends of their intervals if there is a level. NaN in rows without the values
+        that the formula needs.
+    notes : tuple of str
+        What a user should know about the table.
+
+    Raises
+    ------
+    DataError
+        If the table lacks a column or cannot be read.
+    """
+    features = model.tree.parameters
+    # A formula without features still needs the number of rows.
+    used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
+    headings = {name: model.headings.get(name, name) for name in features}
+    rows = new_rows(data, model.preparation or plain_preparation(headings), used)
+    count = len(next(iter(rows.columns.values())))
+    unused = np.zeros(count)
+    table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
+    known = ~np.isnan(table).any(axis=1)
+    found = {PREDICTION: np.full(count, np.nan)}
+    found[PREDICTION][known] = model.predict(table[known])
+    if interval is not None:
+        ends = np.full((count, 2), np.nan)
+        ends[known] = model.predict_interval(table[known], interval, kind)
+        found |= dict(zip(ENDS, ends.T, strict=True))
+    return found, rows.notes

@@ -13,6 +13,7 @@ from shine.faces.cli.commands import (
     export,
     info,
     jit,
+    mcp,
     next,
     predict,
     report,
@@ -66,6 +67,7 @@ for command in (
     report.report,
     jit.jit,
     compile.compile_command,
+    mcp.mcp_command,
     bench.bench,
     info.info,
 ):

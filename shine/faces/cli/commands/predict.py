@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -15,14 +15,6 @@ from shine.base.errors import ExtrapolationWarning
 from shine.faces.cli.options import FILE, SHARE, index_option, json_option, out_option
 from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
 from shine.faces.cli.sources import chosen, opened
-
-if TYPE_CHECKING:
-    from shine.base.typing import Floats
-    from shine.search.models.model import Model
-
-
-ENDS = ("low", "high")
-"""Headings of the ends of intervals."""
 
 
 @click.command("predict")
@@ -56,6 +48,7 @@ def predict(
     from shine.data.opened import is_streamed
     from shine.data.streams.writers import check_output
     from shine.faces.cli.prediction_files import HEADING, WRITERS
+    from shine.search.models.file_predictions import predict_table
 
     run = opened(folder)
     place, model = chosen(run, index)
@@ -68,7 +61,12 @@ def predict(
             print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
         return
     ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
-    columns = _predictions(model, data, interval, kind)
+    if not data.is_dir():
+        _ending(data)
+    with _warnings_as_notes():
+        columns, notes = predict_table(model, data, interval, kind)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     if out is not None:
         write_file(out, WRITERS[ending](columns))
     if as_json:
@@ -79,42 +77,6 @@ def predict(
         print_bytes(WRITERS[ending](columns), "Parquet")
     elif out is None:
         print_text(WRITERS[".csv"](columns).decode())
-
-
-def _predictions(
-    model: Model,
-    data: Path,
-    interval: float | None,
-    kind: Literal["mean", "prediction"],
-) -> dict[str, Floats]:
-    """Values of the formula and the ends of their intervals; NaN in rows without the values that it needs."""
-    import numpy as np
-
-    from shine.data.applying import new_rows
-    from shine.data.datasets.preparation import plain_preparation
-    from shine.faces.cli.prediction_files import HEADING
-
-    features = model.tree.parameters
-    # A formula without features still needs the number of rows.
-    used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
-    if not data.is_dir():
-        _ending(data)
-    headings = {name: model.headings.get(name, name) for name in features}
-    rows = new_rows(data, model.preparation or plain_preparation(headings), used)
-    for note in rows.notes:
-        click.echo(f"note: {note}", err=True)
-    count = len(next(iter(rows.columns.values())))
-    unused = np.zeros(count)
-    table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
-    known = ~np.isnan(table).any(axis=1)
-    found = {HEADING: np.full(count, np.nan)}
-    with _warnings_as_notes():
-        found[HEADING][known] = model.predict(table[known])
-    if interval is not None:
-        ends = np.full((count, 2), np.nan)
-        ends[known] = model.predict_interval(table[known], interval, kind)
-        found |= dict(zip(ENDS, ends.T, strict=True))
-    return found
 
 
 @contextmanager

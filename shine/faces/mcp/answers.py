@@ -1,0 +1,102 @@
+"""What a call found -> JSON that a model can read: short, and with nothing that looks like part of the protocol."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+LONGEST_TEXT = 2000
+"""Most characters of a text in an answer."""
+
+LONGEST_LIST = 50
+"""Most entries of a list in an answer."""
+
+LONGEST_ANSWER = 16_000
+"""Most characters of an answer."""
+
+NAME = 80
+"""Most characters of a heading or a value from a table."""
+
+LATE = 15.0
+"""Seconds beyond its limit in which a call may start and write its result; after them the process is ended."""
+
+DIGITS = 6
+"""Significant digits of numbers; formulas and files have them all."""
+
+
+class Channel:
+    """Where progress and the answer of a call go.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the pipe to the server.
+    seconds : float
+        Limit of time of the call.
+    began : float
+        When the server received it, on `time.monotonic`, which all processes share.
+    """
+
+    def __init__(self, descriptor: int, seconds: float, began: float) -> None:
+        self.seconds, self.began = seconds, began
+        self._descriptor, self._lock = descriptor, threading.Lock()
+        self._nowhere = open(os.devnull, "w")  # noqa: SIM115 - stays open
+        self.end_after(seconds)
+
+    def send(self, **message: Any) -> None:
+        """Write a line; nobody may be there to read it."""
+        rest = json.dumps(message).encode() + b"\n"
+        with self._lock, suppress(OSError):
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+
+    def end_after(self, seconds: float) -> None:
+        """End this process so many seconds after the call began, and a short time, whatever it does then."""
+        rest = seconds + LATE - (time.monotonic() - self.began)
+        faulthandler.dump_traceback_later(max(rest, 1.0), exit=True, file=self._nowhere)
+
+
+CHANNEL: ContextVar[Channel] = ContextVar("CHANNEL")
+"""The channel of the call that this process answers."""
+
+
+def quoted(text: object, most: int = NAME) -> str:
+    """A text from a file, as data: one line of printable characters, cut."""
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(text))
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def plain(value: Any, longest_list: int = LONGEST_LIST, longest_text: int = LONGEST_TEXT) -> Any:
+    """A value as JSON has it, with long texts and lists cut, and numbers of few digits."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {quoted(key): plain(each, longest_list, longest_text) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        parts = [plain(each, longest_list, longest_text) for each in value[:longest_list]]
+        return parts if len(parts) == len(value) else [*parts, f"... and {len(value) - len(parts)} more"]
+    return quoted(value, longest_text)
+
+
+def brief(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer of at most `LONGEST_ANSWER` characters: the longer it is, the less of its lists and texts is told."""
+    lists, texts = LONGEST_LIST, LONGEST_TEXT
+    while True:
+        answer: dict[str, Any] = plain(value, lists, texts)
+        if len(json.dumps(answer)) <= LONGEST_ANSWER or lists == 1:
+            return answer
+        lists, texts = max(lists // 2, 1), max(texts // 2, NAME)

@@ -1,0 +1,37 @@
+"""Answers are short, and texts of files stay data."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from shine.faces.mcp.answers import LONGEST_ANSWER, brief, plain, quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\nb", "a\\nb"), ("\x1b[2J", "\\x1b[2J"), ("ä\u202eb", "ä\\u202eb"), ("x" * 100, "x" * 77 + "..."), (3, "3")],
+)
+def test_texts_of_files_become_one_line_of_printable_characters(text, shown):
+    assert quoted(text) == shown
+
+
+def test_numbers_have_six_digits_and_all_of_them_are_json():
+    found = plain({"a": np.float64(math.pi), "b": [math.inf, math.nan], "c": np.arange(2), "d": True, "e": None})
+    assert json.loads(json.dumps(found, allow_nan=False)) == {
+        "a": 3.14159, "b": ["inf", "nan"], "c": [0, 1], "d": True, "e": None,
+    }  # fmt: skip
+
+
+def test_long_lists_say_how_much_is_left_out():
+    assert plain(list(range(60)))[-2:] == [49, "... and 10 more"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{"a": ["x" * 1000] * 1000}, {"a": [[["y" * 50] * 60] * 60] * 60}, {"a": "z" * 10**6}]
+)
+def test_an_answer_is_short_whatever_was_found(answer):
+    assert len(json.dumps(brief(answer))) <= LONGEST_ANSWER
