@@ -184,8 +184,6 @@ def _of_lazy_frame(frame: Any) -> Stream:
     """A stream of a LazyFrame of Polars, which is computed anew for each pass."""
     import polars
 
-    if not hasattr(frame, "collect_batches"):
-        raise DataError("streaming a LazyFrame needs Polars 1.34 or later; write it to a Parquet file")
     name = "the LazyFrame"
     try:
         headings = tuple(frame.collect_schema().names())

@@ -213,7 +213,8 @@ MEANINGS: dict[str, Meaning] = {
     "cast": _cast,
     "constant": lambda value: value,
     "broadcast": np.broadcast_to,
-    "reshape": np.reshape,
+    # NumPy before 2.1 has another name for it.
+    "reshape": lambda x, *, shape: np.reshape(x, shape),
     "transpose": lambda operand, permutation: np.transpose(operand, permutation),
     "slice": lambda operand, start, stop, step: operand[tuple(map(slice, start, stop, step))],
     "pad": _pad,
