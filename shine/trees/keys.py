@@ -166,6 +166,9 @@ class KeyTable:
             return np.full((*places.shape, *self.values.shape[1:]), default)
         replaced = absent.reshape(*absent.shape, *[1] * (self.values.ndim - 1))
         try:
+            # NumPy 1 makes texts of numbers beside texts.
+            if (self.values.dtype.kind in "US") != isinstance(default, str | bytes):
+                raise TypeError
             # A position of -1 is the last value, which is replaced.
             return np.where(replaced, default, self.values[places])
         except TypeError:

@@ -164,7 +164,7 @@ def _known(content: bytes) -> HostCosts | None:
     try:
         fields = json.loads(content)
         by_kind = {name: tuple(map(_cost, fields[name])) for name in ("compile", "machine", "native")}
-        single = _cost(fields["alone"])
+        single = _cost(fields["single"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     if len(fields) != len(by_kind) + 1 or any(len(costs) != len(OPERATION_KINDS) for costs in by_kind.values()):

@@ -323,7 +323,11 @@ class _Reader(Tokens):
             elif token.kind == "hex" and dtype.kind == "f":
                 (made,) = np.frombuffer(bytes.fromhex(token.text[2:]), dtype.newbyteorder(">")).astype(dtype)
             else:
-                made = np.array((float if dtype.kind == "f" else int)(token.text), dtype)[()]
+                value = (float if dtype.kind == "f" else int)(token.text)
+                # NumPy 1 lets integers wrap.
+                if dtype.kind != "f" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+                    raise OverflowError
+                made = np.array(value, dtype)[()]
         except (ValueError, KeyError, OverflowError):
             self.fail(token.at, f"{token.text!r:.60} is no element {type.dtype}")
         if dtype.kind == "f" and np.isinf(made) and "inf" not in token.text and token.kind != "hex":
