@@ -138,7 +138,9 @@ def fit_rollouts(
     RolloutFit
         A fit never fails with an error; `RolloutFit.succeeded` says whether its rollouts reach the end.
     """
-    return _Fit(system, trajectories, guess, fixed, smooth, settings or FitSettings()).run()
+    # Sizes near the ends of the range of doubles overflow where they are squared; the loss is then infinite.
+    with np.errstate(all="ignore"):
+        return _Fit(system, trajectories, guess, fixed, smooth, settings or FitSettings()).run()
 
 
 @dataclass

@@ -18,8 +18,12 @@ from shine.compiler.threads import Workers
 from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.equations import equations_size
 from shine.evaluate.rollouts.items import Word, item_table, places, run_items
-from shine.evaluate.rollouts.system import MOST_STEPS, CompiledSystem
+from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.work import ITEM
+
+LEAST_STEPS, STEPS_A_READING = 2000, 100
+"""Most steps of a stretch, and further ones for each of its times: a system that needs more does not describe the
+readings, and must not hold up a search."""
 
 _RIDGE = 1e-12
 """Least damping: unknowns that depend on each other share a step."""
@@ -138,7 +142,7 @@ class Shooting:
             "slopes_out": places(self._slopes)[begins],
             "progress": places(self._progress),
             "tolerance": tolerance,
-            "most_steps": MOST_STEPS,
+            "most_steps": LEAST_STEPS + STEPS_A_READING * counts,
             "readings": places(self._readings)[begins],
             "sharpness": places(self._sharpness)[begins],
             "own": np.array([stretch.own for stretch in stretches]),

@@ -66,7 +66,7 @@ class Request:
     starts : ndarray of shape (n_rollouts, n_states)
     constants : ndarray of shape (n_rollouts, n_constants)
     times : ndarray of shape (n_times,)
-        Increasing; the start is the state at the first one.
+        They do not decrease; the start is the state at the first one.
     scales : ndarray of shape (n_states,), or None
         Typical sizes of the states, which bound the error from below where a state is near 0.
     controls : Controls, optional
@@ -216,7 +216,7 @@ class CompiledSystem:
         start : ndarray of shape (..., n_states)
             States at the first time.
         times : ndarray of shape (n_times,)
-            Increasing.
+            They do not decrease.
         constants : ndarray of shape (..., n_constants), optional
             Their leading axes broadcast with those of `start`.
         controls : Controls or ndarray of shape (n_times, n_controls), optional
@@ -278,7 +278,15 @@ def roll(
     -------
     list of Rollout
         One for each request.
+
+    Raises
+    ------
+    ValueError
+        If there is no time, times decrease, or the controls are not those of the system.
     """
+    for request in requests:
+        if not len(request.times) or not (request.times[1:] >= request.times[:-1]).all():
+            raise ValueError("a rollout needs at least one time, and times that do not decrease")
     given: dict[str, Word] = {
         "most_steps": most_steps,
         "method": METHODS[method],

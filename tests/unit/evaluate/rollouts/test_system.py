@@ -96,6 +96,20 @@ def test_one_time_is_the_start():
     assert found.by_start.tolist() == [[[1.0]]]
 
 
+@pytest.mark.parametrize("method", ["explicit", "implicit"])
+def test_times_may_repeat(method):
+    found = compiled("-x").rollout(np.array([2.0]), np.array([1.0, 1.0, 1.0]), sensitivities=True, method=method)
+    assert (found.reached, found.status, found.states.tolist()) == (3, 0, [[2.0]] * 3)
+    twice = compiled("-x").rollout(np.array([2.0]), np.array([0.0, 1.0, 1.0, 2.0, 2.0]), method=method)
+    assert twice.states[:, 0] == pytest.approx(2 * np.exp([0.0, -1, -1, -2, -2]), rel=1e-7)
+
+
+@pytest.mark.parametrize("times", [[], [0.0, 2.0, 1.0], [0.0, np.nan]])
+def test_times_that_decrease_are_an_error(times):
+    with pytest.raises(ValueError, match="a rollout needs at least one time, and times that do not decrease"):
+        compiled("-x").rollout(np.array([2.0]), np.array(times))
+
+
 @pytest.mark.parametrize("scale", [1e-20, 1e20])
 def test_units_do_not_matter(scale):
     times = np.linspace(0, 6, 31)
