@@ -26,6 +26,7 @@ from .evaluate.kernels.jit import jit as jit
 from .evaluate.kernels.kernel import Kernel as Kernel
 from .evaluate.tiers.evaluator import Evaluator as Evaluator
 from .faces.distillation.distilling import distil as distil
+from .faces.dynamics.estimator import SymbolicDynamics as SymbolicDynamics
 from .faces.estimators import SymbolicClassifier as SymbolicClassifier
 from .faces.estimators import SymbolicRegressor as SymbolicRegressor
 from .faces.estimators import SymbolicTransformer as SymbolicTransformer

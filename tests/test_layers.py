@@ -66,6 +66,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pydantic": {
         "faces.config",
         "faces.mcp",
+        "faces.dynamics.runs",
         "faces.runs",
         "evaluate.validation",
         "search.evolution",
@@ -75,7 +76,7 @@ ONLY_IN: dict[str, set[str]] = {
     "click": {"faces.cli"},
     "tqdm": {"faces.cli", "faces.progress"},
     "scipy": {"evaluate.inference"},
-    "sklearn": {"faces.estimators"},
+    "sklearn": {"faces.dynamics.estimator", "faces.estimators"},
     "pandas": {"data.files.tables", "faces.cli.prediction_files", "frames", "search.models.front_table"},
     "mcp": {"faces.mcp.server"},
     "anyio": {"faces.mcp"},

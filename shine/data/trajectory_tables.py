@@ -17,6 +17,15 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.forms.names import is_list, listed, shown, value_text
 
 
+@dataclass(frozen=True)
+class Names:
+    """Names of the columns of arrays; those of data frames are their headings."""
+
+    states: Sequence[str] | None = None
+    controls: Sequence[str] | None = None
+    time: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class _Part:
     """One run as it was given; `label` is empty if it is the only one."""
@@ -31,8 +40,12 @@ class _Part:
         return f"run {self.label}" if self.label else "x"
 
 
+NO_NAMES = Names()
+"""Names ``x0, x1, ...``, ``u0, u1, ...`` and ``t``."""
+
+
 def trajectories(
-    x: Any, t: Any = 1.0, u: Any = None, *, run: Any = None, sigma: Any = None, time: str | None = None
+    x: Any, t: Any = 1.0, u: Any = None, *, run: Any = None, sigma: Any = None, names: Names = NO_NAMES
 ) -> Trajectories:
     """Check readings, and arrange them by run.
 
@@ -48,8 +61,7 @@ def trajectories(
         Heading of the column of `x` that labels the runs, or the labels.
     sigma : float, or sequence or mapping of floats, optional
         Known standard deviation of the noise, of all states or of each.
-    time : str, optional
-        Name of the time in formulas; the heading of `t`, or "t", by default.
+    names : Names
 
     Raises
     ------
@@ -67,7 +79,7 @@ def trajectories(
     inputs: list[str] = []
     runs: list[Trajectory] = []
     for part in parts:
-        states, controls, times, own, own_inputs = _read(part)
+        states, controls, times, own, own_inputs = _read(part, names)
         if runs and (own != headings or own_inputs != inputs):
             kind, has, first = ("states", own, headings) if own != headings else ("controls", own_inputs, inputs)
             raise DataError(
@@ -77,7 +89,7 @@ def trajectories(
         headings, inputs = own, own_inputs
         runs.append(Trajectory(times, states, controls, part.label))
     states_named, controls_named = names_of_headings(headings), names_of_headings(inputs)
-    clock = names_of_headings([time or (t if isinstance(t, str) else "t")])[0]
+    clock = names_of_headings([names.time or (t if isinstance(t, str) else "t")])[0]
     if clock in states_named:
         raise DataError(f"column {shown(clock)} of x has the name of the time; give t={clock!r}, or rename it")
     check_features([*states_named, *controls_named, clock], "name")
@@ -87,7 +99,7 @@ def trajectories(
     return found
 
 
-def _read(part: _Part) -> tuple[Floats, Floats, Floats, list[str], list[str]]:
+def _read(part: _Part, names: Names) -> tuple[Floats, Floats, Floats, list[str], list[str]]:
     """States, controls and times of a run, and the headings of the first two."""
     times, table = _taken(part.x, part.t, "t")
     chosen = [part.u] if isinstance(part.u, str) else part.u
@@ -97,10 +109,19 @@ def _read(part: _Part) -> tuple[Floats, Floats, Floats, list[str], list[str]]:
     states = _states(table, part.what)
     checked = _times(times, len(states), part.what)
     values = _control_values(controls, checked, part.what)
-    own = frame_headings(table) or [f"x{column}" for column in range(states.shape[1])]
-    count = values.shape[1]
-    inputs = frame_headings(controls) or (["u"] if count == 1 else [f"u{number}" for number in range(count)])
+    own = frame_headings(table) or _named(names.states, "x", states.shape[1], "state", part.what)
+    inputs = frame_headings(controls) or _named(names.controls, "u", values.shape[1], "control", part.what)
     return states, values, checked, own, inputs
+
+
+def _named(given: Sequence[str] | None, letter: str, count: int, kind: str, what: str) -> list[str]:
+    """Names of the columns of an array: the given ones, or a letter and numbers."""
+    if given is None:
+        return [letter] if kind == "control" and count == 1 else [f"{letter}{number}" for number in range(count)]
+    names = [given] if isinstance(given, str) else list(given)
+    if len(names) != count:
+        raise DataError(f"{what} has {count} {kind}s, and {len(names)} names of {kind}s are given")
+    return names
 
 
 def _is_texts(given: Any) -> bool:

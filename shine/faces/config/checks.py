@@ -6,9 +6,10 @@ As validators of pydantic's models they would run only if every value is valid, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,18 @@ from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
 from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
+from shine.data.trajectories import Trajectories
+from shine.data.trajectory_files import TrajectoryColumns, trajectories_of_file
 from shine.evaluate.losses import loss_for, loss_text
 from shine.evaluate.losses.rows import data_for_loss
-from shine.faces.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
+from shine.faces.config.models import (
+    DataSettings,
+    DynamicsSection,
+    GraphGuess,
+    LlvmFunction,
+    TemplateSettings,
+    template_of,
+)
 from shine.faces.config.problems import Problem, shown, unknown
 from shine.faces.graph_guesses import read_program
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
@@ -88,6 +98,21 @@ def _lifted_text(given: LlvmFunction, base: Path) -> str:
     return definition_source(primitive.name, tree.parameters, tree.assignments, tree.result)
 
 
+def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of settings that a search for equations of motion does not have."""
+    data: DataSettings = sections["data"]
+    if data.path is None:
+        yield ("data",), "dynamics needs a path: a table of states at times"
+    for key in ("target", "features", "weights", "sigma", "groups", "loss_columns", "generate", "fold", "stream"):
+        if getattr(data, key):
+            yield ("data", key), "is not for dynamics, which names its columns itself"
+    if data.missing != "error" or data.categories != "error":
+        yield ("data",), "missing and categories are not for dynamics: readings may be missing, and texts label runs"
+    for key in ("guesses", "template"):
+        if sections[key]:
+            yield (key,), "is not for dynamics"
+
+
 def data_problems(data: DataSettings) -> Iterator[Problem]:
     """Problems of keys that exclude or need each other."""
     if data.fold is not None and (problem := fold_problem(data.fold)):
@@ -106,6 +131,20 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
                 yield ("data", field.name), "belongs to path; generated data are numbers"
         for loc, message in recipe_problems(data.generate):
             yield ("data", "generate", *loc), message
+
+
+def trajectory_problems(
+    data: DataSettings, dynamics: DynamicsSection, base: Path
+) -> tuple[Trajectories | None, list[Problem]]:
+    """The trajectories, or the problems that keep them from being read."""
+    assert data.path is not None
+    try:
+        columns = TrajectoryColumns(dynamics.time, dynamics.states, dynamics.run, dynamics.controls)
+        return trajectories_of_file(base / data.path, columns, data.reading), []
+    except DataError as error:
+        return None, [(("data", "path"), line) for line in str(error).splitlines()]
+    except MemoryError:
+        return None, [(("data",), "the data do not fit into memory")]
 
 
 def loading_problems(

@@ -224,6 +224,21 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
     )
 
 
+class DynamicsSection(StrictModel):
+    """The columns of trajectories, whose equations of motion are to be found."""
+
+    time: str
+    """Heading of the column of times, which increase within each run."""
+    states: tuple[str, ...] | None = None
+    """Headings of the states; by default all columns that have no other role."""
+    run: str | None = None
+    """Heading of the column that labels the runs; without it, there is one."""
+    controls: tuple[str, ...] = ()
+    """Headings of the controls."""
+    autonomous: bool = True
+    """Whether rates depend on states and controls alone, and not on the time itself."""
+
+
 class Config(StrictModel):
     """A whole run of `shine evolve`."""
 
@@ -245,6 +260,8 @@ class Config(StrictModel):
     """Formulas and graphs to start from: `["a*a + b*b", model.pbtxt]`."""
     template: TemplateEntry | None = None
     """The known part of the law, such as `f(a)*exp(-k[group]*t)`; without it, formulas are free."""
+    dynamics: DynamicsSection | None = None
+    """Columns of trajectories, to find the equations of their motion; `data` then needs a path and no target."""
     parallel: ParallelSettings = Field(default_factory=ParallelSettings)
     """Processes and machines that share the search."""
 

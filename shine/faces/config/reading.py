@@ -15,10 +15,12 @@ from shine.base.errors import ConfigError
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
 from shine.data.loading import Loaded
+from shine.data.trajectories import Trajectories
 from shine.faces.config.checks import (
     complexity_problems,
     constraint_problems,
     data_problems,
+    dynamics_problems,
     guess_formulas,
     loading_problems,
     loss_problems,
@@ -26,6 +28,7 @@ from shine.faces.config.checks import (
     primitive_texts,
     search_problems,
     template_problems,
+    trajectory_problems,
     validation_problems,
 )
 from shine.faces.config.document import Document, Json, Loc, read_document
@@ -90,6 +93,35 @@ def job_of(document: Document, folder: Path) -> Job:
     config = sections.finish([*problems, *more])
     assert loaded is not None
     return Job(config, loaded.dataset, loaded.preparation, loaded.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicsJob:
+    """A configuration of dynamics and its trajectories."""
+
+    config: Config
+    trajectories: Trajectories
+
+
+def is_dynamics(path: str | Path, overrides: Sequence[str] = ()) -> bool:
+    """Whether a configuration asks for equations of motion; its other parts are not checked."""
+    return read_document(Path(path), overrides).value.get("dynamics") is not None
+
+
+def read_dynamics(path: str | Path, overrides: Sequence[str] = ()) -> DynamicsJob:
+    """Read and validate a configuration of dynamics and its data (see `read_config` for the parameters).
+
+    Raises
+    ------
+    ConfigError
+        With all problems of both, each with its place.
+    """
+    sections = Sections(read_document(Path(path), overrides), Path(path).parent)
+    problems = sections.problems()
+    trajectories, more = sections.trajectories(problems)
+    config = sections.finish([*problems, *more])
+    assert trajectories is not None
+    return DynamicsJob(config, trajectories)
 
 
 def with_formulas(job: Job) -> Job:
@@ -162,8 +194,11 @@ class Sections:
             if name in Config.model_fields:
                 found += self._read(name, value)
         # Checks of a whole section may mislead if parts of it could not be read.
-        if not self._wrong("data", found):
-            found += data_problems(self.values["data"])
+        if not self._wrong("data", found) and not self._wrong("dynamics", found):
+            if self.values["dynamics"] is None:
+                found += data_problems(self.values["data"])
+            elif not self._wrong("guesses", found) and not self._wrong("template", found):
+                found += dynamics_problems(self.values)
         if not self._wrong("template", found):
             found += template_problems(self.values["template"])
         if "primitives" in self.values:
@@ -199,11 +234,20 @@ class Sections:
             found += [problem for problem in rest if problem not in found]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
+    def trajectories(self, problems: Sequence[Problem]) -> tuple[Trajectories | None, list[Problem]]:
+        """The trajectories of a configuration of dynamics, and the problems of their file."""
+        dynamics = self.values.get("dynamics")
+        if dynamics is None or any(self._wrong(name, problems) for name in ("data", "dynamics")):
+            return None, []
+        return trajectory_problems(self.values["data"], dynamics, self._base(("data", "path")))
+
     def loaded(self, problems: Sequence[Problem]) -> tuple[Loaded | None, list[Problem]]:
         """The data, and the problems of the data and of formulas that name their columns."""
         if self._wrong("data", problems):
             return None, []
         values = self.values
+        if values.get("dynamics") is not None:
+            return None, [(("dynamics",), "is for 'shine evolve' alone: this needs a search for one target")]
         if self._wrong("template", problems):
             return None, []  # it says which column may hold texts
         template = template_of(values["template"])

@@ -80,8 +80,17 @@ def evolve(
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
       shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
+    from shine.faces.config import is_dynamics
+
     overrides += tuple(parallel_overrides(workers, dask, slurm))
     printed, page = printed_by(quiet, as_json), live_page(live, show)
+    if is_dynamics(config, overrides):
+        from shine.faces.cli.dynamics import evolve_dynamics
+
+        if page is not None or logs or workers or dask or slurm:
+            raise click.UsageError("--live, --log, --workers, --dask and --slurm are not for dynamics")
+        seeded = [*overrides, *([] if seed is None else [f"seed={seed}"])]
+        return evolve_dynamics(config, out, seeded, printed, interruption_of(context))
     return run_config(config, seed, out, overrides, printed, precision, interruption_of(context), page, logs)
 
 

@@ -42,7 +42,8 @@ def export_command(
     """Write the formula of a run, or a formula given as text, in another language.
 
     FORMAT is python, pandas, polars, latex, sympy, json, c, torch, jax, onnx, graphdef, excel or sql. With --out, C
-    makes a header beside the source. SQL, pandas and Polars find the columns of a run by their headings.
+    makes a header beside the source. SQL, pandas and Polars find the columns of a run by their headings. A run of
+    dynamics is written as a program that integrates it, in python, c, julia, sympy or latex.
 
     \b
     Example:
@@ -51,12 +52,17 @@ def export_command(
       shine export "sqrt(a*a + b*b)" --to c --out hypotenuse.c --name hypotenuse
       shine export --to python -- "-a*exp(b)"
     """
+    from shine.faces.cli.dynamics import dynamics_run, exported_system
     from shine.formats.write import EXPORTS, export
     from shine.formats.write.c import c_files
     from shine.formats.write.sources import sources_of, with_preparation
     from shine.formats.write.sql import DIALECTS, prepared_notes
     from shine.lang.forms.tree import Tree
 
+    system = dynamics_run(Path(source))
+    if system is not None:
+        exported_system(system, to, name, index, precision, out, as_json)
+        return
     if to not in EXPORTS:
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):

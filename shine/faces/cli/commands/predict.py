@@ -22,6 +22,7 @@ from shine.faces.cli.sources import chosen, opened
 @click.argument("data", type=FILE)
 @index_option
 @out_option
+@click.option("--times", metavar="FIRST:LAST:STEP", help="Times of the trajectories, of a run of dynamics.")
 @click.option("--interval", type=SHARE, metavar="LEVEL", help="Add the ends of intervals, such as 0.95 of readings.")
 @click.option("kind", "--mean", flag_value="mean", default="prediction", help="Intervals of the value, without noise.")
 @json_option
@@ -30,6 +31,7 @@ def predict(
     data: Path,
     index: int | None,
     out: Path | None,
+    times: str | None,
     interval: float | None,
     kind: Literal["mean", "prediction"],
     as_json: bool,
@@ -41,15 +43,26 @@ def predict(
     column, 'prediction', and with --interval two more, 'low' and 'high'. Its format is the ending of FILE; without
     --out it is CSV, or Parquet if DATA is Parquet and the output is not a terminal.
 
+    A run of dynamics is integrated from the states in each row of DATA along --times; without --times, from the first
+    row along the times of DATA, with its controls.
+
     \b
     Example:
       shine predict runs/pythagoras triangles.csv --out predicted.csv
+      shine predict runs/hares start.csv --times 0:20:0.1
     """
     from shine.data.opened import is_streamed
     from shine.data.streams.writers import check_output
+    from shine.faces.cli.dynamics import dynamics_run, predicted_states
     from shine.faces.cli.prediction_files import HEADING, WRITERS
     from shine.search.models.file_predictions import predict_table
 
+    system = dynamics_run(folder)
+    if system is not None:
+        predicted_states(system, data, index, times, interval, out, as_json)
+        return
+    if times is not None:
+        raise click.UsageError("--times is for runs of dynamics")
     run = opened(folder)
     place, model = chosen(run, index)
     if out is not None:

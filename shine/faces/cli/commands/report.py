@@ -30,11 +30,19 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
     Example:
       shine report runs/pythagoras --open
     """
-    import webbrowser
-
-    from shine.faces.config import read_job
+    from shine.faces.cli.dynamics import dynamics_run
+    from shine.faces.config import read_dynamics, read_job
     from shine.formats.page import report_html
 
+    system = dynamics_run(folder)
+    if system is not None:
+        from shine.faces.dynamics.report import dynamics_html
+
+        job = read_dynamics(system.folder / "config.yaml")
+        name = system.folder.resolve().name
+        page = dynamics_html(system.front, job.trajectories, name, system.record.settings, precision)
+        _written(system.folder / "report.html" if out is None else out, page, show, as_json)
+        return
     run = opened(folder)
     # The configuration in the run's folder has every default and the absolute path of the data.
     dataset = read_job(run.folder / "config.yaml").dataset
@@ -48,6 +56,13 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
         target=run.target,
         precision=precision,
     )
+    _written(path, page, show, as_json)
+
+
+def _written(path: Path, page: str, show: bool, as_json: bool) -> None:
+    """Write the page, print its path, and show it."""
+    import webbrowser
+
     write_file(path, page.encode())
     if as_json:
         print_json({"file": str(path)})

@@ -1,0 +1,201 @@
+"""Runs of dynamics on the command line: search, integrate, export."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shine.faces.cli.interruption import Interruption
+from shine.faces.cli.output import USAGE, print_json, print_text, write_file
+from shine.faces.cli.sources import run_folder
+
+if TYPE_CHECKING:
+    from shine.faces.dynamics.runs import DynamicsRun
+    from shine.lang.forms.rounding import Precision
+    from shine.search.dynamics.system import SystemModel
+    from shine.search.evolution.observers import Progress
+
+MOST_TIMES = 10_000_000
+"""Most times of a trajectory."""
+
+
+def dynamics_run(folder: Path) -> DynamicsRun | None:
+    """The finished run of dynamics in a folder, here or in ``runs``; None if there is none.
+
+    Raises
+    ------
+    click.UsageError
+        If it is damaged.
+    """
+    from shine.base.errors import ShineError
+    from shine.faces.dynamics.runs import open_dynamics
+
+    folder = run_folder(folder)
+    folder = folder.parent if folder.name == "result.json" else folder
+    try:
+        run = open_dynamics(folder)
+        if run is not None:
+            _ = run.front
+        return run
+    except ShineError as error:
+        raise click.UsageError(str(error)) from None
+    except (OSError, ValueError):  # a formula can have characters that a file name cannot have
+        return None
+
+
+def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
+    """The system at an index of a run's front; the recommended one by default."""
+    if index is not None and index >= len(run.front):
+        raise click.UsageError(f"--index {index}: the front of {run.folder} has the indices 0 to {len(run.front) - 1}")
+    return run.front.best if index is None else run.front[index]
+
+
+def evolve_dynamics(
+    config_path: Path, out: Path | None, overrides: Sequence[str], printed: str, interruption: Interruption
+) -> int:
+    """Run a configuration of dynamics and print the result.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    from shine.base.stages import stage
+    from shine.faces.cli.progress import display_for
+    from shine.faces.config import read_dynamics
+    from shine.faces.dynamics.runs import run_dynamics
+    from shine.faces.runs import chosen_folder, default_folder
+
+    with display_for(printed, f"reading {config_path} and its data") as display:
+        job = read_dynamics(config_path, overrides)
+        try:
+            folder = default_folder(config_path) if out is None else chosen_folder(out)
+        except FileExistsError as error:
+            display.message(f"error: --out {error}")
+            return USAGE
+        display.status.stop = job.config.stop
+
+        def show(progress: Progress) -> None:
+            interruption.keep()
+            display.generation(progress)
+
+        with stage(f"searching, and keeping the run in {folder}"):
+            result = run_dynamics(job, folder, show, began=interruption.began)
+    if printed == "json":
+        click.echo((folder / "result.json").read_text(encoding="utf-8"), nl=False)
+    elif printed == "formula":
+        click.echo("\n".join(result.chosen.lines("exact")))
+    elif printed != "nothing":
+        click.echo(f"{result!r}\nresult.json and config.yaml are in {folder}")
+    return interruption.code if result.stopped_by == "interrupted" else 0
+
+
+def times_of(text: str) -> Any:
+    """The times that ``FIRST:LAST:STEP`` stands for, shape (n_times,)."""
+    import numpy as np
+
+    try:
+        first, last, step = map(float, text.split(":"))
+        count = math.floor((last - first) / step * (1 + 1e-12)) + 1
+        if not (math.isfinite(first) and step > 0 and 2 <= count <= MOST_TIMES):
+            raise ValueError
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise click.UsageError(
+            f"--times {text}: must be FIRST:LAST:STEP, such as 0:20:0.1, with at most {MOST_TIMES} times"
+        ) from None
+    return first + step * np.arange(count)
+
+
+def predicted_states(
+    run: DynamicsRun,
+    data: Path,
+    index: int | None,
+    times: str | None,
+    interval: float | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Integrate a system from the states in a file, and write the trajectories as a table."""
+    import numpy as np
+
+    from shine.base.errors import DataError
+    from shine.data.trajectory_files import columns_of_file
+    from shine.faces.cli.prediction_files import WRITERS
+
+    model = chosen_system(run, index)
+    dynamics = run.config.dynamics
+    assert dynamics is not None
+    headings = list(run.record.headings)
+    given = columns_of_file(
+        data,
+        [*headings, *dynamics.controls, *([dynamics.time] if times is None else [])],
+        None,
+        run.config.data.reading,
+    )
+    states = np.column_stack([given[heading] for heading in headings])
+    controls = np.array([given[heading] for heading in dynamics.controls]).reshape(-1, len(states)).T
+    asked = given[dynamics.time] if times is None else times_of(times)
+    starts = range(1) if times is None else range(len(states))
+    if times is None and not (asked[1:] > asked[:-1]).all():
+        raise DataError(f"{data}: the times must increase; for starts of several trajectories give --times")
+    if np.isnan(states[: len(starts)]).any() or np.isnan(controls).any():
+        raise DataError(f"{data}: a state at the start, or a control, is missing")
+    parts = []
+    for number in starts:
+        # A control of a start is kept.
+        inputs = controls if times is None else np.repeat(controls[[number]], len(asked), axis=0)
+        found = model.simulate(states[number], asked, inputs, return_std=interval is not None)
+        means, deviations = found if interval is not None else (found, None)
+        columns = {dynamics.time: asked, **dict(zip(headings, means.T, strict=True))}
+        if deviations is not None and interval is not None:
+            from shine.evaluate.inference.intervals.quantiles import two_sided
+
+            reach = two_sided(interval, math.inf) * deviations
+            for place, heading in enumerate(headings):
+                columns |= {f"{heading} low": (means - reach)[:, place], f"{heading} high": (means + reach)[:, place]}
+        label = {"start": np.full(len(asked), float(number))} if len(starts) > 1 else {}
+        parts.append({**label, **columns})
+    table = {heading: np.concatenate([part[heading] for part in parts]) for heading in parts[0]}
+    ending = next((end for end in WRITERS if out is not None and out.name.lower().endswith(end)), None)
+    if out is not None and ending is None:
+        raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
+    if out is not None and ending is not None:
+        write_file(out, WRITERS[ending](table))
+    if as_json:
+        lists = {heading: column.tolist() for heading, column in table.items()}
+        print_json(lists if out is None else {"rows": len(next(iter(table.values()))), "file": str(out)}, indent=None)
+    elif out is None:
+        print_text(WRITERS[".csv"](table).decode())
+
+
+def exported_system(
+    run: DynamicsRun,
+    to: str,
+    name: str,
+    index: int | None,
+    precision: Precision,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a system in another language."""
+    from shine.faces.dynamics.forms import exported
+    from shine.formats.write.systems.system import SYSTEM_EXPORTS
+
+    if to not in SYSTEM_EXPORTS:
+        raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
+    model = chosen_system(run, index)
+    try:
+        text = exported(model, to, name, precision=precision)
+    except ValueError as error:
+        raise click.UsageError(f"--name {name}: {error}") from None
+    if out is not None:
+        write_file(out, text.encode())
+    if as_json:
+        record = {"equations": model.lines("exact"), "to": to, "name": name}
+        print_json({**record, **({"text": text} if out is None else {"files": [str(out)]})})
+    elif out is None:
+        print_text(text)

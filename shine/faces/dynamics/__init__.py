@@ -1,0 +1,1 @@
+"""Dynamics for users: an estimator, runs of the command line, reports."""

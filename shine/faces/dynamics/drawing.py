@@ -1,0 +1,100 @@
+"""Drawings of a system beside the readings, with Matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.formats.page.plots import grid, plain
+from shine.lang.forms.names import value_text
+
+if TYPE_CHECKING:
+    from shine.data.trajectories import Trajectories
+    from shine.search.dynamics.system import SystemModel
+
+FINE = 400
+"""Times of a drawn rollout."""
+
+
+def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool = True) -> tuple[Floats, Floats]:
+    """Times and states of the system along a run, from its fitted start.
+
+    Parameters
+    ----------
+    model : SystemModel
+    readings : Trajectories
+    number : int
+        Position of the run.
+    fine : bool
+        Whether at equally spaced times, to draw a curve, and not at the times of the readings.
+    """
+    run = readings.runs[number]
+    times = np.linspace(run.times[0], run.times[-1], FINE) if fine else run.times
+    controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T.reshape(len(times), -1)
+    return times, model.simulate(model.starts[number], times, controls)
+
+
+def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = None) -> Any:
+    """Draw a system (see `shine.SymbolicDynamics.plot`).
+
+    Raises
+    ------
+    ValueError
+        If there is no such drawing, or other axes are needed.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    if kind not in DRAWINGS:
+        raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, DRAWINGS))}")
+    draw, of_states = DRAWINGS[kind]
+    count = len(model.states) if of_states else 1
+    axes = grid(count) if ax is None else list(ax.flat if isinstance(ax, np.ndarray) else np.atleast_1d(ax))
+    if len(axes) != count:
+        raise ValueError(f"ax has {len(axes)} axes, and {count} are drawn; give {count}, or none for a new figure")
+    for state, place in enumerate(axes):
+        draw(model, readings, state, place)
+    return axes[0] if count == 1 else np.array(axes, dtype=object)
+
+
+def _trajectories(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
+    for number, run in enumerate(readings.runs):
+        colour = f"C{number % 10}"
+        ax.plot(run.times, run.states[:, state], ".", color=colour, label=run.name or None)
+        times, states = rollout(model, readings, number)
+        ax.plot(times, states[:, state], "-", color=colour)
+    ax.set_xlabel(plain(readings.time))
+    ax.set_ylabel(plain(model.states[state]))
+
+
+def _residuals(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
+    for number, run in enumerate(readings.runs):
+        _, states = rollout(model, readings, number, fine=False)
+        ax.plot(run.times, run.states[:, state] - states[:, state], ".", color=f"C{number % 10}")
+    ax.axhline(0.0, color="grey", linewidth=0.8)
+    ax.set_xlabel(plain(readings.time))
+    ax.set_ylabel(plain(f"{model.states[state]}: reading less rollout"))
+
+
+def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
+    for number, run in enumerate(readings.runs):
+        colour = f"C{number % 10}"
+        times, states = rollout(model, readings, number)
+        if len(model.states) == 1:
+            controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T
+            ax.plot(states[:, 0], model.rates(states, controls, times)[:, 0], "-", color=colour)
+        else:
+            ax.plot(run.states[:, 0], run.states[:, 1], ".", color=colour)
+            ax.plot(states[:, 0], states[:, 1], "-", color=colour)
+    ax.set_xlabel(plain(model.states[0]))
+    ax.set_ylabel(plain(f"{model.states[0]}'" if len(model.states) == 1 else model.states[1]))
+
+
+DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {
+    "trajectories": (_trajectories, True),
+    "phase": (_phase, False),
+    "residuals": (_residuals, True),
+}
+"""The function of each kind, and whether it draws each state by itself."""

@@ -1,0 +1,402 @@
+"""`SymbolicDynamics`: equations of motion from trajectories."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from shine.base.errors import DataError, InterruptedFitWarning
+from shine.base.typing import Floats
+from shine.data.columns.numbers import numbers
+from shine.data.columns.roles import check_heading
+from shine.data.trajectory_tables import Names, trajectories
+from shine.faces.estimators.base import complete, portable_parameters
+from shine.faces.estimators.parameters import (
+    FREE,
+    check_known,
+    check_parameters,
+    checked_index,
+    checked_seed,
+    checked_settings,
+    checked_threads,
+    words_of,
+)
+from shine.lang.forms.names import listed
+from shine.lang.forms.synonyms import keywords_checked
+from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+
+if TYPE_CHECKING:
+    from shine.data.trajectories import Trajectories
+    from shine.formats.write.systems.system import System
+    from shine.lang.forms.rounding import Precision
+    from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.dynamics.result import SystemFront
+    from shine.search.dynamics.system import SystemModel
+
+Controls = Any
+"""Values of the controls at the times, a function of the time, headings, or a list with one for each run."""
+
+
+class SymbolicDynamics(BaseEstimator):
+    """An estimator that finds the differential equations ``x' = f(x, u, t)`` of trajectories.
+
+    Formulas of any form for the rate of each state are joined to systems; these are integrated along the readings, and
+    the one with the shortest description of the trajectories is chosen.
+
+    Parameters
+    ----------
+    autonomous : bool
+        Whether rates depend on states and controls alone, and not on the time itself.
+    population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
+        As of `shine.SymbolicRegressor`, for the search for each rate.
+    max_time : float, optional
+        Most seconds of a fit; None for no limit.
+
+    Attributes
+    ----------
+    best_ : SystemModel
+        The chosen system.
+    front_ : SystemFront
+        Systems by complexity and error of their rollouts.
+    equations_ : dict of str to DataFrame
+        The formulas found for the rate of each state, by its name, before any rollout.
+    states_, controls_ : list of str
+        Names in formulas.
+    trajectories_ : Trajectories
+        The readings of the fit.
+    seconds_ : float
+    stopped_by_ : str
+        See `shine.SymbolicRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, shine
+    >>> t = np.linspace(0, 6, 101)
+    >>> x = np.column_stack([np.cos(t), -np.sin(t)])
+    >>> model = shine.SymbolicDynamics(max_time=10, random_state=0).fit(x, t)  # doctest: +SKIP
+    >>> print(model.best_)  # doctest: +SKIP
+    x0' = x1
+    x1' = -x0
+    """
+
+    def __init__(
+        self,
+        *,
+        autonomous: bool = True,
+        population_size: int = 1000,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        parsimony: float = 0.02,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self.__dict__.update(given)
+
+    _began: float
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
+        check_known(type(self).__name__, params, self._get_param_names())
+        super().set_params(**params)
+        return self
+
+    @complete
+    def fit(
+        self,
+        x: Any,
+        t: Any = 1.0,
+        u: Controls = None,
+        *,
+        run: Any = None,
+        sigma: Any = None,
+        states: Sequence[str] | None = None,
+        controls: Sequence[str] | None = None,
+    ) -> Self:
+        """Search for the equations of motion; Ctrl-C ends the search, keeps what it found, and warns.
+
+        Parameters
+        ----------
+        x : array-like or data frame of shape (n_times, n_states), or a list of them
+            A list has a run in each. NaN where a state was not read.
+        t : float, str, array-like of shape (n_times,), or a list of them
+            The step of time, the heading of a column of `x`, or times, which must increase within each run.
+        u : array-like of shape (n_times, n_controls), function, str or list of str, or a list of arrays, optional
+            Controls at the times; a function of the time; or headings of columns of `x`.
+        run : str or array-like of shape (n_times,), optional
+            Heading of the column of `x` that labels the runs, or the labels.
+        sigma : float, or sequence or mapping of floats, optional
+            Known standard deviation of the readings' noise, of all states or of each; estimated by default.
+        states, controls : sequence of str, optional
+            Names of the columns of arrays; ``x0, x1, ...`` and ``u`` or ``u0, u1, ...`` by default.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        SamplingWarning
+            If a state swings too fast for the times of its readings.
+        InterruptedFitWarning
+            If Ctrl-C ended the search.
+
+        Raises
+        ------
+        DataError
+            If the readings cannot be used (see `shine.data.trajectory_tables.trajectories`).
+        ValueError, TypeError, UnsupportedSyntaxError
+            If a parameter is invalid.
+        """
+        # Slow to import, and only a fit needs them.
+        from shine.faces.estimators.reports import reporter
+        from shine.faces.keywords import settings_from
+        from shine.search.dynamics.run import find_dynamics
+        from shine.search.dynamics.settings import DynamicsSettings
+        from shine.search.evolution.observers import Observers
+
+        parameters = self.get_params(deep=False)
+        check_parameters(parameters)
+        others = checked_settings(self.settings, parameters)
+        search = settings_from(
+            primitives=self.primitives,
+            seconds=self.max_time,
+            threads=checked_threads(self.n_jobs),
+            seed=checked_seed(self.random_state),
+            words=words_of(others),
+            **others,
+        )
+        readings = trajectories(x, t, u, run=run, sigma=sigma, names=Names(states, controls))
+        with reporter(self.callbacks, self.verbose, "", search.stop) as report:
+            observers = Observers(report, began=self._began)
+            result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous)), observers)
+        self.front_: SystemFront = result.front
+        self.result_ = result
+        self.trajectories_: Trajectories = readings
+        self.states_, self.controls_ = list(readings.states), list(readings.controls)
+        self.n_features_in_ = len(readings.states)
+        self.seconds_, self.stopped_by_ = result.seconds, result.stopped_by
+        if self.stopped_by_ == "interrupted":
+            message = "the fit was interrupted, and has kept the best systems so far"
+            warnings.warn(message, InterruptedFitWarning, stacklevel=3)  # where fit was called
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "front_")
+
+    def _model(self, index: int | None = None) -> SystemModel:
+        """A system of the front; the chosen one by default."""
+        check_is_fitted(self)
+        return self.front_.best if index is None else self.front_[checked_index(index, self.front_)]
+
+    @property
+    def best_(self) -> SystemModel:
+        """The chosen system."""
+        return self._model()
+
+    @property
+    def equations_(self) -> dict[str, Any]:
+        """The formulas found for the rate of each state, as tables by its name (see `Front.to_frame`)."""
+        from shine.faces.estimators.fitted import equations
+
+        check_is_fitted(self)
+        return {state: equations(front) for state, front in zip(self.states_, self.result_.equations, strict=True)}
+
+    def predict(self, x: Any, u: Controls = None, t: Any = None, *, index: int | None = None) -> Floats:
+        """Rates of the states.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_times, n_states), or a data frame with their headings
+        u : array-like of shape (n_times, n_controls), or function of the time, optional
+        t : array-like of shape (n_times,), optional
+            Needed if the time occurs in the formulas, or `u` is a function.
+        index : int, optional
+            Position in the front; the chosen system by default.
+
+        Returns
+        -------
+        ndarray of shape (n_times, n_states), float64
+        """
+        model = self._model(index)
+        return model.rates(self._states(x, "x"), u, t)
+
+    def simulate(
+        self, x0: Any, t: Any, u: Controls = None, *, return_std: bool = False, index: int | None = None
+    ) -> Any:
+        """Integrate the system.
+
+        Parameters
+        ----------
+        x0 : array-like of shape (n_states,), or mapping by state
+            States at the first of the times.
+        t : array-like of shape (n_times,)
+            Increasing.
+        u : array-like of shape (n_times, n_controls), or function of the time, optional
+        return_std : bool
+            Whether to return the standard deviations that follow from the uncertainty of the constants, too.
+        index : int, optional
+            Position in the front; the chosen system by default.
+
+        Returns
+        -------
+        ndarray of shape (n_times, n_states), float64
+            NaN from the time on at which the states explode. A pair of them with `return_std`.
+        """
+        model = self._model(index)
+        if isinstance(x0, Mapping):
+            missing = [state for state in self.states_ if state not in x0]
+            if missing:
+                raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
+            x0 = [x0[state] for state in self.states_]
+        start = numbers(np.atleast_1d(np.asarray(x0)), "x0", 1)
+        return model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
+
+    def score(self, x: Any, t: Any = 1.0, u: Controls = None, *, run: Any = None, index: int | None = None) -> float:
+        """R² of rollouts from the first time of each run at which all states were read, mean over the states.
+
+        Parameters
+        ----------
+        x, t, u, run
+            As of `fit`.
+        index : int, optional
+            Position in the front; the chosen system by default.
+
+        Returns
+        -------
+        float
+            At most 1; -inf if the states explode.
+        """
+        model = self._model(index)
+        clock = None if isinstance(t, str) else self.trajectories_.time
+        names = Names(self.trajectories_.headings, self.controls_ or None, clock)
+        readings = trajectories(x, t, u, run=run, names=names)
+        if readings.states != model.states:
+            raise DataError(f"x has the states {listed(readings.states)}; the system has {listed(model.states)}")
+        read, found = [], []
+        for each in readings.runs:
+            whole = np.flatnonzero(~np.isnan(each.states).any(axis=1))
+            if not len(whole):
+                raise DataError("x has no time at which all states were read; a rollout begins at one")
+            rest = slice(whole[0], None)
+            read.append(each.states[rest])
+            found.append(model.simulate(each.states[whole[0]], each.times[rest], each.controls[rest]))
+        wanted, states = np.concatenate(read), np.concatenate(found)
+        known = ~np.isnan(wanted)
+        if not np.isfinite(states[known]).all():
+            return -np.inf
+        residuals = np.where(known, wanted - states, 0.0)
+        spread = np.where(known, wanted - np.nanmean(wanted, axis=0), 0.0)
+        return float(np.mean(1 - (residuals**2).sum(axis=0) / (spread**2).sum(axis=0)))
+
+    def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
+        return self._model(index).conf_int(level)
+
+    def _system(self, index: int | None) -> System:
+        """The system as exports take it."""
+        from shine.faces.dynamics.forms import system_of
+
+        return system_of(self._model(index))
+
+    def sympy(self, index: int | None = None) -> list[Any]:
+        """The equations as SymPy's `Eq`, each state a function of the time.
+
+        Parameters
+        ----------
+        index : int, optional
+            Position in the front; the chosen system by default.
+        """
+        from shine.formats.write.systems.mathematics import sympy_equations
+
+        return sympy_equations(self._system(index))
+
+    def latex(self, index: int | None = None, *, precision: Precision = None) -> str:
+        """The equations as an `aligned` block of LaTeX (see `shine.Model.rounded` for the precision)."""
+        from shine.faces.dynamics.forms import exported
+
+        return exported(self._model(index), "latex", precision=precision)
+
+    def export(self, to: str, name: str = "f", *, index: int | None = None, precision: Precision = None) -> str:
+        """The right-hand side in another language, and a program that integrates it.
+
+        Parameters
+        ----------
+        to : {"python", "c", "julia", "sympy", "latex"}
+        name : str
+            Name of the right-hand side.
+        index : int, optional
+            Position in the front; the chosen system by default.
+        precision : int, "exact" or None
+            Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
+        """
+        from shine.faces.dynamics.forms import exported
+
+        return exported(self._model(index), to, name, precision=precision)
+
+    def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:
+        """Draw a system beside the readings of the fit, with Matplotlib.
+
+        Parameters
+        ----------
+        kind : {"trajectories", "phase", "residuals"}
+            States over time; the second state over the first, or rates over the state if there is only one; readings
+            less rollouts over time.
+        index : int, optional
+            Position in the front; the chosen system by default.
+        ax : matplotlib.axes.Axes, or several, optional
+            One for each state, or one for "phase"; those of a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, or ndarray of them
+        """
+        from shine.faces.dynamics.drawing import plotted
+
+        return plotted(self._model(index), self.trajectories_, kind, ax)
+
+    def _states(self, x: Any, what: str) -> Floats:
+        """Values of the states, from a table with their headings or an array."""
+        if hasattr(x, "columns"):
+            for heading in self.trajectories_.headings:
+                check_heading(x, heading, "a state")
+            return np.column_stack([numbers(x[heading], what, 1) for heading in self.trajectories_.headings])
+        values = np.asarray(x)
+        if values.ndim == 1:
+            values = values.reshape((-1, 1) if len(self.states_) == 1 else (1, -1))
+        return numbers(values, what, 2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **portable_parameters(self.primitives, ())}
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters before `fit`, and the table of systems after it."""
+        if not self.__sklearn_is_fitted__():
+            return str(super().__repr__(N_CHAR_MAX))
+        return f"{type(self).__name__}, {len(self.front_)} systems\n{self.result_!r}"
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if not self.__sklearn_is_fitted__():
+            return super()._repr_html_
+        from shine.faces.dynamics.forms import notebook_html
+
+        return lambda: notebook_html(self.front_)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+SymbolicDynamics.__init__ = keywords_checked(SymbolicDynamics.__init__, FREE)  # type: ignore[method-assign]

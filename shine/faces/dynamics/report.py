@@ -1,0 +1,137 @@
+"""The report of a run of dynamics: one HTML page with its systems, trajectories and phase portrait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.faces.dynamics.drawing import rollout
+from shine.formats.page.charts.frame import Chart, Figure, dots, line
+from shine.formats.page.charts.scales import linear
+from shine.formats.page.markup import Content, Element, element
+from shine.formats.page.page import html_page, own_text
+from shine.formats.page.sections import grid, section, setting_text, table
+from shine.lang.forms.rounding import Precision
+from shine.search.models.figures import loss_text, r2_text
+from shine.search.models.notebook import formula_element
+
+if TYPE_CHECKING:
+    from shine.data.trajectories import Trajectories
+    from shine.search.dynamics.result import SystemFront
+    from shine.search.dynamics.system import SystemModel
+
+MOST_RUNS = 12
+"""Most runs that are drawn."""
+
+
+def dynamics_html(
+    front: SystemFront,
+    readings: Trajectories,
+    title: str,
+    settings: Mapping[str, Any] | None = None,
+    precision: Precision = None,
+) -> str:
+    """The result of a search for equations of motion as a page to show to others.
+
+    Parameters
+    ----------
+    front : SystemFront
+    readings : Trajectories
+        Those of the search.
+    title : str
+        Heading of the page.
+    settings : mapping, optional
+        Settings of the search by section.
+    precision : int, "exact" or None
+        Significant digits of constants; by default those that the data support.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing from the network.
+    """
+    best = front.best
+    runs = list(range(min(len(readings.runs), MOST_RUNS)))
+    rollouts = [rollout(best, readings, number) for number in runs]
+    figures = [_over_time(best, readings, rollouts, state) for state in range(len(best.states))]
+    portrait = [_portrait(best, readings, rollouts, place) for place in range(len(best.states) - 1)]
+    constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
+    parts = [
+        element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
+        element("section", _equations(best, precision), element("p", front.reason)),
+        section("Trajectories", grid(figures)),
+        section("Phase portrait", grid(portrait)),
+        section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
+        section("Systems", _systems(front, precision)),
+        section("Settings", _settings(settings or {})),
+    ]
+    return html_page(title, element("main", *parts), own_text("script.js"))
+
+
+def _equations(model: SystemModel, precision: Precision) -> Element:
+    """The system, typeset."""
+    rows = [
+        element("tr", element("td", f"{state}' ="), element("td", formula_element(each.rounded(precision), {})))
+        for state, each in zip(model.states, model.equations, strict=True)
+    ]
+    return element("table", element("tbody", rows))
+
+
+def _systems(front: SystemFront, precision: Precision) -> Element:
+    """The front as a table, the chosen system marked."""
+    head = element("tr", [element("th", name) for name in ("", "complexity", "error", "R²", "equations")])
+    rows = []
+    for place, model in enumerate(front):
+        mark = f"▶ {place}" if place == front.best_index else str(place)
+        cells = (mark, str(model.complexity), loss_text(model.error), r2_text(model.r2))
+        lines = [element("div", element("code", text)) for text in model.lines(precision)]
+        rows.append(element("tr", [element("td", cell) for cell in cells], element("td", lines)))
+    return element(
+        "div", element("table", element("thead", head), element("tbody", rows)), class_="scroll", tabindex="0"
+    )
+
+
+def _settings(settings: Mapping[str, Any]) -> Content:
+    groups = {name: values for name, values in settings.items() if isinstance(values, Mapping)}
+    rest = {name: value for name, value in settings.items() if name not in groups}
+    tables = [table(name, {key: setting_text(value) for key, value in group.items()}) for name, group in groups.items()]
+    return [table("run", {key: setting_text(value) for key, value in rest.items()}), *tables] if settings else None
+
+
+def _over_time(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], state: int) -> Figure:
+    """Readings of a state, and the rollouts."""
+    curves = [(times, states[:, state]) for times, states in rollouts]
+    points = [(run.times, run.states[:, state]) for run in readings.runs[: len(rollouts)]]
+    name = model.states[state]
+    return _figure(name, (readings.time, name), curves, points, f"state-{state}")
+
+
+def _portrait(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], place: int) -> Figure:
+    """A state over the one before it."""
+    curves = [(states[:, place], states[:, place + 1]) for _, states in rollouts]
+    points = [(run.states[:, place], run.states[:, place + 1]) for run in readings.runs[: len(rollouts)]]
+    names = model.states[place], model.states[place + 1]
+    return _figure(f"{names[1]} over {names[0]}", names, curves, points, f"phase-{place}")
+
+
+def _figure(
+    title: str,
+    labels: tuple[str, str],
+    curves: list[tuple[Floats, Floats]],
+    points: list[tuple[Floats, Floats]],
+    identity: str,
+) -> Figure:
+    """Lines of rollouts through dots of readings."""
+    scales = [np.concatenate([each[axis] for each in (*points, *curves)]) for axis in (0, 1)]
+    x, y = (linear(values[np.isfinite(values)], margin=0.03) for values in scales)
+    chart = Chart(x, y, *labels)
+    for across, along in points:
+        chart.add(dots(chart.x.places(across), chart.y.places(along), 2.4, class_="dots"))
+    for across, along in curves:
+        chart.add(line(chart.x.places(across), chart.y.places(along), class_="series"))
+    return Figure(
+        title, chart.drawing(f"{title}: readings and rollouts", identity), "Dots are readings, lines rollouts."
+    )

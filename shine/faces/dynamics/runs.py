@@ -1,0 +1,305 @@
+"""A run of dynamics in a folder: its configuration and result.json, written and read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+
+from shine.base.errors import ExportError, UnsupportedSyntaxError
+from shine.base.lazy import cached_property
+from shine.faces.config import Config, DynamicsJob, config_values, dump_config, read_config
+from shine.faces.runs.files import check_empty, read_file, write_text
+from shine.faces.runs.jobs import only_writer
+from shine.faces.runs.records import Versions, versions
+from shine.lang.forms.names import cut
+from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
+from shine.search.models.model import Model
+
+if TYPE_CHECKING:
+    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.system import SystemModel
+    from shine.search.evolution.observers import Progress
+
+SCHEMA_VERSION: Final = 1
+"""Version of result.json of dynamics; it rises if readers of the old version would misread the new one."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class EquationRecord(_Record):
+    """The rate of one state."""
+
+    expression: str
+    """The formula, in Shine's language; its numbers read back to the last bit."""
+    complexity: int
+    """Number of nodes, each times its weight, rounded."""
+    loss: FiniteFloat | None
+    """Loss of the rates; null where it is not finite."""
+    r2: FiniteFloat | None
+    """R2 of the rates; null where it is not finite."""
+    digits: int | None = None
+    """Significant digits of its constants that the data support; null if not known."""
+
+
+class SystemRecord(_Record):
+    """One system of the front."""
+
+    expression: str
+    """Its equations, as text."""
+    complexity: int
+    """Sum of those of its equations."""
+    loss: FiniteFloat | None
+    """Squared error of the rollouts as a share of the readings' variance, mean over the states; null if they end."""
+    r2: FiniteFloat | None
+    """R2 of the rollouts, mean over the states; null if they end."""
+    equations: tuple[EquationRecord, ...]
+    """The rate of each state, in the order of `states`."""
+    losses: tuple[FiniteFloat | None, ...]
+    """Mean squared error of the rollouts of each state."""
+    variances: tuple[FiniteFloat, ...]
+    """Variance of the readings of each state."""
+    starts: tuple[tuple[FiniteFloat | None, ...], ...]
+    """Fitted states at the first time of each run."""
+    noise: tuple[FiniteFloat | None, ...]
+    """Standard deviation of the readings of each state around the rollouts."""
+    covariance: tuple[tuple[FiniteFloat | None, ...], ...] | None
+    """Covariance of the constants, equation after equation; null if not known."""
+    nats: FiniteFloat | None
+    """Length of the description of the readings, less that by constants; null if the system cannot be integrated."""
+
+
+class DynamicsRecord(_Record):
+    """The contents of result.json of a run of dynamics."""
+
+    schema_version: Literal[1]
+    """Version of this form."""
+    kind: Literal["dynamics"]
+    """What the run searched for."""
+    best: SystemRecord
+    """The chosen system, one of the front."""
+    front: tuple[SystemRecord, ...]
+    """Systems by rising complexity and falling error."""
+    reason: str
+    """Why the system is recommended."""
+    target: str
+    """The states, for lists of runs."""
+    states: tuple[str, ...]
+    """Names of the states in formulas."""
+    headings: tuple[str, ...]
+    """Headings of the states in the file."""
+    controls: tuple[str, ...]
+    """Names of the controls."""
+    time: str | None
+    """Name of the time in formulas; null if rates do not depend on it."""
+    primitives: tuple[str, ...]
+    """Functions in formulas."""
+    weights: dict[str, FiniteFloat]
+    """Complexity of primitives, features and constants that is not 1."""
+    seconds: FiniteFloat
+    """Duration of the search."""
+    seed: int
+    """Seed of the search."""
+    stopped_by: str
+    """What ended the search."""
+    systems: int
+    """Number of systems that were fitted to the trajectories."""
+    settings: dict[str, Any]
+    """The configuration, with every default."""
+    versions: Versions
+    """Versions of the software."""
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicsRun:
+    """A finished run of dynamics, read back from its folder."""
+
+    folder: Path
+    record: DynamicsRecord
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration of the run; a `ConfigError` if it is missing or damaged."""
+        return read_config(self.folder / "config.yaml")
+
+    @cached_property
+    def front(self) -> SystemFront:
+        """The systems; they have the values of those of the search to the last bit.
+
+        Raises
+        ------
+        ExportError
+            If a formula in result.json cannot be read.
+        """
+        from shine.search.dynamics.result import SystemFront
+
+        record = self.record
+        if record.best not in record.front:
+            raise ExportError(f"{self.folder / 'result.json'}: the chosen system is not one of the front")
+        best = record.front.index(record.best)
+        return SystemFront(tuple(self._system(each) for each in record.front), best, record.reason)
+
+    def _system(self, found: SystemRecord) -> SystemModel:
+        from shine.search.dynamics.system import SystemModel
+
+        record = self.record
+        features = (*record.states, *record.controls, *([] if record.time is None else [record.time]))
+        table = primitive_table(record.primitives)[0]
+        equations = []
+        for each in found.equations:
+            try:
+                tree = parse(each.expression, features, table)
+            except UnsupportedSyntaxError as error:
+                raise ExportError(f"{self.folder / 'result.json'}: {cut(error)}") from None
+            loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
+            equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
+        return SystemModel(
+            tuple(equations),
+            record.states,
+            record.controls,
+            record.time,
+            losses=_array(found.losses, math.inf),
+            variances=_array(found.variances),
+            starts=np.array([_array(start) for start in found.starts]),
+            noise=_array(found.noise),
+            covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
+            nats=_number(found.nats, math.inf),
+            headings=record.headings,
+        )
+
+
+def _number(value: float | None, missing: float) -> float:
+    return missing if value is None else value
+
+
+def _array(values: Any, missing: float = math.nan) -> Any:
+    return np.array([_number(value, missing) for value in values], dtype=np.float64)
+
+
+def _finite(values: Any) -> tuple[float | None, ...]:
+    return tuple(value if math.isfinite(value) else None for value in np.asarray(values).tolist())
+
+
+def run_dynamics(
+    job: DynamicsJob,
+    folder: Path,
+    report: Callable[[Progress], object] | None = None,
+    *,
+    began: float | None = None,
+) -> DynamicsResult:
+    """Search for equations of motion, and keep the configuration and the result in a folder.
+
+    Parameters
+    ----------
+    job : DynamicsJob
+    folder : Path
+        An existing, empty folder.
+    report : callable, optional
+        Receives the progress of the searches for single rates; it ends them by returning True.
+    began : float, optional
+        When the user's call began, on `time.monotonic`. By default now.
+
+    Raises
+    ------
+    ExportError
+        If the folder is not empty, or cannot be written to.
+    """
+    # Slow to import, and reading a result does not need it.
+    from shine.search.dynamics.run import find_dynamics
+    from shine.search.dynamics.settings import DynamicsSettings
+    from shine.search.evolution.observers import Observers, ignore
+
+    assert job.config.dynamics is not None
+    began = time.monotonic() if began is None else began
+    with only_writer(folder):
+        check_empty(folder)
+        write_text(folder / "config.yaml", dump_config(job.config))
+        settings = DynamicsSettings(job.config.search, job.config.dynamics.autonomous)
+        result = find_dynamics(job.trajectories, settings, Observers(report or ignore, began=began))
+        record = dynamics_record(result, job)
+        write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")
+    return result
+
+
+def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
+    """The contents of result.json."""
+    best = result.chosen
+    return DynamicsRecord(
+        schema_version=SCHEMA_VERSION,
+        kind="dynamics",
+        best=_system_record(best),
+        front=tuple(_system_record(model) for model in result.front),
+        reason=result.front.reason,
+        target=", ".join(job.trajectories.headings),
+        states=best.states,
+        headings=job.trajectories.headings,
+        controls=best.controls,
+        time=best.time,
+        primitives=job.config.primitive_texts,
+        weights=dict(best.equations[0].weights),
+        seconds=result.seconds,
+        seed=result.seed,
+        stopped_by=result.stopped_by,
+        systems=result.systems,
+        settings=config_values(job.config),
+        versions=versions(),
+    )
+
+
+def _system_record(model: SystemModel) -> SystemRecord:
+    equations = tuple(
+        EquationRecord(
+            expression=str(each.tree),
+            complexity=each.complexity,
+            loss=_finite([each.loss])[0],
+            r2=_finite([each.r2])[0],
+            digits=each.digits,
+        )
+        for each in model.equations
+    )
+    return SystemRecord(
+        expression="; ".join(f"{state}' = {tree}" for state, tree in zip(model.states, model.trees, strict=True)),
+        complexity=model.complexity,
+        loss=_finite([model.error])[0],
+        r2=_finite([model.r2])[0],
+        equations=equations,
+        losses=_finite(model.losses),
+        variances=tuple(model.variances.tolist()),
+        starts=tuple(_finite(start) for start in model.starts),
+        noise=_finite(model.noise),
+        covariance=None if model.covariance is None else tuple(_finite(row) for row in model.covariance),
+        nats=_finite([model.nats])[0],
+    )
+
+
+def open_dynamics(folder: Path) -> DynamicsRun | None:
+    """The finished run of dynamics in a folder; None if it holds none.
+
+    Raises
+    ------
+    ExportError
+        If its result.json is damaged.
+    """
+    path = folder / "result.json"
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(read_file(path))
+    except (ValueError, RecursionError):
+        return None  # other readers say what is wrong
+    if not isinstance(values, dict) or values.get("kind") != "dynamics":
+        return None
+    try:
+        return DynamicsRun(folder, DynamicsRecord.model_validate_json(json.dumps(values), strict=True))
+    except ValidationError as error:
+        raise ExportError(f"{path}: is damaged: {cut(error.errors()[0]['msg'])}") from None

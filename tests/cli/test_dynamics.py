@@ -1,0 +1,132 @@
+"""Runs of dynamics on the command line: a configuration with `dynamics:`, and what the other commands do with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.commandline import shine
+from helpers.known_systems import known_search
+
+from shine.search.dynamics import run
+
+CONFIG = """\
+data: {path: motion.csv}
+dynamics: {time: time, states: [x, speed in m/s], run: run}
+stop: {seconds: 5}
+"""
+
+START = "x,speed in m/s\n1,0\n0,2\n"
+
+
+@pytest.fixture
+def spring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """The name of a run of a spring, in ``runs``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "find_dynamics", known_search(("0.9*speed_in_m_s", "-x"), ("speed_in_m_s", "-1.0*x")))
+    times = np.linspace(0, 3, 31)
+    rows = [
+        ",".join([repr(t), repr(size * math.cos(t)), repr(-size * math.sin(t)), name])
+        for name, size in (("a", 1), ("b", 2))
+        for t in times.tolist()
+    ]
+    Path("motion.csv").write_text("\n".join(["time,x,speed in m/s,run", *rows, ""]))
+    Path("spring.yaml").write_text(CONFIG)
+    Path("start.csv").write_text(START)
+    found = shine("evolve", "spring.yaml")
+    assert found.exit_code == 0, found.stderr
+    assert "result.json and config.yaml are in runs/spring" in found.stdout
+    assert ">>>" in found.stdout
+    return "spring"
+
+
+def table(text: str) -> tuple[list[str], np.ndarray]:
+    heading, *rows = text.splitlines()
+    return heading.split(","), np.array([[float(cell) for cell in row.split(",")] for row in rows])
+
+
+def test_each_start_is_integrated_along_the_times(spring: str) -> None:
+    heading, rows = table(shine("predict", spring, "start.csv", "--times", "0:3:0.5").stdout)
+    assert heading == ["start", "time", "x", "speed in m/s"]
+    first = rows[rows[:, 0] == 0]
+    np.testing.assert_allclose(first[:, 1], np.arange(7) * 0.5)
+    np.testing.assert_allclose(first[:, 2], np.cos(first[:, 1]), atol=1e-7)
+    np.testing.assert_allclose(rows[7:, 2], 2 * np.sin(first[:, 1]), atol=1e-7)
+
+
+def test_without_times_those_of_the_file_are_taken(spring: str) -> None:
+    Path("along.csv").write_text("time,x,speed in m/s\n1,1,0\n2,,\n4,,\n")
+    heading, rows = table(shine("predict", spring, "along.csv", "--interval", "0.95").stdout)
+    assert heading[3:] == ["x low", "x high", "speed in m/s low", "speed in m/s high"]
+    np.testing.assert_allclose(rows[:, 1], np.cos(rows[:, 0] - 1), atol=1e-7)
+    assert (rows[1:, 3] < rows[1:, 1]).all()
+    assert (rows[1:, 1] < rows[1:, 4]).all()
+
+
+def test_predictions_may_go_to_a_file_of_any_format(spring: str) -> None:
+    found = shine("predict", spring, "start.csv", "--times", "0:1:0.5", "--out", "states.npz", "--json")
+    assert json.loads(found.stdout) == {"rows": 6, "file": "states.npz"}
+    assert np.load("states.npz")["x"][0] == 1.0
+
+
+def test_the_result_says_all_of_the_systems(spring: str) -> None:
+    record = json.loads(Path("runs/spring/result.json").read_text())
+    assert record["best"]["expression"] == "x' = speed_in_m_s; speed_in_m_s' = -1.0*x"
+    assert record["best"] == record["front"][1]
+    assert record["headings"] == ["x", "speed in m/s"]
+    assert record["best"]["starts"] == [[1, 0], [2, 0]]
+    listed = shine("runs", "--json")
+    assert [each["target"] for each in json.loads(listed.stdout)] == ["x, speed in m/s"]
+
+
+def test_a_system_is_exported_as_a_program(spring: str) -> None:
+    assert "int spring_integrate(" in shine("export", spring, "--to", "c", "--name", "spring").stdout
+    assert "x' = 0.9*speed_in_m_s" in shine("export", spring, "--to", "python", "--index", "0").stdout
+    shine("export", spring, "--to", "latex", "--out", "system.tex")
+    assert r"\dot{x}" in Path("system.tex").read_text()
+
+
+def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None:
+    assert shine("report", spring).stdout == "runs/spring/report.html\n"
+    page = Path("runs/spring/report.html").read_text()
+    for part in ("Trajectories", "Phase portrait", "speed_in_m_s over x", "<svg", "0.9*speed_in_m_s"):
+        assert part in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("predict", "spring", "start.csv", "--times", "3:0:0.1"), "--times 3:0:0.1: must be FIRST:LAST:STEP"),
+        (("predict", "spring", "start.csv", "--times", "0:1e9:1e-9"), "with at most 10000000 times"),
+        (("predict", "spring", "start.csv", "--times", "0:1"), "must be FIRST:LAST:STEP, such as 0:20:0.1"),
+        (("predict", "spring", "start.csv"), "there is no column 'time'"),
+        (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--index", "5"), "has the indices 0 to 1"),
+        (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--out", "a.doc"), "--out a.doc: files end in"),
+        (("export", "spring", "--to", "excel"), "no such format for dynamics; use one of python, c"),
+        (("export", "spring", "--to", "python", "--name", "1"), "--name 1"),
+        (("summary", "spring"), "is a result of dynamics, which shine predict, export and report take"),
+        (("resume", "spring"), "dynamics: is for 'shine evolve' alone"),
+        (("evolve", "spring.yaml", "--live"), "--live, --log, --workers, --dask and --slurm are not for dynamics"),
+        (("evolve", "spring.yaml", "--set", "data.target=x"), "data.target: is not for dynamics"),
+        (("evolve", "spring.yaml", "--set", "template=f(x)"), "template: is not for dynamics"),
+        (("evolve", "spring.yaml", "--set", "dynamics.state=[x]"), 'did you mean "states"?'),
+        (("evolve", "spring.yaml", "--set", "dynamics.time=tme"), "there is no column 'tme'"),
+        (("evolve", "spring.yaml", "--set", "dynamics.states=[x, run]"), "a column is used twice among"),
+        (("evolve", "spring.yaml", "--set", "dynamics.run=null"), "column 'run' holds text"),
+    ],
+)
+def test_wrong_uses_get_one_line(spring: str, arguments: tuple[str, ...], message: str) -> None:
+    if "dynamics.run=null" in arguments:
+        arguments = (*arguments, "--set", "dynamics.states=null")
+    found = shine(*arguments)
+    assert found.exit_code == 2, found.stderr
+    assert message in found.stderr
+
+
+def test_a_damaged_result_is_told(spring: str) -> None:
+    path = Path("runs/spring/result.json")
+    path.write_text(path.read_text().replace('"nats": -100.0', '"nats": "few"'))
+    assert "is damaged" in shine("predict", spring, "start.csv", "--times", "0:1:0.5").stderr

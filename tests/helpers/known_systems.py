@@ -1,0 +1,53 @@
+"""A search for equations of motion that finds known equations at once, for tests of what is made of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shine.data.trajectories import Trajectories
+from shine.lang.parse import parse
+from shine.search.dynamics.result import DynamicsResult, SystemFront
+from shine.search.dynamics.system import SystemModel
+from shine.search.models.front import Front
+from shine.search.models.model import Model
+
+
+def system(trajectories: Trajectories, equations: Sequence[str], time: str | None = None) -> SystemModel:
+    """A system with given right-hand sides; each constant has the standard deviation 0.01."""
+    features = (*trajectories.states, *trajectories.controls, *([] if time is None else [time]))
+    models = tuple(Model(parse(text, features), 1e-6, 0.999) for text in equations)
+    states = np.concatenate([run.states for run in trajectories.runs])
+    found = SystemModel(
+        models,
+        trajectories.states,
+        trajectories.controls,
+        time,
+        losses=1e-4 * np.nanvar(states, axis=0),
+        variances=np.nanvar(states, axis=0),
+        starts=np.array([run.states[0] for run in trajectories.runs]),
+        noise=0.01 * np.nanstd(states, axis=0),
+        nats=-100.0,
+        headings=trajectories.headings,
+    )
+    count = len(found.constants)
+    return replace(found, covariance=1e-4 * np.eye(count))
+
+
+def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds") -> Any:
+    """A function in place of `find_dynamics` whose front has the given systems."""
+
+    def find(trajectories: Trajectories, settings: Any, observers: Any = None) -> DynamicsResult:
+        time = None if settings.autonomous else trajectories.time
+        models = tuple(system(trajectories, equations, time) for equations in fronts)
+        equations = tuple(
+            Front(tuple(model.equations[state] for model in models), len(models) - 1)
+            for state in range(len(trajectories.states))
+        )
+        front = SystemFront(models, best % len(models), "it is known")
+        return DynamicsResult(front, equations, 0.1, settings.search.seed, stopped_by, len(models))
+
+    return find

@@ -1,0 +1,203 @@
+"""`SymbolicDynamics`: what is made of the systems that a search finds."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from helpers.known_systems import known_search
+
+import shine
+from shine.base.errors import DataError, InterruptedFitWarning
+from shine.search.dynamics import run
+
+TIMES = np.linspace(0, 3, 61)
+STATES = np.column_stack([np.cos(TIMES), -np.sin(TIMES)])
+SPRING = ("v", "-1.0*x")
+NAMES = {"states": ["x", "v"]}
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("v", "-0.5"), SPRING))
+
+
+@pytest.fixture
+def fitted():
+    return shine.SymbolicDynamics(random_state=0).fit(STATES, TIMES, **NAMES)
+
+
+def test_the_attributes_are_those_of_the_result(fitted):
+    assert (fitted.states_, fitted.controls_, fitted.n_features_in_) == (["x", "v"], [], 2)
+    assert fitted.best_ is fitted.front_[1]
+    assert list(fitted.equations_) == ["x", "v"]
+
+
+def test_rates_are_those_of_the_equations(fitted):
+    np.testing.assert_array_equal(fitted.predict(STATES), np.column_stack([STATES[:, 1], -STATES[:, 0]]))
+    np.testing.assert_array_equal(fitted.predict([3.0, 4.0]), [[4.0, -3.0]])
+    np.testing.assert_array_equal(fitted.predict([3.0, 4.0], index=0), [[4.0, -0.5]])
+
+
+def test_a_frame_gives_states_by_heading():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"v": STATES[:, 1], "t": TIMES, "x": STATES[:, 0]})
+    model = shine.SymbolicDynamics().fit(frame[["x", "v", "t"]], "t")
+    np.testing.assert_array_equal(model.predict(frame)[:, 0], STATES[:, 1])
+    with pytest.raises(DataError, match="X has no column 'x'"):
+        model.predict(frame[["v"]])
+
+
+def test_simulations_are_the_solution(fitted):
+    states = fitted.simulate([0.0, 2.0], TIMES)
+    np.testing.assert_allclose(states, np.column_stack([2 * np.sin(TIMES), 2 * np.cos(TIMES)]), atol=1e-7)
+    np.testing.assert_array_equal(fitted.simulate({"v": 2.0, "x": 0.0}, TIMES), states)
+    means, deviations = fitted.simulate([0.0, 2.0], TIMES, return_std=True)
+    np.testing.assert_allclose(means, states, rtol=1e-6, atol=1e-7)
+    assert deviations[0].tolist() == [0, 0]
+    # x'' = -k x with x(0) = 0 has x = 2 sin(sqrt(k) t)/sqrt(k), whose slope by k at k = 1 is t cos t - sin t.
+    np.testing.assert_allclose(deviations[:, 0], 0.01 * abs(TIMES * np.cos(TIMES) - np.sin(TIMES)), atol=1e-6)
+
+
+def test_the_score_is_r2_of_rollouts(fitted):
+    assert fitted.score(STATES, TIMES) == pytest.approx(1.0)
+    late = np.where(np.arange(61)[:, None] < 5, np.nan, STATES)
+    late[:, 1] = STATES[:, 1]
+    assert fitted.score([late, 2 * STATES], [TIMES, TIMES]) == pytest.approx(1.0)
+    shifted = STATES + np.where(np.arange(61)[:, None] > 0, 0.1, 0.0)
+    own = 1 - 0.01 * 60 / ((shifted - shifted.mean(axis=0)) ** 2).sum(axis=0)
+    assert fitted.score(shifted, TIMES) == pytest.approx(own.mean(), abs=1e-6)
+
+
+def test_an_explosion_scores_minus_infinity(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(["x0*x0"]))
+    model = shine.SymbolicDynamics().fit(TIMES + 1, TIMES)
+    assert model.score(TIMES + 1, TIMES) == -np.inf
+
+
+def test_intervals_are_named_by_state_and_place(fitted):
+    low, high = fitted.conf_int()["v'[0]"]
+    assert (low, high) == pytest.approx((-1 - 0.0196, -1 + 0.0196), abs=1e-5)
+
+
+def test_the_text_has_a_line_a_state_and_marks_the_choice(fitted):
+    lines = repr(fitted).splitlines()
+    assert lines[0] == "SymbolicDynamics, 2 systems"
+    chosen = next(number for number, line in enumerate(lines) if line.startswith(">>>"))
+    assert lines[chosen].endswith("x' = v")
+    assert lines[chosen + 1].strip().startswith("v' = ")
+    assert repr(shine.SymbolicDynamics(max_time=3)) == "SymbolicDynamics(max_time=3)"
+    assert "<math" in fitted._repr_html_()
+
+
+def test_forms_are_those_of_the_chosen_system(fitted):
+    sympy = pytest.importorskip("sympy")
+    t = sympy.Symbol("t", real=True)
+    x, v = sympy.Function("x")(t), sympy.Function("v")(t)
+    assert fitted.sympy() == [sympy.Eq(x.diff(t), v), sympy.Eq(v.diff(t), -x)]
+    assert r"\dot{x} &= v" in fitted.latex()
+    assert "solve_ivp" in fitted.export("python")
+    assert "v' = -0.5" in fitted.export("c", index=0)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("trajectories", 2), ("residuals", 2), ("phase", 1)])
+def test_drawings_have_readings_and_rollouts(fitted, kind, count):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    axes = np.atleast_1d(fitted.plot(kind))
+    assert len(axes) == count
+    assert len(axes[0].lines) == 2
+    own = pyplot.figure().subplots(1, count, squeeze=False)
+    fitted.plot(kind, ax=own)
+    with pytest.raises(ValueError, match="ax has 3 axes"):
+        fitted.plot(kind, ax=pyplot.figure().subplots(1, 3))
+    pyplot.close("all")
+
+
+def test_an_unknown_drawing_is_told(fitted):
+    with pytest.raises(ValueError, match="kind is 'front'; it must be one of 'trajectories', 'phase', 'residuals'"):
+        fitted.plot("front")
+
+
+def test_copies_simulate_the_same(fitted):
+    states = fitted.simulate([0.0, 2.0], TIMES)
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(other.simulate([0.0, 2.0], TIMES), states)
+
+
+def test_controls_are_asked_for(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(["u - x0"]))
+    model = shine.SymbolicDynamics().fit(1 - np.exp(-TIMES), TIMES, np.ones(61))
+    np.testing.assert_allclose(model.simulate([0.0], TIMES, np.ones(61))[:, 0], 1 - np.exp(-TIMES), atol=1e-7)
+    np.testing.assert_allclose(model.simulate([0.0], TIMES, lambda t: 1.0)[:, 0], 1 - np.exp(-TIMES), atol=1e-7)
+    with pytest.raises(DataError, match="the system has the controls u; give them as u"):
+        model.simulate([0.0], TIMES)
+    assert model.score(1 - np.exp(-TIMES), TIMES, np.ones(61)) == pytest.approx(1.0)
+
+
+def test_the_time_occurs_only_if_it_may(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(["2*t"]))
+    model = shine.SymbolicDynamics(autonomous=False).fit(TIMES**2, TIMES)
+    np.testing.assert_allclose(model.simulate([1.0], TIMES)[:, 0], 1 + TIMES**2, atol=1e-8)
+    with pytest.raises(DataError, match="the rates depend on t; give the times as t"):
+        model.predict(TIMES)
+
+
+def test_an_interrupted_fit_warns_and_keeps_what_it_found(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(SPRING, stopped_by="interrupted"))
+    with pytest.warns(InterruptedFitWarning, match="has kept the best systems") as caught:
+        shine.SymbolicDynamics().fit(STATES, TIMES, **NAMES)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda model: model.simulate([1.0], TIMES), DataError, "x0 has shape"),
+        (lambda model: model.simulate({"x": 1.0}, TIMES), DataError, "x0 has x, and lacks v"),
+        (lambda model: model.simulate([1.0, np.nan], TIMES), DataError, "x0 has 1 values that are NaN"),
+        (lambda model: model.simulate([1.0, 0.0], TIMES[::-1]), DataError, "increasing times"),
+        (lambda model: model.predict(np.ones((3, 3))), DataError, "x has 3 columns"),
+        (lambda model: model.predict("text"), DataError, "x "),
+        (lambda model: model.simulate([1.0, 0.0], TIMES, index=7), ValueError, "index must be a position"),
+        (lambda model: model.score(STATES[:, :1], TIMES), DataError, "x has 1 state"),
+        (lambda model: model.export("excel"), ValueError, "unknown export 'excel' of a system"),
+        (lambda model: model.fit(STATES, TIMES, x_dot=STATES), TypeError, "unexpected keyword argument 'x_dot'"),
+        (lambda model: model.fit(STATES, TIMES, states=["x"]), DataError, "x has 2 states, and 1 names"),
+    ],
+)
+def test_bad_arguments_get_one_line(fitted, call, error, message):
+    with pytest.raises(error, match=message) as caught:
+        call(fitted)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"autonomous": "yes"}, "autonomous must be True or False, is 'yes'"),
+        ({"max_time": -1}, "max_time"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"settings": {"islnds": 2}}, "settings has no 'islnds'"),
+        ({"verbose": -1}, "verbose must be 0, 1 or 2"),
+    ],
+)
+def test_bad_parameters_name_themselves(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        shine.SymbolicDynamics(**parameters).fit(STATES, TIMES)
+
+
+def test_an_unknown_parameter_is_answered():
+    with pytest.raises(TypeError, match="did you mean 'max_time'"):
+        shine.SymbolicDynamics(timeout_in_seconds=3)
+    with pytest.raises(ValueError, match="Invalid parameter 'optimizer'"):
+        shine.SymbolicDynamics().set_params(optimizer=1)
+
+
+def test_nothing_is_told_before_the_fit():
+    from sklearn.exceptions import NotFittedError
+
+    for call in ("predict", "score", "export"):
+        with pytest.raises(NotFittedError):
+            getattr(shine.SymbolicDynamics(), call)(STATES)
