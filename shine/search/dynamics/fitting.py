@@ -35,7 +35,9 @@ def fitted(equations: Sequence[Model], readings: Readings, time: str | None, sto
     start = unfitted(equations, readings, time)
     system = start.compiled
     smooth = [run.states for run in readings.smooth.runs]
-    fit = fit_rollouts(system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop))
+    fit = fit_rollouts(
+        system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop, sizes=readings.sizes)
+    )
     if not fit.succeeded:
         return start
     losses, relative = readings.losses(fit.states)

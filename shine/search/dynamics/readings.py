@@ -46,6 +46,15 @@ class Readings:
         return [np.where(run.noise > 0, run.noise, least) for run in self.smooth.runs]
 
     @cached_property
+    def sizes(self) -> list[Floats]:
+        """Relative expected errors of the readings in each run: their mean square over all readings of a state is 1."""
+        squares = [
+            stable_sum(np.where(known, own**2, 0.0).T) for own, known in zip(self.deviations, self._known, strict=True)
+        ]
+        scale = np.sqrt(np.add.reduce(squares) / self.counts)
+        return [own / scale for own in self.deviations]
+
+    @cached_property
     def variances(self) -> Floats:
         """Variance of the readings of each state."""
         return np.array([stable_mean((values - stable_mean(values)) ** 2) for values in self._values])

@@ -83,7 +83,8 @@ class _Finding:
         searches.first(self._at(FIRST_SEARCHES))
         try:
             self._integrate(self._at(FIRST_SYSTEMS))
-            if not searches.stopped_by_user and searches.again(self._at(LAST_SEARCHES), self._best.equations):
+            best, until = self._best, self._at(LAST_SEARCHES)
+            if not searches.stopped_by_user and searches.again(until, best.equations, best.error):
                 self._integrate(self._at(LAST_SYSTEMS))
         except KeyboardInterrupt:
             stopped_by = "interrupted"

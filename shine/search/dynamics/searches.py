@@ -23,6 +23,9 @@ LEAST_AGAIN = 0.5
 EXPLAINED = 2.0
 """Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
 
+EXACT = 1e-12
+"""Error of the rollouts, as a share of the variance, of a system that explains all."""
+
 SHORT = 12
 """Complexity from which a shorter equation is looked for."""
 
@@ -68,7 +71,7 @@ class RateSearches:
             share = (until - self.observers.clock()) / (len(self.states) - number)
             self.results.append(self._search(number, share, self.rows[number].enough))
 
-    def again(self, until: float, best: Sequence[Model]) -> bool:
+    def again(self, until: float, best: Sequence[Model], error: float) -> bool:
         """Search once more for states whose equation misses the rates or is long; say whether there are any.
 
         Parameters
@@ -76,8 +79,10 @@ class RateSearches:
         until : float
         best : sequence of Model
             The equations of the best system.
+        error : float
+            Of its rollouts, as a share of the variance.
         """
-        missed = [rows.misfit(model) for rows, model in zip(self.rows, best, strict=True)]
+        missed = [0.0 if error < EXACT else rows.misfit(model) for rows, model in zip(self.rows, best, strict=True)]
         wanting = [
             number for number, misfit in enumerate(missed) if misfit > EXPLAINED or best[number].complexity > SHORT
         ]
