@@ -28,6 +28,9 @@ MARGIN = 24
 BLOCK = 128
 """Readings of a run that are smoothed together: the time grows with their cube."""
 
+LEARNED, MOST_LEARNED = 64, 5
+"""Neighbouring readings that tell the scales together, and most such parts of all runs."""
+
 SMALL = 0.1
 """Least noise of a reading, as a share of the mean reading's, where noise grows with the values."""
 
@@ -135,21 +138,16 @@ def process_of(runs: Sequence[Run], sigma: float | None = None) -> Process:
     readings = np.concatenate([values for _, values in runs])
     mean = float(np.add.reduce(readings) / len(readings))
     size = math.sqrt(float(np.add.reduce(readings**2)) / len(readings))
-    blocks = [
-        (times[first : first + BLOCK], values[first : first + BLOCK] - mean)
-        for times, values in runs
-        for first in range(0, len(times), BLOCK)
-    ]
+    pieces = [(number, first) for number, (times, _) in enumerate(runs) for first in range(0, len(times), LEARNED)]
+    pieces = [pieces[place] for place in np.unique(np.linspace(0, len(pieces) - 1, MOST_LEARNED).astype(int)).tolist()]
+    parts = [slice(first, first + LEARNED) for _, first in pieces]
+    blocks = [(runs[run][0][part], runs[run][1][part] - mean) for (run, _), part in zip(pieces, parts, strict=True)]
     even, least = _likeliest(blocks, [np.ones(len(values)) for _, values in blocks], sigma)
     process = Process(mean, *even, size=size)
     if sigma is not None or not readings.min() < readings.max():
         return process
-    levels = [
-        _levels(process.curve(times, values, times).values[first : first + BLOCK], size)
-        for times, values in runs
-        for first in range(0, len(times), BLOCK)
-    ]
-    growing, nats = _likeliest(blocks, levels)
+    smoothed = [process.curve(times, values + mean, times).values for times, values in blocks]
+    growing, nats = _likeliest(blocks, [_levels(values, size) for values in smoothed])
     return Process(mean, *growing, True, size) if nats < least - CONVINCING else process
 
 

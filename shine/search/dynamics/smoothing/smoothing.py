@@ -144,9 +144,13 @@ def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None) -> Proc
     if not usable:
         return None
     process = process_of(usable, sigma)
-    clean = np.concatenate([left_out_errors(times, values) for times, values in usable], axis=1)
+    clean = [left_out_errors(times, values) for times, values in usable]
+    orders = min(map(len, clean))
+    if not orders:
+        return process
     noisy = np.concatenate([process.left_out_errors(times, values) for times, values in usable])
-    return None if _median(clean).min() < float(_median(noisy)) else process
+    foretold = _median(np.concatenate([errors[:orders] for errors in clean], axis=1))
+    return None if foretold.min() < float(_median(noisy)) else process
 
 
 def _median(values: Floats) -> Floats:
