@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
-from shine.search.dynamics.system import SystemModel
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.search.dynamics.next_experiment import Box, NextExperiment, next_experiment
+from shine.search.dynamics.system import Controls, SystemModel
 from shine.search.models.figures import loss_text
 from shine.search.models.front import STOPS, Front
+
+NEAR = 6.0
+"""Nats up to which a longer description counts as a rival: odds of 400 to 1."""
+
+MOST_RIVALS = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +78,13 @@ class DynamicsResult:
         As of `shine.search.models.front.Result`.
     systems : int
         Number of systems that were fitted to the trajectories.
+    rivals : tuple of SystemModel
+        The recommended system and those that the trajectories hardly tell from it (see `NEAR`), or else the best
+        other one; the shortest description first.
+    ranges : tuple of two ndarray of shape (n_states,)
+        Lowest and highest reading of each state.
+    duration : float
+        Of the longest run.
     """
 
     front: SystemFront
@@ -77,11 +93,40 @@ class DynamicsResult:
     seed: int
     stopped_by: str
     systems: int
+    rivals: tuple[SystemModel, ...]
+    ranges: tuple[Floats, Floats]
+    duration: float
 
     @property
     def chosen(self) -> SystemModel:
         """The recommended system."""
         return self.front.best
+
+    def next_experiment(self, box: Box | None = None, times: Any = None, u: Controls = None) -> NextExperiment:
+        """The initial state, of a box, from which the rivals part most, by simulation.
+
+        Parameters
+        ----------
+        box : mapping of str to float or (float, float), optional
+            Value or limits of the initial value of each state. By default, from twice the lowest reading, or 0 if
+            that is positive, to twice the highest, or 0 if that is negative.
+        times : array-like of shape (n_times,), optional
+            At which the new experiment is read; by default 101 times as long as the longest run.
+        u : array-like of shape (n_times, n_controls) or function of the time, optional
+            Controls of the new experiment.
+
+        Raises
+        ------
+        DataError
+            If the box is invalid, or the data leave one system only.
+        """
+        wide = {
+            name: (2 * min(float(low), 0.0), 2 * max(float(high), 0.0))
+            for name, low, high in zip(self.chosen.states, *self.ranges, strict=True)
+        }
+        asked = np.linspace(0.0, self.duration, 101) if times is None else np.asarray(times, np.float64)
+        spread = np.sqrt(self.chosen.variances)
+        return next_experiment(self.rivals, wide if box is None else box, asked, spread, u, self.seed)
 
     @property
     def ending(self) -> str:
@@ -116,3 +161,12 @@ def front_of(models: Iterable[SystemModel]) -> SystemFront:
     else:
         reason = "the only system that could be integrated along the readings"
     return SystemFront(tuple(front), front.index(best), reason)
+
+
+def rivals_of(models: Iterable[SystemModel], chosen: SystemModel) -> tuple[SystemModel, ...]:
+    """The chosen system, and others with nearly as short descriptions, or else the best other one."""
+    others = sorted(
+        (each for each in models if each is not chosen and math.isfinite(each.nats)), key=lambda each: each.nats
+    )
+    near = [each for each in others if each.nats <= chosen.nats + NEAR][: MOST_RIVALS - 1]
+    return (chosen, *(near or others[:1]))

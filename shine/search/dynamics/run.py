@@ -13,7 +13,7 @@ from shine.data.trajectories import Trajectories
 from shine.search.dynamics.fitting import fitted, unfitted
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.readings import Readings
-from shine.search.dynamics.result import DynamicsResult, front_of
+from shine.search.dynamics.result import DynamicsResult, front_of, rivals_of
 from shine.search.dynamics.rows import rate_rows
 from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
@@ -91,13 +91,18 @@ class _Finding:
         if not self.systems:
             models = [result.best for result in searches.results]
             self.systems[tuple(models)] = unfitted(models, self.readings, self.time)
+        front, runs = front_of(self.systems.values()), self.readings.trajectories.runs
+        read = np.concatenate([run.states for run in runs])
         return DynamicsResult(
-            front_of(self.systems.values()),
-            tuple(result.front for result in searches.results),
-            self.observers.clock() - self.observers.origin,
-            searches.settings.seed,
-            stopped_by or searches.stopped_by,
-            len(self.systems),
+            front=front,
+            equations=tuple(result.front for result in searches.results),
+            seconds=self.observers.clock() - self.observers.origin,
+            seed=searches.settings.seed,
+            stopped_by=stopped_by or searches.stopped_by,
+            systems=len(self.systems),
+            rivals=rivals_of(self.systems.values(), front.best),
+            ranges=(np.nanmin(read, axis=0), np.nanmax(read, axis=0)),
+            duration=max(float(run.times[-1] - run.times[0]) for run in runs),
         )
 
     @property
