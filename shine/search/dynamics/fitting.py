@@ -9,21 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
-from shine.search.dynamics.readings import Readings
+from shine.search.dynamics.forms import Form
 from shine.search.dynamics.system import SystemModel
 from shine.search.models.model import Model
 
 
-def fitted(equations: Sequence[Model], readings: Readings, time: str | None, stop: Callable[[], bool]) -> SystemModel:
+def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> SystemModel:
     """The system of some equations, with the constants and initial states that fit the readings best.
 
     Parameters
     ----------
     equations : sequence of Model
         One a state.
-    readings : Readings
-    time : str, optional
-        Name of the time, if formulas may use it.
+    form : Form
     stop : callable
         Says whether the time is over; the fit then ends with what it has.
 
@@ -32,8 +30,8 @@ def fitted(equations: Sequence[Model], readings: Readings, time: str | None, sto
     SystemModel
         Its error is infinite if no rollout follows the readings to their end.
     """
-    start = unfitted(equations, readings, time)
-    system = start.compiled
+    start = unfitted(equations, form)
+    system, readings = start.compiled, form.readings
     smooth = [run.states for run in readings.smooth.runs]
     fit = fit_rollouts(
         system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop, sizes=readings.sizes)
@@ -57,9 +55,9 @@ def fitted(equations: Sequence[Model], readings: Readings, time: str | None, sto
     )
 
 
-def unfitted(equations: Sequence[Model], readings: Readings, time: str | None) -> SystemModel:
+def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
     """The system as the rates gave it, without an error of rollouts (see `fitted` for the parameters)."""
-    given = readings.trajectories
+    given, readings, time = form.trajectories, form.readings, form.time
     used = time if any(time in model.tree.used_parameters for model in equations) else None
     return SystemModel(
         equations=tuple(replace(model, basis=None, known=None) for model in equations),
@@ -71,4 +69,5 @@ def unfitted(equations: Sequence[Model], readings: Readings, time: str | None) -
         starts=readings.starts,
         noise=np.full(len(given.states), math.inf),
         headings=given.headings,
+        is_map=form.is_map,
     )

@@ -30,8 +30,13 @@ class Candidate:
     nats: float
 
 
-def candidates_of(front: Front, rows: RateRows) -> list[Candidate]:
-    """The formulas of a front, the shortest description first, but the recommended one before all others."""
+def candidates_of(front: Front, rows: RateRows | None) -> list[Candidate]:
+    """The formulas of a front, the shortest description first, but the recommended one before all others.
+
+    A known equation has no rows.
+    """
+    if rows is None:
+        return [Candidate(model, 0.0) for model in front]
     lengths = lengths_of(front.models, description_length(settled(rows), "mse"))
     least = float(np.min(lengths))
     nats = [float(length) - least for length in lengths.tolist()]

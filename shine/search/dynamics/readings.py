@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class Readings:
     @cached_property
     def deviations(self) -> list[Floats]:
         """Expected error of each reading in each run, shape (n_times, n_states)."""
-        least = INTERPOLATED * np.sqrt(self.variances)
+        least = INTERPOLATED * np.sqrt(np.where(np.isfinite(self.variances), self.variances, 1.0))
         return [np.where(run.noise > 0, run.noise, least) for run in self.smooth.runs]
 
     @cached_property
@@ -52,18 +53,21 @@ class Readings:
             stable_sum(np.where(known, own**2, 0.0).T) for own, known in zip(self.deviations, self._known, strict=True)
         ]
         scale = np.sqrt(np.add.reduce(squares) / self.counts)
-        return [own / scale for own in self.deviations]
+        return [own / np.where(scale > 0, scale, own[0]) for own in self.deviations]
 
     @cached_property
     def variances(self) -> Floats:
-        """Variance of the readings of each state."""
-        return np.array([stable_mean((values - stable_mean(values)) ** 2) for values in self._values])
+        """Variance of the readings of each state; inf for a state that is never read."""
+        return np.array([stable_mean((own - stable_mean(own)) ** 2) if len(own) else math.inf for own in self._values])
 
     @cached_property
     def lengths(self) -> tuple[DescriptionLength, ...]:
         """Description lengths of each state's readings, by their mean squared error in units of the expected one."""
         found = []
         for column, values in enumerate(self._values):
+            if not len(values):
+                found.append(DescriptionLength.with_unknown_noise(1.0, SQUARED, 1.0))
+                continue
             parts = [own[known[:, column], column] for own, known in zip(self.deviations, self._known, strict=True)]
             weights = 1 / np.concatenate(parts) ** 2
             mean = stable_mean(values, weights)
@@ -73,15 +77,16 @@ class Readings:
 
     @cached_property
     def counts(self) -> Floats:
-        """Number of readings of each state."""
-        return np.array([float(len(values)) for values in self._values])
+        """Number of readings of each state; 1 for a state that is never read."""
+        return np.array([max(float(len(values)), 1.0) for values in self._values])
 
     def nats(self, losses: Floats, sizes: Sequence[int], constants: Sequence[int]) -> float:
         """Length of the description of all readings by equations of some sizes and numbers of constants, given the mean
         squared errors of their rollouts in units of the expected ones."""
         return sum(
             float(length.final(*(np.array([part]) for part in parts))[0])
-            for length, *parts in zip(self.lengths, losses.tolist(), sizes, constants, strict=True)
+            for length, own, *parts in zip(self.lengths, self._values, losses.tolist(), sizes, constants, strict=True)
+            if len(own)
         )
 
     def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:

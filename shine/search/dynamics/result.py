@@ -111,7 +111,8 @@ class DynamicsResult:
             Value or limits of the initial value of each state. By default, from twice the lowest reading, or 0 if
             that is positive, to twice the highest, or 0 if that is negative.
         times : array-like of shape (n_times,), optional
-            At which the new experiment is read; by default 101 times as long as the longest run.
+            At which the new experiment is read; by default 101 times as long as the longest run, or its
+            steps.
         u : array-like of shape (n_times, n_controls) or function of the time, optional
             Controls of the new experiment.
 
@@ -124,8 +125,10 @@ class DynamicsResult:
             name: (2 * min(float(low), 0.0), 2 * max(float(high), 0.0))
             for name, low, high in zip(self.chosen.states, *self.ranges, strict=True)
         }
-        asked = np.linspace(0.0, self.duration, 101) if times is None else np.asarray(times, np.float64)
-        spread = np.sqrt(self.chosen.variances)
+        points = int(self.duration) + 1 if self.chosen.is_map else 101
+        asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
+        read = np.isfinite(self.chosen.variances)
+        spread = np.where(read, np.sqrt(self.chosen.variances), self.ranges[1] - self.ranges[0])
         return next_experiment(self.rivals, wide if box is None else box, asked, spread, u, self.seed)
 
     @property

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.trajectories import Trajectories
+from shine.lang.forms.names import shown
 from shine.search.dynamics.smoothing.smoothing import Smoothed
 from shine.search.models.model import Model
 
@@ -80,6 +82,10 @@ def rate_rows(trajectories: Trajectories, smooth: Smoothed, column: int, autonom
     values = feature_columns(smooth, autonomous)
     unsure = np.concatenate([run.state_errors for run in smooth.runs])
     known = np.isfinite(errors) & np.isfinite(unsure).all(axis=1) & np.isfinite(rates)
+    if not known.any():
+        raise DataError(
+            f"no time has all states and the rate of {shown(trajectories.states[column])}; read more together"
+        )
     rates, errors, values = rates[known], errors[known], values[known]
     spread = math.sqrt(float(stable_sum((rates - stable_sum(rates) / len(rates)) ** 2)) / len(rates))
     least = float(np.sort(errors)[int(EVEN * (len(errors) - 1))])

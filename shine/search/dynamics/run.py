@@ -11,13 +11,12 @@ import numpy as np
 from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
 from shine.search.dynamics.fitting import fitted, unfitted
+from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
-from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.result import DynamicsResult, front_of, rivals_of
 from shine.search.dynamics.rows import rate_rows
 from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
-from shine.search.dynamics.smoothing.smoothing import smoothed
 from shine.search.dynamics.system import SystemModel
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.models.model import Model
@@ -60,19 +59,20 @@ def find_dynamics(
     """
     observers = observers.begun()
     with stage("smoothing the trajectories"):
-        smooth = smoothed(trajectories)
-    rows = [rate_rows(trajectories, smooth, column, settings.autonomous) for column in range(len(trajectories.states))]
-    time = None if settings.autonomous else trajectories.time
-    searches = RateSearches(trajectories.states, rows, settings.search, observers)
-    return _Finding(Readings(trajectories, smooth), time, searches, observers).result()
+        form = form_of(trajectories, settings)
+    rows = [
+        rate_rows(form.trajectories, form.smooth, column, settings.autonomous) if known is None else None
+        for column, known in enumerate(form.known)
+    ]
+    searches = RateSearches(form.trajectories.states, rows, form.known, settings.search, observers)
+    return _Finding(form, searches, observers).result()
 
 
 @dataclass
 class _Finding:
     """A search in progress."""
 
-    readings: Readings
-    time: str | None
+    form: Form
     searches: RateSearches
     observers: Observers
     systems: dict[tuple[Model, ...], SystemModel] = field(default_factory=dict)
@@ -90,9 +90,9 @@ class _Finding:
             stopped_by = "interrupted"
         if not self.systems:
             models = [result.best for result in searches.results]
-            self.systems[tuple(models)] = unfitted(models, self.readings, self.time)
-        front, runs = front_of(self.systems.values()), self.readings.trajectories.runs
-        read = np.concatenate([run.states for run in runs])
+            self.systems[tuple(models)] = unfitted(models, self.form)
+        front, runs = front_of(self.systems.values()), self.form.trajectories.runs
+        read = np.concatenate([run.states for run in self.form.smooth.runs])
         return DynamicsResult(
             front=front,
             equations=tuple(result.front for result in searches.results),
@@ -101,7 +101,7 @@ class _Finding:
             stopped_by=stopped_by or searches.stopped_by,
             systems=len(self.systems),
             rivals=rivals_of(self.systems.values(), front.best),
-            ranges=(np.nanmin(read, axis=0), np.nanmax(read, axis=0)),
+            ranges=(read.min(axis=0), read.max(axis=0)),
             duration=max(float(run.times[-1] - run.times[0]) for run in runs),
         )
 
@@ -132,7 +132,7 @@ class _Finding:
                     break
                 equations = tuple(each.model for each in joined)
                 if equations not in self.systems:
-                    self.systems[equations] = fitted(equations, self.readings, self.time, self._stop(late))
+                    self.systems[equations] = fitted(equations, self.form, self._stop(late))
 
     def _stop(self, late: Callable[[], bool]) -> Callable[[], bool]:
         """Whether a fit is to end: the first one may go on for a while, as there is no other."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from shine.base.stages import stage
 from shine.search.dynamics.rows import RateRows
 from shine.search.evolution.observers import Observers
-from shine.search.models.front import Result
+from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
@@ -40,14 +40,18 @@ class RateSearches:
     Parameters
     ----------
     states : tuple of str
-    rows : sequence of RateRows
+    rows : sequence of RateRows or None
+        None for a state whose equation is known.
+    known : sequence of Model or None
+        The equations that are known.
     settings : SearchSettings
         The first search has the seed, the others the numbers that follow it.
     observers : Observers
     """
 
     states: tuple[str, ...]
-    rows: Sequence[RateRows]
+    rows: Sequence[RateRows | None]
+    known: Sequence[Model | None]
     settings: SearchSettings
     observers: Observers
 
@@ -67,9 +71,14 @@ class RateSearches:
 
     def first(self, until: float) -> None:
         """Search for each state, with an even share of the time that is left."""
-        for number in range(len(self.states)):
-            share = (until - self.observers.clock()) / (len(self.states) - number)
-            self.results.append(self._search(number, share, self.rows[number].enough))
+        sought = sum(rows is not None for rows in self.rows)
+        for number, (rows, known) in enumerate(zip(self.rows, self.known, strict=True)):
+            if rows is None:
+                assert known is not None
+                self.results.append(Result(Front((known,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
+                continue
+            share, sought = (until - self.observers.clock()) / sought, sought - 1
+            self.results.append(self._search(number, rows, share, rows.enough))
 
     def again(self, until: float, best: Sequence[Model], error: float) -> bool:
         """Search once more for states whose equation misses the rates or is long; say whether there are any.
@@ -82,27 +91,32 @@ class RateSearches:
         error : float
             Of its rollouts, as a share of the variance.
         """
-        missed = [0.0 if error < EXACT else rows.misfit(model) for rows, model in zip(self.rows, best, strict=True)]
-        wanting = [
-            number for number, misfit in enumerate(missed) if misfit > EXPLAINED or best[number].complexity > SHORT
-        ]
+        missed = {
+            number: 0.0 if error < EXACT else rows.misfit(model)
+            for number, (rows, model) in enumerate(zip(self.rows, best, strict=True))
+            if rows is not None
+        }
+        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or best[number].complexity > SHORT]
         for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
             share = (until - self.observers.clock()) / (len(wanting) - place)
             if self.stopped_by_user or share < LEAST_AGAIN:
                 return place > 0
-            self.results[number] = self._search(number, share, 0.0, tuple(self.results[number].front), len(self.states))
+            rows, earlier = self.rows[number], tuple(self.results[number].front)
+            assert rows is not None
+            self.results[number] = self._search(number, rows, share, 0.0, earlier)
         return bool(wanting)
 
     def _search(
-        self, number: int, seconds: float, enough: float, earlier: Sequence[Model] = (), shift: int = 0
+        self, number: int, rows: RateRows, seconds: float, enough: float, earlier: Sequence[Model] = ()
     ) -> Result:
-        rows, settings = self.rows[number], self.settings
+        settings = self.settings
         stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
         if math.isfinite(seconds):
             stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
         if self.stopped_by_user:
             stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
         fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
+        shift = len(self.states) if earlier else 0
         own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift)
         with stage(f"searching for {self.states[number]}'"):
             return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)

@@ -40,7 +40,7 @@ class SystemModel:
     losses : ndarray of shape (n_states,)
         Mean squared error of the rollouts of each state from the fitted initial states, over the readings.
     variances : ndarray of shape (n_states,)
-        Variance of the readings of each state.
+        Variance of the readings of each state; inf for a state that is never read.
     starts : ndarray of shape (n_runs, n_states)
         Fitted states at the first time of each run.
     noise : ndarray of shape (n_states,)
@@ -51,6 +51,8 @@ class SystemModel:
         Length of the description of the readings by this system, beside that by constants.
     headings : tuple of str
         Headings of the states in the user's table.
+    is_map : bool
+        Whether the equations give the states a step later, and not rates; times are then numbers of steps.
     """
 
     equations: tuple[Model, ...]
@@ -64,6 +66,7 @@ class SystemModel:
     covariance: Floats | None = None
     nats: float = math.inf
     headings: tuple[str, ...] = field(default=())
+    is_map: bool = False
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -78,7 +81,7 @@ class SystemModel:
     @property
     def error(self) -> float:
         """Squared error of the rollouts as a share of the readings' variance, mean over the states; inf if they end."""
-        shares = self.losses / self.variances
+        shares = (self.losses / self.variances)[np.isfinite(self.variances)]
         return float(np.add.reduce(shares) / len(shares)) if np.isfinite(shares).all() else math.inf
 
     @property
@@ -89,7 +92,7 @@ class SystemModel:
     @cached_property
     def compiled(self) -> CompiledSystem:
         """The system as native code."""
-        return CompiledSystem(self.trees, self.states, self.controls, self.time)
+        return CompiledSystem(self.trees, self.states, self.controls, self.time, is_map=self.is_map)
 
     @property
     def constants(self) -> Floats:
@@ -190,12 +193,10 @@ class SystemModel:
 
     def lines(self, precision: Precision = None) -> list[str]:
         """The system as people write it, a line a state."""
-        width = max(map(len, self.states))
-        return [f"{state}'{' ' * (width - len(state))} = {model.formula(precision)}" for state, model in self._pairs]
-
-    @property
-    def _pairs(self) -> list[tuple[str, Model]]:
-        return list(zip(self.states, self.equations, strict=True))
+        lefts = [f"{state}[k+1]" if self.is_map else f"{state}'" for state in self.states]
+        width = max(map(len, lefts))
+        pairs = zip(lefts, self.equations, strict=True)
+        return [f"{left:<{width}} = {model.formula(precision)}" for left, model in pairs]
 
     @property
     def figures(self) -> str:

@@ -1,0 +1,73 @@
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shine.base.errors import DataError
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.search.dynamics.forms import form_of
+from shine.search.dynamics.run import find_dynamics
+from shine.search.dynamics.settings import DynamicsSettings
+from shine.search.evolution.observers import Observers
+from shine.search.problem.settings import SearchSettings
+
+
+def settings(lags=0):
+    search = SearchSettings()
+    stop, fitness = replace(search.stop, seconds=8.0), replace(search.fitness, threads=1)
+    return DynamicsSettings(replace(search, stop=stop, fitness=fitness), kind="map", lags=lags)
+
+
+def a_map(states, times=None):
+    states = np.asarray(states, float).reshape(len(states), -1)
+    times = np.arange(float(len(states))) if times is None else np.asarray(times, float)
+    return Trajectories((Trajectory(times, states, np.empty((len(times), 0))),), ("x", "y")[: states.shape[1]])
+
+
+def found(trajectories, lags=0):
+    return find_dynamics(trajectories, settings(lags), Observers(clock=time.process_time)).chosen
+
+
+def test_the_logistic_map_is_found_from_a_chaotic_series():
+    states = [0.3]
+    for _ in range(60):
+        states.append(3.7 * states[-1] * (1 - states[-1]))
+    chosen = found(a_map(states))
+    assert chosen.lines()[0].startswith("x[k+1] = ")
+    np.testing.assert_allclose(chosen.rates([[0.2], [0.9]])[:, 0], [3.7 * 0.16, 3.7 * 0.09], rtol=1e-6)
+    np.testing.assert_allclose(chosen.simulate([0.6], [0, 1, 2])[:2, 0], [0.6, 3.7 * 0.24], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_map_with_a_lag_is_found():
+    states = [1.0, 0.4]
+    for _ in range(50):
+        states.append(1.3 * states[-1] - 0.8 * states[-2] + 0.2)
+    chosen = found(a_map(states), lags=1)
+    assert chosen.states == ("x", "x_lag1")
+    assert chosen.lines()[1] == "x_lag1[k+1] = x"
+    np.testing.assert_allclose(chosen.rates([[2.0, 1.0]]), [[2.6 - 0.8 + 0.2, 2.0]], rtol=1e-6)
+
+
+def test_steps_without_readings_are_left_out():
+    form = form_of(a_map([1, 2, 4, 16, 32], [0, 1, 2, 4, 5]), settings())
+    errors = form.smooth.runs[0].rate_errors[:, 0] + form.smooth.runs[0].state_errors[:, 0]
+    assert np.isfinite(errors).tolist() == [True, True, False, False, True, False]
+
+
+def test_lagged_states_are_readings_only_once():
+    form = form_of(a_map(np.arange(8.0)), settings(lags=2))
+    assert form.trajectories.states == ("x", "x_lag1", "x_lag2")
+    assert form.smooth.runs[0].states.tolist() == [[k + 2, k + 1, k] for k in range(6)]
+    assert np.isnan(form.trajectories.runs[0].states[:, 1:]).all()
+
+
+def test_times_between_steps_are_refused():
+    with pytest.raises(DataError, match="are not whole steps apart"):
+        form_of(a_map([1, 2, 3, 4], [0, 1, 2.5, 3.5]), settings())
+
+
+def test_a_run_shorter_than_its_lags_is_refused():
+    with pytest.raises(DataError, match="a run has 4 steps; with lags=3, at least 6 are needed"):
+        form_of(a_map([1, 2, 3, 4]), settings(lags=3))
