@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.search.dynamics.next_experiment import Box, NextExperiment, next_experiment
 from shine.search.dynamics.system import Controls, SystemModel
@@ -32,11 +33,20 @@ class SystemFront(Sequence[SystemModel]):
         Position of the recommended system.
     reason : str
         Why it is recommended.
+    others : tuple of SystemModel
+        Systems beside the front that the trajectories hardly tell from the recommended one.
+    ranges : tuple of two ndarray of shape (n_states,), optional
+        Lowest and highest value of each state in the data.
+    duration : float
+        Of the longest run.
     """
 
     models: tuple[SystemModel, ...]
     best_index: int
     reason: str = ""
+    others: tuple[SystemModel, ...] = ()
+    ranges: tuple[Floats, Floats] | None = None
+    duration: float = 0.0
 
     @overload
     def __getitem__(self, index: int) -> SystemModel: ...
@@ -52,6 +62,47 @@ class SystemFront(Sequence[SystemModel]):
     def best(self) -> SystemModel:
         """The recommended system."""
         return self.models[self.best_index]
+
+    @property
+    def rivals(self) -> tuple[SystemModel, ...]:
+        """The recommended system and those that the trajectories hardly tell from it (see `NEAR`), or else the best
+        other one; the shortest description first."""
+        known = (each for each in (*self.models, *self.others) if each is not self.best and math.isfinite(each.nats))
+        others = sorted(known, key=lambda each: each.nats)
+        near = [each for each in others if each.nats <= self.best.nats + NEAR][: MOST_RIVALS - 1]
+        return (self.best, *(near or others[:1]))
+
+    def next_experiment(self, box: Box | None = None, times: Any = None, u: Controls = None) -> NextExperiment:
+        """The initial state, of a box, from which the rivals part most, by simulation.
+
+        Parameters
+        ----------
+        box : mapping of str to float or (float, float), optional
+            Value or limits of the initial value of each state. By default, from twice the lowest reading, or 0 if
+            that is positive, to twice the highest, or 0 if that is negative.
+        times : array-like of shape (n_times,), optional
+            At which the new experiment is read; by default 101 times as long as the longest run, or its
+            steps.
+        u : array-like of shape (n_times, n_controls) or function of the time, optional
+            Controls of the new experiment.
+
+        Raises
+        ------
+        DataError
+            If the box is invalid, or the data leave one system only.
+        """
+        best = self.best
+        if self.ranges is None and (box is None or times is None):
+            raise DataError("this front does not know its data; give a box, and the times of the new experiment")
+        if box is None:
+            assert self.ranges is not None
+            ends = zip(best.states, *(each.tolist() for each in self.ranges), strict=True)
+            box = {name: (2 * min(low, 0.0), 2 * max(high, 0.0)) for name, low, high in ends}
+        points = round(self.duration) + 1 if best.is_map else 101
+        asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
+        width = np.abs(best.starts).max(axis=0) if self.ranges is None else self.ranges[1] - self.ranges[0]
+        spread = np.where(np.isfinite(best.variances), np.sqrt(best.variances), width)
+        return next_experiment(self.rivals, box, asked, spread, u)
 
     def __repr__(self) -> str:
         lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  system"]
@@ -78,13 +129,6 @@ class DynamicsResult:
         As of `shine.search.models.front.Result`.
     systems : int
         Number of systems that were fitted to the trajectories.
-    rivals : tuple of SystemModel
-        The recommended system and those that the trajectories hardly tell from it (see `NEAR`), or else the best
-        other one; the shortest description first.
-    ranges : tuple of two ndarray of shape (n_states,)
-        Lowest and highest reading of each state.
-    duration : float
-        Of the longest run.
     """
 
     front: SystemFront
@@ -93,43 +137,20 @@ class DynamicsResult:
     seed: int
     stopped_by: str
     systems: int
-    rivals: tuple[SystemModel, ...]
-    ranges: tuple[Floats, Floats]
-    duration: float
 
     @property
     def chosen(self) -> SystemModel:
         """The recommended system."""
         return self.front.best
 
+    @property
+    def rivals(self) -> tuple[SystemModel, ...]:
+        """See `SystemFront.rivals`."""
+        return self.front.rivals
+
     def next_experiment(self, box: Box | None = None, times: Any = None, u: Controls = None) -> NextExperiment:
-        """The initial state, of a box, from which the rivals part most, by simulation.
-
-        Parameters
-        ----------
-        box : mapping of str to float or (float, float), optional
-            Value or limits of the initial value of each state. By default, from twice the lowest reading, or 0 if
-            that is positive, to twice the highest, or 0 if that is negative.
-        times : array-like of shape (n_times,), optional
-            At which the new experiment is read; by default 101 times as long as the longest run, or its
-            steps.
-        u : array-like of shape (n_times, n_controls) or function of the time, optional
-            Controls of the new experiment.
-
-        Raises
-        ------
-        DataError
-            If the box is invalid, or the data leave one system only.
-        """
-        wide = {
-            name: (2 * min(float(low), 0.0), 2 * max(float(high), 0.0))
-            for name, low, high in zip(self.chosen.states, *self.ranges, strict=True)
-        }
-        points = int(self.duration) + 1 if self.chosen.is_map else 101
-        asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
-        read = np.isfinite(self.chosen.variances)
-        spread = np.where(read, np.sqrt(self.chosen.variances), self.ranges[1] - self.ranges[0])
-        return next_experiment(self.rivals, wide if box is None else box, asked, spread, u, self.seed)
+        """See `SystemFront.next_experiment`."""
+        return self.front.next_experiment(box, times, u)
 
     @property
     def ending(self) -> str:
@@ -155,7 +176,7 @@ def front_of(models: Iterable[SystemModel]) -> SystemFront:
     for model in sorted(known, key=lambda each: (each.complexity, each.error)):
         if model is best or (math.isfinite(model.error) and all(model.error < other.error for other in front)):
             front.append(model)
-    # Simpler systems that are no worse than the recommended one were judged longer: none stands behind it.
+    beside = [model for model in known if model.nats <= best.nats + NEAR and model not in front]
     others = sorted(model.nats for model in known if model is not best)
     if not math.isfinite(best.nats):
         reason = "no system could be integrated along the readings; this one fits the rates best"
@@ -163,13 +184,4 @@ def front_of(models: Iterable[SystemModel]) -> SystemFront:
         reason = f"the shortest description of the trajectories; the next needs {others[0] - best.nats:.1f} nats more"
     else:
         reason = "the only system that could be integrated along the readings"
-    return SystemFront(tuple(front), front.index(best), reason)
-
-
-def rivals_of(models: Iterable[SystemModel], chosen: SystemModel) -> tuple[SystemModel, ...]:
-    """The chosen system, and others with nearly as short descriptions, or else the best other one."""
-    others = sorted(
-        (each for each in models if each is not chosen and math.isfinite(each.nats)), key=lambda each: each.nats
-    )
-    near = [each for each in others if each.nats <= chosen.nats + NEAR][: MOST_RIVALS - 1]
-    return (chosen, *(near or others[:1]))
+    return SystemFront(tuple(front), front.index(best), reason, tuple(beside))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from shine.data.trajectories import Trajectories
 from shine.search.dynamics.fitting import fitted, unfitted
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
-from shine.search.dynamics.result import DynamicsResult, front_of, rivals_of
+from shine.search.dynamics.result import DynamicsResult, front_of
 from shine.search.dynamics.rows import rate_rows
 from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
@@ -91,8 +91,13 @@ class _Finding:
         if not self.systems:
             models = [result.best for result in searches.results]
             self.systems[tuple(models)] = unfitted(models, self.form)
-        front, runs = front_of(self.systems.values()), self.form.trajectories.runs
-        read = np.concatenate([run.states for run in self.form.smooth.runs])
+        runs = self.form.smooth.runs
+        states = np.concatenate([run.states for run in runs])
+        front = replace(
+            front_of(self.systems.values()),
+            ranges=(states.min(axis=0), states.max(axis=0)),
+            duration=max(float(run.times[-1] - run.times[0]) for run in runs),
+        )
         return DynamicsResult(
             front=front,
             equations=tuple(result.front for result in searches.results),
@@ -100,9 +105,6 @@ class _Finding:
             seed=searches.settings.seed,
             stopped_by=stopped_by or searches.stopped_by,
             systems=len(self.systems),
-            rivals=rivals_of(self.systems.values(), front.best),
-            ranges=(read.min(axis=0), read.max(axis=0)),
-            duration=max(float(run.times[-1] - run.times[0]) for run in runs),
         )
 
     @property

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from shine.data.trajectories import Trajectories, Trajectory
+from shine.evaluate.rollouts.system import CompiledSystem
+from shine.lang.parse import parse
 from shine.search.dynamics.run import find_dynamics
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
@@ -105,3 +107,19 @@ def test_an_interrupt_keeps_what_was_found():
     found = find_dynamics(together((times, noisy)), settings(10.0), Observers(report=stop))
     assert found.stopped_by == "interrupted"
     assert len(found.front) > 0
+
+
+@pytest.mark.slow
+def test_an_epidemic_of_a_closed_town_leaves_rivals_and_an_experiment_tells_them_apart():
+    """As s + i + r stays 1 in the data, many forms agree; towns of another size tell."""
+    town = CompiledSystem(
+        [parse(rate, ("s", "i", "r")) for rate in ("-0.4*s*i", "0.4*s*i - 0.1*i", "0.1*i")], ("s", "i", "r")
+    )
+    times = np.linspace(0, 60, 101)
+    states = town.rollout(np.array([0.99, 0.01, 0.0]), times, tolerance=1e-12).states
+    found = find_dynamics(together((times, states), states=("s", "i", "r")), settings(20.0), WORK)
+    assert found.chosen.error < 1e-10
+    assert len(found.rivals) > 1
+    told = found.next_experiment({"s": (0, 2), "i": (0, 1), "r": (0, 1)})
+    assert told.distance > 10 * told.before
+    assert abs(sum(told.start.values()) - 1) > 0.1
