@@ -157,9 +157,7 @@ def emit_implicit(module: ir.Module) -> ir.Function:
                 time.set(then)
                 with build.if_then((run.controls > 0).value):
                     find_piece(run, then)
-                with build.if_then((then >= times[following]).value):
-                    run.write(following, state)
-                    run.head.put("next", following + 1)
+                run.write_reached(then, state)
                 grown = h * smaller(larger(power(norm, -0.25) * _SAFETY, _LEAST), most.get())
                 step.set((reaches & (h < step.get())).where(larger(grown, step.get()), grown))
                 most.set(real(build, _MOST))

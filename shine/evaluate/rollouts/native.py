@@ -16,7 +16,7 @@ from shine.evaluate.rollouts.equations import emit_equations
 from shine.evaluate.rollouts.explicit import STIFF, emit_explicit
 from shine.evaluate.rollouts.implicit import emit_implicit
 from shine.evaluate.rollouts.maps import ROWS, emit_map, emit_rows
-from shine.evaluate.rollouts.memory import Variable, Words, endless, integer
+from shine.evaluate.rollouts.memory import Variable, Words, integer
 from shine.evaluate.rollouts.work import ITEM, Run, find_piece, gather_constants, padded
 
 ROLL = "roll"
@@ -108,14 +108,7 @@ def _emit_prepare(module: ir.Module) -> ir.Function:
     with build.if_then((run.controls > 0).value):
         find_piece(run, start)
     run.write(0, state)
-    # Times may repeat: those of the start are reached.
-    times = run.item.array("times")
-    with endless(build) as again:
-        following = run.head.whole("next")
-        again.leave_if(following >= run.item.whole("count"))
-        again.leave_if(~(times[following] <= start))
-        run.write(following, state)
-        run.head.put("next", following + 1)
+    run.write_reached(start, state)
     build.ret_void()
     return function
 

@@ -162,6 +162,17 @@ class Run:
             with counted(build, number(0), columns.value) as column:
                 to[column.index] = own[column.index]
 
+    def write_reached(self, time: Lanes, source: Array) -> None:
+        """Write an extended state to all rows of the output that come next and whose times are reached: times may
+        repeat."""
+        times, count = self.item.array("times"), self.item.whole("count")
+        with endless(self.build) as loop:
+            following = self.head.whole("next")
+            loop.leave_if(following >= count)
+            loop.leave_if(~(times[following] <= time))
+            self.write(following, source)
+            self.head.put("next", following + 1)
+
 
 def internal(
     module: ir.Module, name: str, result: ir.Type, kinds: Sequence[ir.Type], labels: Sequence[str]
