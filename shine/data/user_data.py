@@ -18,7 +18,7 @@ from shine.data.datasets.training import Loaded
 from shine.data.loading import Roles, load
 from shine.data.opened import Opened, opened
 from shine.data.streams.sources import is_streamable
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import is_list, value_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,10 @@ class UserData:
     sigma: Any = None
     groups: Any = None
     loss_columns: LossColumns | None = None
+
+    def __post_init__(self) -> None:
+        if self.features is not None and not is_list(self.features):
+            raise TypeError(f"features must be a list of headings, such as ['a', 'b'], is {value_text(self.features)}")
 
     @property
     def is_source(self) -> bool:

@@ -17,6 +17,7 @@ from shine.evaluate.losses import LossSource
 from shine.faces.keywords import settings_from
 from shine.faces.live.notebook import live_page
 from shine.formats.read.guesses import Guess
+from shine.lang.forms.names import value_text
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.observers import Observers, Progress, ignore
@@ -215,6 +216,8 @@ def _searched(
     executor: ExecutorSource,
 ) -> Result:
     """The result of a search that may be followed, watched and shared (see `evolve`)."""
+    if report is not None and not callable(report):
+        raise TypeError(f"report must be a function of the progress; it is {value_text(report)}")
     kind = None if objective is None else partial(ObjectiveProblem, Objective(objective))
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()

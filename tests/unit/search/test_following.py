@@ -80,3 +80,17 @@ def test_a_plain_function_needs_no_methods():
     seen: list[int] = []
     shine.evolve(X, Y, report=lambda progress: seen.append(progress.generation), **QUICK)
     assert seen
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"report": 3}, "report must be a function of the progress; it is 3"),
+        ({"report": [print]}, "report must be a function of the progress; it is "),
+        ({"features": 3}, "features must be a list of headings, such as .*, is 3"),
+        ({"features": "a"}, "features must be a list of headings, such as .*, is 'a'"),
+    ],
+)
+def test_reports_and_features_of_other_kinds_are_refused_in_a_line(options, message):
+    with pytest.raises(TypeError, match=message):
+        shine.evolve(np.ones((4, 2)), np.ones(4), **options)
