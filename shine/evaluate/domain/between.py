@@ -32,6 +32,10 @@ FASTER, TURN = 0.13, 0.3
 beyond both ends. An oscillation with ten rows a period has 0.05, with four 0.13, and a faster one 0.3 to 0.5. One turn
 between two levels is allowed: this share of one way, as a parabola over a few levels may have it."""
 
+BENT = 0.38
+"""Nor may it leave the parabola through three levels by more than this share of what it leaves their chord by, in the
+mean: so are oscillations found that ride on a slope. One with eight rows a period has at most 0.28, most faster ones 0.5."""
+
 FLAT = 1e-3
 """Shorter ways do not count, as a share of the spread of the target."""
 
@@ -113,6 +117,7 @@ class Gaps:
             own = values(np.array([each.values for each in self.levels]))
             found = np.array([np.broadcast_to(values(each), self.feature.shape) for each in self.points])
             wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
+            wild += self._bent(found, target[1])
         return min(wild, key=lambda column: len(self.levels[column]), default=None)
 
     def _faster(self, found: Floats, target: tuple[float, float], own: float) -> Iterator[int]:
@@ -129,6 +134,30 @@ class Gaps:
                 ours
             )
             if fast or not (beyond[ours] <= PEAK * max(target[0], own)).all():
+                yield each
+
+    def _bent(self, found: Floats, spread: float) -> Iterator[int]:
+        """Columns along which a formula is far from smooth over three levels."""
+        up, down = self.pairs
+        ways = np.arange(len(self.feature))
+        places = self.points[:, self.feature, ways]
+        middle, right, left = places[0, up], places[-1, up] - places[0, up], places[-1, down] - places[0, up]
+        rise, fall = (found[-1, way] - found[0, up] for way in (up, down))
+        curve = (rise / right - fall / left) / (right - left)
+        slope = rise / right - curve * right
+        away = np.zeros(len(up))
+        for way in (up, down):
+            for values, at in zip(found[1:-1, way], places[1:-1, way] - middle, strict=True):
+                away = np.maximum(away, np.abs(values - found[0, up] - slope * at - curve * at * at))
+        sag = np.abs(curve) * (right - left) ** 2 / 4
+        there = np.isfinite(away) & np.isfinite(sag)
+        for each in np.unique(self.feature[up]).tolist():
+            ours = there & (self.feature[up] == each)
+            if not ours.any():
+                continue
+            scale = np.maximum(sag[ours], np.median(sag[ours]))
+            shares = np.where(away[ours] > FLAT * spread, away[ours] / (away[ours] + scale), 0.0)
+            if float(stable_sum(shares)) > (BENT + TURN / (len(self.levels[each]) - 1)) * len(shares):
                 yield each
 
     def _needles(self, found: Floats, spread: float) -> Iterator[int]:

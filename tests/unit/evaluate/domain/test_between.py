@@ -47,6 +47,7 @@ WILD = {
     "sin(thousands)": "thousands",
     "sin(45*tenths) + other": "tenths",
     "sin(200*heavy)": "heavy",
+    "2*levels + 12*cos(9.709*levels)": "levels",
     "even + 50*exp(-((levels - 90)/5)**2)": "levels",
     "any + 0.05/(levels - 60.01)": "levels",
     "exp(exp(3*cos(9.7*levels)))": "levels",
@@ -68,6 +69,8 @@ SOUND = [
     "sin(with_even/40)",
     "3*even - 0.12*with_even",
     "7.25 + 0*any",
+    "even + sin(5*any)/5",
+    "exp(-any) + levels/10",
 ]
 
 
