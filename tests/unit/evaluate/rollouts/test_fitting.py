@@ -176,3 +176,26 @@ def test_intervals_cover_the_truth_as_often_as_they_say(name):
         fit = fit_rollouts(system, together(readings(name, times, 0.05, seed=seed)))
         covered.append(np.abs(fit.constants - system.constants) < 1.96 * np.sqrt(np.diagonal(fit.covariance)))
     assert 0.9 <= np.mean(covered) <= 0.97
+
+
+TERMS = ("{}", "sin({})", "exp({})", "({})/(0.3 + a)", "sqrt({})", "log({})", "({})**0.7", "({} if a > 0 else -a)")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fits_of_random_systems_to_random_readings_raise_nothing(seed):
+    rng = np.random.default_rng(seed)
+    names = tuple("abcdef"[: rng.integers(1, 7)])
+    texts = [
+        " + ".join(
+            rng.choice(TERMS).format(f"{rng.uniform(-3, 3):.3f}*{rng.choice(names)}*{rng.choice(names)}")
+            for _ in range(rng.integers(1, 4))
+        )
+        for _ in names
+    ]
+    system = CompiledSystem([parse(text, names) for text in texts], names, is_map=seed % 4 == 3)
+    times = np.sort(rng.uniform(0, 10.0 ** rng.uniform(-2, 2), rng.choice([3, 4, 10, 40])))
+    states = np.cumsum(rng.normal(size=(len(times), len(names))), axis=0) * 10.0 ** rng.uniform(-20, 20, len(names))
+    states[rng.uniform(size=states.shape) < 0.2] = np.nan
+    fit = fit_rollouts(system, Trajectories((Trajectory(times, states, np.zeros((len(times), 0))),), names))
+    assert fit.succeeded == np.isfinite(fit.noise).all()
+    assert fit.covariance.shape == (len(system.constants), len(system.constants))
