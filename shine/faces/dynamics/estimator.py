@@ -50,6 +50,9 @@ class SymbolicDynamics(BaseEstimator):
 
     Parameters
     ----------
+    kind : {"ode", "map"}
+        Whether to find rates, ``x' = f(x, u, t)``, or the states a step later, ``x[k+1] = f(x[k], u[k], k)``. The times
+        of a map are whole steps apart, and those without readings may be left out.
     autonomous : bool
         Whether rates depend on states and controls alone, and not on the time itself.
     population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
@@ -87,6 +90,7 @@ class SymbolicDynamics(BaseEstimator):
     def __init__(
         self,
         *,
+        kind: str = "ode",
         autonomous: bool = True,
         population_size: int = 1000,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
@@ -179,7 +183,8 @@ class SymbolicDynamics(BaseEstimator):
         readings = trajectories(x, t, u, run=run, sigma=sigma, names=Names(states, controls))
         with reporter(self.callbacks, self.verbose, "", search.stop) as report:
             observers = Observers(report, began=self._began)
-            result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous)), observers)
+            form: Any = str(self.kind)
+            result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous), form), observers)
         self.front_: SystemFront = result.front
         self.result_ = result
         self.trajectories_: Trajectories = readings
@@ -302,6 +307,31 @@ class SymbolicDynamics(BaseEstimator):
     def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
         return self._model(index).conf_int(level)
+
+    def next_experiment(self, box: Mapping[str, Any] | None = None, times: Any = None, u: Controls = None) -> Any:
+        """The initial state from which the systems that the data hardly tell apart move apart most.
+
+        Parameters
+        ----------
+        box : mapping of str to float or (float, float), optional
+            The value of each state, or its limits; wide limits by default.
+        times : array-like of shape (n_times,), optional
+            Of the experiment; by default as long as the longest run.
+        u : array-like of shape (n_times, n_controls), or function of the time, optional
+
+        Returns
+        -------
+        NextExperiment
+            `start`, the initial state; `distance`, how far apart the rollouts of the `rivals` are, in units of the
+            noise; their `trajectories`, of shape (n_rivals, n_times, n_states).
+
+        Raises
+        ------
+        DataError
+            If the box is invalid, or the data leave one system only.
+        """
+        check_is_fitted(self)
+        return self.front_.next_experiment(box, times, u)
 
     def _system(self, index: int | None) -> System:
         """The system as exports take it."""

@@ -66,6 +66,7 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: not isinstance(int_if_exact(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
         "0, 1 or 2",
     ),
+    "kind": (lambda value: value not in ("ode", "map"), "'ode' or 'map'"),
     "autonomous": (lambda value: not isinstance(value, bool | np.bool_), "True or False"),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
     "guesses": (lambda value: value is not None and not is_list(value), "a list of formulas, such as ['x0*x1']"),

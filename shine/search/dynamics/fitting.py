@@ -70,4 +70,5 @@ def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
         noise=np.full(len(given.states), math.inf),
         headings=given.headings,
         is_map=form.is_map,
+        step=form.step,
     )

@@ -15,10 +15,8 @@ from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import features_of
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smoothed
+from shine.search.dynamics.system import whole_steps
 from shine.search.models.model import Model
-
-WHOLE = 1e-6
-"""Share of a step by which the times of a map may miss whole steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +34,8 @@ class Form:
     time : str, optional
         Name of the time, if formulas may use it.
     is_map : bool
+    step : float
+        Of the times of a map.
     """
 
     trajectories: Trajectories
@@ -43,6 +43,7 @@ class Form:
     known: tuple[Model | None, ...]
     time: str | None
     is_map: bool
+    step: float = 1.0
 
     @cached_property
     def readings(self) -> Readings:
@@ -61,7 +62,8 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
         return Form(trajectories, smoothed(trajectories), (None,) * len(trajectories.states), time, False)
-    stepped = replace(trajectories, runs=tuple(_stepped(run, settings.lags) for run in trajectories.runs))
+    step = min(float(np.diff(run.times).min()) for run in trajectories.runs)
+    stepped = replace(trajectories, runs=tuple(_stepped(run, step, settings.lags) for run in trajectories.runs))
     names = stepped.states
     before = [names, *(tuple(f"{name}_lag{lag}" for name in names) for lag in range(1, settings.lags + 1))]
     wider = replace(
@@ -73,7 +75,7 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     steps = tuple(_as_steps(run) for run in wider.runs)
     # Each reading counts once: lagged states are no further ones.
     wider = replace(wider, runs=tuple(_unread_from(run, len(names)) for run in wider.runs))
-    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), known, time, True)
+    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), known, time, True, step)
 
 
 def _unread_from(run: Trajectory, column: int) -> Trajectory:
@@ -87,16 +89,9 @@ def _repeated(sigma: Floats | None, lags: int) -> Floats | None:
     return None if sigma is None else np.tile(sigma, lags + 1)
 
 
-def _stepped(run: Trajectory, lags: int) -> Trajectory:
+def _stepped(run: Trajectory, step: float, lags: int) -> Trajectory:
     """A run by numbers of steps, with lagged states beside; steps without a reading are empty."""
-    steps = np.diff(run.times)
-    numbers = (run.times - run.times[0]) / steps.min()
-    whole = np.round(numbers)
-    if np.abs(numbers - whole).max() > WHOLE * max(float(whole[-1]), 1.0):
-        where = f" of run {run.name}" if run.name else ""
-        raise DataError(
-            f"the times{where} are not whole steps apart, as those of a map are; give the number of each step"
-        )
+    whole = whole_steps(run.times, step)
     count = int(whole[-1]) + 1
     if count < lags + 3:
         raise DataError(f"a run has {count} steps; with lags={lags}, at least {lags + 3} are needed")

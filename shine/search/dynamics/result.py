@@ -98,7 +98,7 @@ class SystemFront(Sequence[SystemModel]):
             assert self.ranges is not None
             ends = zip(best.states, *(each.tolist() for each in self.ranges), strict=True)
             box = {name: (2 * min(low, 0.0), 2 * max(high, 0.0)) for name, low, high in ends}
-        points = round(self.duration) + 1 if best.is_map else 101
+        points = round(self.duration / best.step) + 1 if best.is_map else 101
         asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
         width = np.abs(best.starts).max(axis=0) if self.ranges is None else self.ranges[1] - self.ranges[0]
         spread = np.where(np.isfinite(best.variances), np.sqrt(best.variances), width)

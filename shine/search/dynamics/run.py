@@ -96,7 +96,7 @@ class _Finding:
         front = replace(
             front_of(self.systems.values()),
             ranges=(states.min(axis=0), states.max(axis=0)),
-            duration=max(float(run.times[-1] - run.times[0]) for run in runs),
+            duration=self.form.step * max(float(run.times[-1] - run.times[0]) for run in runs),
         )
         return DynamicsResult(
             front=front,

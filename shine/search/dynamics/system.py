@@ -25,6 +25,10 @@ Controls = AnyArray | Callable[[float], Any] | None
 """Values of the controls at the asked times, shape (n_times, n_controls), or a function of the time."""
 
 
+WHOLE = 1e-6
+"""Share of a step by which the times of a map may miss whole steps."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemModel:
     """One system of a front.
@@ -52,7 +56,9 @@ class SystemModel:
     headings : tuple of str
         Headings of the states in the user's table.
     is_map : bool
-        Whether the equations give the states a step later, and not rates; times are then numbers of steps.
+        Whether the equations give the states a step later, and not rates.
+    step : float
+        Of the times of a map.
     """
 
     equations: tuple[Model, ...]
@@ -67,6 +73,7 @@ class SystemModel:
     nats: float = math.inf
     headings: tuple[str, ...] = field(default=())
     is_map: bool = False
+    step: float = 1.0
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -148,6 +155,8 @@ class SystemModel:
         if times.ndim != 1 or len(times) < 1 or not (times[1:] > times[:-1]).all():
             raise DataError("t must be a list of increasing times")
         controls = self._controls(u, times)
+        if self.is_map:
+            times = whole_steps(times, self.step)
         options: dict[str, Any] = {"controls": controls} if self.controls else {}
         found = self.compiled.rollout(start, times, sensitivities=return_std, tolerance=1e-9, **options)
         if not return_std:
@@ -193,10 +202,14 @@ class SystemModel:
 
     def lines(self, precision: Precision = None) -> list[str]:
         """The system as people write it, a line a state."""
-        lefts = [f"{state}[k+1]" if self.is_map else f"{state}'" for state in self.states]
-        width = max(map(len, lefts))
-        pairs = zip(lefts, self.equations, strict=True)
+        width = max(map(len, self.lefts))
+        pairs = zip(self.lefts, self.equations, strict=True)
         return [f"{left:<{width}} = {model.formula(precision)}" for left, model in pairs]
+
+    @property
+    def lefts(self) -> list[str]:
+        """Left sides of the equations: rates, or the states a step later."""
+        return [f"{state}[k+1]" if self.is_map else f"{state}'" for state in self.states]
 
     @property
     def figures(self) -> str:
@@ -217,3 +230,20 @@ class SystemModel:
 
     def __deepcopy__(self, memo: object) -> SystemModel:
         return self
+
+
+def whole_steps(times: Floats, step: float) -> Floats:
+    """Numbers of steps since the first of the times of a map.
+
+    Raises
+    ------
+    DataError
+        If they are not whole.
+    """
+    numbers = (times - times[0]) / step
+    whole = np.round(numbers)
+    if np.abs(numbers - whole).max() > WHOLE * max(float(whole[-1]), 1.0):
+        raise DataError(
+            f"the times are not whole steps of {step:.6g} apart, as a map needs; give the number of each step"
+        )
+    return whole

@@ -201,3 +201,14 @@ def test_nothing_is_told_before_the_fit():
     for call in ("predict", "score", "export"):
         with pytest.raises(NotFittedError):
             getattr(shine.SymbolicDynamics(), call)(STATES)
+
+
+def test_the_next_experiment_is_that_of_the_front(fitted):
+    told = fitted.next_experiment({"x": (0, 2), "v": 0.5}, TIMES)
+    assert told.start["v"] == 0.5
+    assert told.trajectories.shape == (2, len(told.times), 2)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="'ode' or 'map'"):
+        shine.SymbolicDynamics(kind="pde").fit(STATES, TIMES)

@@ -63,8 +63,18 @@ def test_lagged_states_are_readings_only_once():
     assert np.isnan(form.trajectories.runs[0].states[:, 1:]).all()
 
 
+def test_times_of_a_map_may_be_years():
+    states = [0.3]
+    for _ in range(40):
+        states.append(3.7 * states[-1] * (1 - states[-1]))
+    chosen = found(a_map(states, 1900 + 2 * np.arange(41)))
+    np.testing.assert_allclose(chosen.simulate([0.6], [2000, 2002])[:, 0], [0.6, 3.7 * 0.24], rtol=1e-6)
+    with pytest.raises(DataError, match="not whole steps of 2 apart"):
+        chosen.simulate([0.6], [2000, 2001])
+
+
 def test_times_between_steps_are_refused():
-    with pytest.raises(DataError, match="are not whole steps apart"):
+    with pytest.raises(DataError, match="not whole steps of 1 apart"):
         form_of(a_map([1, 2, 3, 4], [0, 1, 2.5, 3.5]), settings())
 
 
