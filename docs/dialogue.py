@@ -60,7 +60,7 @@ async def dialogue(folder: Path) -> None:
             print(f"> {tool} {json.dumps(arguments)}")
             result = await client.call_tool(tool, arguments)
             text = result.content[0].text
-            print(f"{'error: ' if result.is_error else ''}{text[:LONGEST]}{'...' if len(text) > LONGEST else ''}\n")
+            print(f"{text[:LONGEST]}{'...' if len(text) > LONGEST else ''}\n")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import pytest
 FOLDER = Path(__file__).parent
 
 CAMPAIGNS = {
+    "agents": ["--calls", "14"],
     "agreement": ["--pairs", "20000", "--rows", "300", "--largest", "200"],
     "awkward_files": ["--seconds", "5", "--tables", "houses", "deposits", "paint", "meeting", "excel"],
     "compile_leak": ["--compiles", "100"],
@@ -36,6 +37,8 @@ def test_every_campaign_is_tried():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_a_campaign_finds_nothing_in_a_few_cases(name, tmp_path):
+    if name == "agents":
+        pytest.importorskip("mcp")
     if name == "fuzz_graphs":
         pytest.importorskip("google.protobuf", reason="protobuf is not installed")
     command = [sys.executable, str(FOLDER / f"{name}.py"), *CAMPAIGNS[name]]

@@ -74,7 +74,7 @@ async def error(client: Client, tool: str, **arguments: Any) -> str:
     """The error of a call that fails."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.content[0].text
-    return str(result.content[0].text)
+    return str(json.loads(result.content[0].text)["error"])
 
 
 def workers(folder: Path) -> list[psutil.Process]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from shine.faces.runs import default_folder, find, open_run, run_job
 from shine.formats.read.guesses import is_graph_file
 from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.template_model import TemplateModel
 
 SECONDS = 60.0
 """Limit of time of a search whose settings have none."""
@@ -120,12 +120,10 @@ def job_of_run(run: OpenedRun) -> Job:
 
 
 def with_rows(model: Model, job: Job) -> Model:
-    """A formula that knows how sure its constants are, perhaps from the rows of its run."""
-    rows = job.dataset
-    if model.known is not None or rows.deviations is not None:
+    """A formula that knows how sure its constants are: from its run, or from the rows of its run."""
+    if model.known is not None or isinstance(model, TemplateModel):
         return model
-    found = model.with_data(rows.columns.T, rows.target, rows.weights, loss=job.config.fitness.loss, noise=model.noise)
-    return replace(found, headings=model.headings)
+    return model.with_rows(job.dataset, job.config.fitness.loss, model.noise)
 
 
 def model_at(result: Result, index: int | None) -> Model:

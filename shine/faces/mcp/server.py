@@ -96,7 +96,9 @@ async def _call_tool(desk: Desk, context: Context, params: types.CallToolRequest
 
 
 def _failed(error: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=error)], is_error=True)
+    # As JSON, because errors name headings and texts of files.
+    text = json.dumps({"error": error}, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 async def _list_resources(desk: Desk, context: Context, params: Any) -> types.ListResourcesResult:

@@ -18,9 +18,15 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shine.faces.mcp.answers import CHANNEL, Channel, brief, quoted
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+MOST_PROBLEMS = 10
+"""Most problems that an error lists."""
 
 GRACE = 8.0
 """Seconds in which an interrupted search writes what it has found."""
@@ -40,29 +46,29 @@ def answer(call: Mapping[str, Any]) -> dict[str, Any]:
             apart["png"] = base64.b64encode(apart["png"]).decode()
         return {"answer": brief(found), **apart}
     except ValidationError as error:
-        from shine.evaluate.validation import worded
-        from shine.faces.config.problems import shown
-
-        unknown = ("extra_forbidden", "unexpected_keyword_argument")
-        lines = [
-            f"{'.'.join(map(str, each['loc']))}: "
-            + ("there is no such argument" if each["type"] in unknown else worded(each, shown))
-            for each in error.errors()[:5]
-        ]
-        return {"error": "\n".join(quoted(line, 300) for line in lines)}
+        lines = [_wrong(each) for each in error.errors()]
     except (ShineError, ValueError, TypeError, OSError) as error:
         lines = str(error).replace(f"{Path.cwd()}{os.sep}", "").splitlines() or [type(error).__name__]
-        more = [f"and {len(lines) - 10} more problems"] if len(lines) > 10 else []
-        return {"error": "\n".join([*(quoted(line, 600) for line in lines[:10]), *more])}
     except MemoryError:
-        return {"error": f"needs more than the {call['memory']:g} GiB of a call; use fewer rows or columns"}
+        lines = [f"needs more than the {call['memory']:g} GiB of a call; use fewer rows or columns"]
     except KeyboardInterrupt:
-        return {"error": "stopped before anything was found"}
+        lines = ["stopped before anything was found"]
     except Exception as error:
         traceback.print_exc()
-        return {
-            "error": f"a defect of Shine: {type(error).__name__}: {quoted(error, 200)}; nothing is wrong with the call"
-        }
+        lines = [f"a defect of Shine: {type(error).__name__}: {quoted(error, 200)}; nothing is wrong with the call"]
+    more = [f"and {len(lines) - MOST_PROBLEMS} more problems"] if len(lines) > MOST_PROBLEMS else []
+    return {"error": "\n".join([*(quoted(line, 600) for line in lines[:MOST_PROBLEMS]), *more])}
+
+
+def _wrong(details: ErrorDetails) -> str:
+    """What is wrong with an argument."""
+    from shine.evaluate.validation import worded
+    from shine.faces.config.problems import shown
+
+    kind, place = details["type"], ".".join(map(str, details["loc"]))
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{place}: there is no such argument"
+    return f"{place}: is missing" if kind.startswith("missing") else f"{place}: {worded(details, shown)}"
 
 
 def limit(memory: float) -> None:

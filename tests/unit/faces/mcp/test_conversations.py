@@ -132,7 +132,7 @@ def test_one_search_runs_at_a_time_unless_the_server_was_told_otherwise(folder):
 
     (fails, _), (failed, text) = conversation(folder, together)
     assert (fails, failed) == (False, True)
-    assert text == "a search is running; wait until it ends, or cancel it"
+    assert json.loads(text) == {"error": "a search is running; wait until it ends, or cancel it"}
     assert [failed for failed, _ in conversation(folder, together, "--searches", "2")] == [False, False]
 
 
