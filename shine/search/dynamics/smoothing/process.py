@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,10 @@ BLOCK = 128
 
 LEARNED, MOST_LEARNED = 64, 5
 """Neighbouring readings that tell the scales together, and most such parts of all runs."""
+
+BEGINNINGS = (0.01, 0.1)
+"""Lengths of fast beginnings that are tried, as shares of the longest run: from there on, motion slows down with the
+logarithm of the time."""
 
 SMALL = 0.1
 """Least noise of a reading, as a share of the mean reading's, where noise grows with the values."""
@@ -59,6 +63,9 @@ class Process:
         Whether the noise grows with the values.
     size : float
         Root mean square of the readings.
+    beginning : float
+        Length of the fast beginning of each run; inf for motions that stay as fast as they are. Scales of time are
+        those of ``log(1 + t/beginning)`` then.
     """
 
     mean: float
@@ -67,6 +74,7 @@ class Process:
     noise: float
     grows: bool = False
     size: float = 1.0
+    beginning: float = math.inf
 
     def noise_at(self, values: Floats) -> Floats:
         """Standard deviation of the noise of readings of some values."""
@@ -74,13 +82,18 @@ class Process:
 
     def curve(self, times: Floats, readings: Floats, at: Floats) -> Curve:
         """The state and its rate at some times of a run, by its readings; shapes (n_readings,) and (n_times,)."""
+        first, slope = float(times[0]), _speed(at - times[0], self.beginning)
+        times, at = (_warped(each - first, self.beginning) for each in (times, at))
         pieces = [self._piece(times, readings, at, first) for first in range(0, len(times), BLOCK)]
-        parts = [np.concatenate(each) for each in zip(*(piece[:4] for piece in pieces), strict=True)]
-        return Curve(parts[0], parts[1], parts[2], parts[3], float(sum(piece[4] for piece in pieces)))
+        values, rates, value_errors, rate_errors = (
+            np.concatenate(each) for each in zip(*(piece[:4] for piece in pieces), strict=True)
+        )
+        independent = float(sum(piece[4] for piece in pieces))
+        return Curve(values, rates * slope, value_errors, rate_errors * slope, independent)
 
     def left_out_errors(self, times: Floats, readings: Floats) -> Floats:
         """Errors of the readings as the others predict them, shape (n_readings,)."""
-        found = []
+        found, times = [], _warped(times - times[0], self.beginning)
         for first in range(0, len(times), BLOCK):
             block = slice(first, first + BLOCK)
             inverse = _inverse(self._covariance(times[block], readings[block]))[0]
@@ -142,13 +155,38 @@ def process_of(runs: Sequence[Run], sigma: float | None = None) -> Process:
     pieces = [pieces[place] for place in np.unique(np.linspace(0, len(pieces) - 1, MOST_LEARNED).astype(int)).tolist()]
     parts = [slice(first, first + LEARNED) for _, first in pieces]
     blocks = [(runs[run][0][part], runs[run][1][part] - mean) for (run, _), part in zip(pieces, parts, strict=True)]
-    even, least = _likeliest(blocks, [np.ones(len(values)) for _, values in blocks], sigma)
-    process = Process(mean, *even, size=size)
+    longest = max(float(times[-1] - times[0]) for times, _ in runs)
+    found: list[tuple[float, Process]] = []
+    for beginning in (math.inf, *(share * longest for share in BEGINNINGS)):
+        warped = [
+            (_warped(times - runs[run][0][0], beginning), values)
+            for (times, values), (run, _) in zip(blocks, pieces, strict=True)
+        ]
+        even, nats = _likeliest(warped, [np.ones(len(values)) for _, values in blocks], sigma)
+        price = 0.0 if beginning == math.inf else CONVINCING
+        found.append((nats + price, Process(mean, *even, size=size, beginning=beginning)))
+    least, process = min(found, key=lambda each: each[0])
     if sigma is not None or not readings.min() < readings.max():
         return process
-    smoothed = [process.curve(times, values + mean, times).values for times, values in blocks]
-    growing, nats = _likeliest(blocks, [_levels(values, size) for values in smoothed])
-    return Process(mean, *growing, True, size) if nats < least - CONVINCING else process
+    beginning = process.beginning
+    warped = [
+        (_warped(times - runs[run][0][0], beginning), values)
+        for (times, values), (run, _) in zip(blocks, pieces, strict=True)
+    ]
+    plain = replace(process, beginning=math.inf)
+    smoothed = [plain.curve(times, values + mean, times).values for times, values in warped]
+    growing, nats = _likeliest(warped, [_levels(values, size) for values in smoothed])
+    return Process(mean, *growing, True, size, beginning) if nats < least - CONVINCING else process
+
+
+def _warped(since: Floats, beginning: float) -> Floats:
+    """Times since the beginning of a run on the scale on which the motion keeps its pace."""
+    return since if beginning == math.inf else log(1 + np.maximum(since, 0.0) / beginning)
+
+
+def _speed(since: Floats, beginning: float) -> Floats:
+    """Derivative of `_warped`."""
+    return np.ones(len(since)) if beginning == math.inf else 1 / (beginning + np.maximum(since, 0.0))
 
 
 def _levels(values: Floats, size: float) -> Floats:

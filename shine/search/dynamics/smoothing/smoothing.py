@@ -134,6 +134,7 @@ def _state(runs: Sequence[Trajectory], column: int, sigma: float | None) -> tupl
         process.noise * size,
         process.grows,
         process.size * size,
+        process.beginning * step,
     )
     return curves, own
 

@@ -57,3 +57,15 @@ def test_runs_share_the_noise():
 def test_known_noise_is_kept():
     times, _, readings = oscillation(0)
     assert process_of([(times, readings)], sigma=0.05).noise == pytest.approx(0.05, rel=1e-9)
+
+
+def test_a_fast_beginning_is_followed():
+    rng, times = np.random.default_rng(0), np.linspace(0, 10, 100)
+    states, rates = np.exp(-8 * times) + np.exp(-0.2 * times), -8 * np.exp(-8 * times) - 0.2 * np.exp(-0.2 * times)
+    readings = states + 0.01 * rng.standard_normal(100)
+    process = process_of([(times, readings)])
+    curve = process.curve(times, readings, times)
+    assert process.beginning < 1.1
+    assert process.noise == pytest.approx(0.01, rel=0.3)
+    assert np.abs(curve.rates - rates)[1:3].max() < 0.4
+    assert np.isfinite(process.curve(times[5:], readings[5:], times).rates).all()
