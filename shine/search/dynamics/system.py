@@ -161,11 +161,13 @@ class SystemModel:
         found = self.compiled.rollout(start, times, sensitivities=return_std, tolerance=1e-9, **options)
         if not return_std:
             return found.states
-        if self.covariance is None or found.by_constants is None:
+        by, covariance = found.by_constants, self.covariance
+        if covariance is None or by is None or not len(covariance):
             return found.states, np.zeros_like(found.states)
-        by = found.by_constants
-        across = np.stack([dot(by, row) for row in self.covariance], axis=-1)
-        return found.states, np.sqrt(np.maximum(dot(across, by), 0.0))
+        across = np.stack([dot(by, row) for row in np.where(np.isfinite(covariance), covariance, 0.0)], axis=-1)
+        deviations = np.sqrt(np.maximum(dot(across, by), 0.0))
+        unknown = np.isinf(np.diagonal(covariance))
+        return found.states, np.where((by[..., unknown] != 0).any(axis=-1), np.inf, deviations)
 
     def _controls(self, u: Controls, times: Floats) -> Floats:
         if not self.controls:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,18 @@ def system(*rates, nats=0.0, start=(0.5, 0.5)):
 
 
 TIMES = np.linspace(0, 4, 41)
+
+
+def test_deviations_of_a_simulation_are_those_of_the_constants_that_matter():
+    plain = replace(system("y", "-x"), covariance=np.zeros((0, 0)))
+    states, deviations = plain.simulate([1.0, 0.0], TIMES, return_std=True)
+    np.testing.assert_allclose(states[:, 0], np.cos(TIMES), atol=1e-7)
+    assert not deviations.any()
+    decay = replace(system("-0.5*x", "-0.25*y"), covariance=np.diag([0.01, np.inf]))
+    _, deviations = decay.simulate([1.0, 0.0], TIMES, return_std=True)
+    np.testing.assert_allclose(deviations[:, 0], 0.1 * TIMES * np.exp(-0.5 * TIMES), atol=1e-7)
+    assert not deviations[:, 1].any()
+    assert np.isinf(decay.simulate([1.0, 1.0], TIMES, return_std=True)[1][1:, 1]).all()
 
 
 def test_rivals_that_agree_on_a_line_are_told_apart_away_from_it():
