@@ -65,6 +65,7 @@ def values_of(function, arity, columns):
     return np.array(values)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")  # NumPy 2.5; it is still recognised
 @pytest.mark.parametrize(("function", "arity"), cases())
 def test_a_recognised_function_has_its_own_values(function, arity):
     bitwise = function in (operator.and_, operator.or_, operator.xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor)
