@@ -282,7 +282,9 @@ def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch,
     result = shine("evolve", small, *ENDLESS, "--set", "stop.generations=3")
     told = [line.partition(",")[0] for line in result.stderr.splitlines()]
     told = [line for line in dict.fromkeys(told) if line.startswith("generation")]
-    assert told == [f"generation {n}/3" for n in range(4)]
+    every = [f"generation {n}/3" for n in range(4)]
+    # Where code is compiled first, generations within a sixtieth of the time so far are passed over.
+    assert told == [line for line in every if line in told] and {every[0], every[-1]} <= set(told)
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ class InferenceOfManyRows(Inference):
         self._everywhere, self._here = everywhere, here
 
     @cached_property
+    @np.errstate(all="ignore")
     def uncertainty(self) -> Uncertainty:
         """The uncertainty without profiles."""
         rows, form = self.basis.rows, self.form
