@@ -84,3 +84,9 @@ def test_sums_stand_for_rows_that_are_not_there():
     assert found.errors == pytest.approx(everything.uncertainty.errors)
     assert found.best == pytest.approx(everything.uncertainty.best)
     assert found.rows == ROWS
+
+
+def test_a_constant_that_no_row_determines_is_told_without_a_warning():
+    rows = Dataset.from_arrays(np.zeros((ROWS, 1)), RNG.normal(0, 1, ROWS), features=["x"])
+    found = InferenceOfManyRows(form_of(parse("1.53*x + 0.21", ["x"]), NOTHING_HELD), Basis(rows, "mse"))
+    assert found.uncertainty.undetermined.tolist() == [True, False]
