@@ -119,10 +119,10 @@ def integrated(model: object, start: Array, times: Array) -> Array:
     """States of a model of PySINDy; NaN where it explodes."""
     from scipy.integrate import solve_ivp
 
-    began = time.monotonic()
+    began = time.process_time()
 
     def rates(_: float, states: Array) -> Array:
-        if np.abs(states).max() > 1e6 or time.monotonic() - began > 5:
+        if np.abs(states).max() > 1e6 or time.process_time() - began > 1.5:
             raise ArithmeticError
         return model.predict(states[None])[0]  # type: ignore[attr-defined]
 

@@ -65,8 +65,13 @@ class Trajectories:
     sigma: Floats | None = None
     headings: tuple[str, ...] = ()
 
-    def check(self) -> None:
+    def check(self, continuous: bool = True) -> None:
         """Check what each state shows.
+
+        Parameters
+        ----------
+        continuous : bool
+            Whether the motion goes on between the times.
 
         Raises
         ------
@@ -87,7 +92,7 @@ class Trajectories:
                 raise DataError(
                     f"state {shown(name)} is {read[0]:.6g} at all times; leave it out, or give it as a control"
                 )
-            for run in self.runs:
+            for run in self.runs if continuous else ():
                 _check_sampling(run, column, name)
 
 

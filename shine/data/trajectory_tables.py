@@ -45,7 +45,14 @@ NO_NAMES = Names()
 
 
 def trajectories(
-    x: Any, t: Any = 1.0, u: Any = None, *, run: Any = None, sigma: Any = None, names: Names = NO_NAMES
+    x: Any,
+    t: Any = 1.0,
+    u: Any = None,
+    *,
+    run: Any = None,
+    sigma: Any = None,
+    names: Names = NO_NAMES,
+    continuous: bool = True,
 ) -> Trajectories:
     """Check readings, and arrange them by run.
 
@@ -62,6 +69,8 @@ def trajectories(
     sigma : float, or sequence or mapping of floats, optional
         Known standard deviation of the noise, of all states or of each.
     names : Names
+    continuous : bool
+        Whether the motion goes on between the times, so that these may be too far apart.
 
     Raises
     ------
@@ -95,7 +104,7 @@ def trajectories(
     check_features([*states_named, *controls_named, clock], "name")
     deviations = _deviations(sigma, headings)
     found = Trajectories(tuple(runs), states_named, controls_named, clock, deviations, tuple(headings))
-    found.check()
+    found.check(continuous)
     return found
 
 

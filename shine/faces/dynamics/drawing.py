@@ -32,6 +32,8 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
         Whether at equally spaced times, to draw a curve, and not at the times of the readings.
     """
     run = readings.runs[number]
+    if model.is_map:
+        return run.times, model.simulate(model.starts[number], run.times, run.controls)
     times = np.linspace(run.times[0], run.times[-1], FINE) if fine else run.times
     controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T.reshape(len(times), -1)
     return times, model.simulate(model.starts[number], times, controls)
@@ -50,7 +52,7 @@ def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = Non
     if kind not in DRAWINGS:
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, DRAWINGS))}")
     draw, of_states = DRAWINGS[kind]
-    count = len(model.states) if of_states else 1
+    count = len(readings.states) if of_states else 1
     axes = grid(count) if ax is None else list(ax.flat if isinstance(ax, np.ndarray) else np.atleast_1d(ax))
     if len(axes) != count:
         raise ValueError(f"ax has {len(axes)} axes, and {count} are drawn; give {count}, or none for a new figure")
@@ -82,14 +84,22 @@ def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> N
     for number, run in enumerate(readings.runs):
         colour = f"C{number % 10}"
         times, states = rollout(model, readings, number)
-        if len(model.states) == 1:
+        if len(readings.states) == 1:
             controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T
-            ax.plot(states[:, 0], model.rates(states, controls, times)[:, 0], "-", color=colour)
+            if model.is_map:
+                ax.plot(states[:-1, 0], states[1:, 0], ".", color=colour)
+            else:
+                ax.plot(states[:, 0], model.rates(states, controls, times)[:, 0], "-", color=colour)
         else:
             ax.plot(run.states[:, 0], run.states[:, 1], ".", color=colour)
             ax.plot(states[:, 0], states[:, 1], "-", color=colour)
     ax.set_xlabel(plain(model.states[0]))
-    ax.set_ylabel(plain(f"{model.states[0]}'" if len(model.states) == 1 else model.states[1]))
+    ax.set_ylabel(plain(model.states[1] if len(readings.states) > 1 else _left(model)))
+
+
+def _left(model: SystemModel) -> str:
+    """The left side of the first equation."""
+    return f"{model.states[0]}[k+1]" if model.is_map else f"{model.states[0]}'"
 
 
 DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {

@@ -180,7 +180,8 @@ class SymbolicDynamics(BaseEstimator):
             words=words_of(others),
             **others,
         )
-        readings = trajectories(x, t, u, run=run, sigma=sigma, names=Names(states, controls))
+        names, continuous = Names(states, controls), self.kind == "ode"
+        readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
         with reporter(self.callbacks, self.verbose, "", search.stop) as report:
             observers = Observers(report, began=self._began)
             form: Any = str(self.kind)
@@ -285,7 +286,7 @@ class SymbolicDynamics(BaseEstimator):
         model = self._model(index)
         clock = None if isinstance(t, str) else self.trajectories_.time
         names = Names(self.trajectories_.headings, self.controls_ or None, clock)
-        readings = trajectories(x, t, u, run=run, names=names)
+        readings = trajectories(x, t, u, run=run, names=names, continuous=False)
         if readings.states != model.states:
             raise DataError(f"x has the states {listed(readings.states)}; the system has {listed(model.states)}")
         read, found = [], []

@@ -114,6 +114,10 @@ def test_coarse_readings_are_warned_of_with_the_figure():
         trajectories(np.sin(2 * np.arange(60.0)), 1.0)
 
 
+def test_steps_of_a_series_are_never_too_coarse():
+    trajectories(np.sin(2 * np.arange(60.0)), 1.0, continuous=False)
+
+
 def test_noise_at_rest_is_no_swing():
     times = np.arange(0, 60, 0.2)
     readings = np.exp(-times) + 0.02 * np.random.default_rng(0).standard_normal(len(times))
