@@ -34,7 +34,8 @@ between two levels is allowed: this share of one way, as a parabola over a few l
 
 BENT = 0.38
 """Nor may it leave the parabola through three levels by more than this share of what it leaves their chord by, in the
-mean: so are oscillations found that ride on a slope. One with eight rows a period has at most 0.28, most faster ones 0.5."""
+mean: so are oscillations found that ride on a slope. One with eight rows a period has at most 0.28, most faster ones
+0.5."""
 
 FLAT = 1e-3
 """Shorter ways do not count, as a share of the spread of the target."""

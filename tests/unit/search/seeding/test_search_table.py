@@ -41,11 +41,11 @@ LAWS = {
 """A law that each search finds."""
 
 
-def test_every_file_of_a_search_is_in_the_table_and_has_its_name():
-    files = {path.stem for path in Path(searches.__file__).parent.glob("*.py")} - {"__init__"}
-    assert {search.name for search in SEARCHES} == files
-    for search in SEARCHES:
-        assert search.find.func.__module__ == f"{searches.__name__}.{search.name}"
+def test_every_search_of_the_files_is_in_the_table():
+    files = Path(searches.__file__).parent.glob("*.py")
+    found = [name for path in files for name in re.findall(r"^def ([a-z]\w*)", path.read_text("utf-8"), re.MULTILINE)]
+    assert {search.name for search in SEARCHES} == set(found)
+    assert all(search.find.func.__module__.startswith(f"{searches.__name__}.") for search in SEARCHES)
 
 
 def test_the_docs_list_the_searches_in_their_order():
