@@ -31,6 +31,11 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         interruption.leave("error: interrupted")
+    except Exception:
+        # Ctrl-C during an import: Python wraps errors that are raised while a class is made.
+        if not interruption.signal:
+            raise
+        interruption.leave("error: interrupted")
     if interruption.signal:
         interruption.leave()
     sys.exit(code)
