@@ -196,6 +196,8 @@ def test_a_look_ends_with_its_time():
     assert len(found) == 256
 
 
+# It may come while joblib opens a file, which is then closed with its object.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
 def test_an_interrupt_ends_the_stage(at_once, folder, monkeypatch):
     def interrupting(screen):
