@@ -101,7 +101,10 @@ def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text
     with primitives_of_the_target({name: primitive(name)[0] for name in ARITIES}, ARITIES), np.errstate(all="ignore"):
         expected = evaluate(tree, columns, dtype)
     for function in (jax_function(tree), module_of(jax_source(tree))["f"]):
-        assert differences(called(function, columns), expected, columns) == [], str(tree)
+        # Compiled as a whole, XLA gathers constants, and divides by their reciprocals.
+        with jax.disable_jit():
+            found = called(function, columns)
+        assert differences(found, expected, columns) == [], str(tree)
 
 
 def test_grad_gives_the_derivative():
