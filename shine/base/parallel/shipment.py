@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import secrets
-import shutil
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import PicklingError
@@ -97,15 +97,20 @@ class Shipment:
         If the value cannot be pickled.
     """
 
+    _is_there = False
+
     def __init__(self, value: object, light: object = None) -> None:
         self._light, self._content = light, b""
+        # Named before it is made: Ctrl-C at any moment leaves an object that removes it.
+        self._folder = Path(tempfile.gettempdir(), f"shine-{secrets.token_hex(8)}")
         from joblib.externals.loky.backend import resource_tracker
 
-        self._tracker, self._folder = resource_tracker, Path(tempfile.mkdtemp(prefix="shine-"))
+        self._tracker, self._is_there = resource_tracker, True
         path = self._folder / "value"
         try:
             # If this process is killed, the tracker, a process of its own, removes the folder.
             self._tracker.register(str(self._folder), "folder")
+            self._folder.mkdir(mode=0o700)
             _written(value, path)
         except BaseException:
             self.recall()
@@ -125,9 +130,17 @@ class Shipment:
 
     def recall(self) -> None:
         """Remove the file: workers that see it stop soon."""
-        if self._folder.exists():
+        if self._is_there:
+            # One file in one folder: `rmtree`, interrupted, closes what is closed already.
+            with suppress(OSError):
+                (self._folder / "value").unlink(missing_ok=True)
+                self._folder.rmdir()
+            self._is_there = False
             self._tracker.unregister(str(self._folder), "folder")
-            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __del__(self) -> None:
+        """Remove the file though Ctrl-C came before anyone knew of it, or while it was being removed."""
+        self.recall()
 
     def __enter__(self) -> Self:
         return self
