@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import shine
-from shine.search.models.front import Result
 from shine.search.models.measuring.next_measurement import ODDS
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 ROWS, NOISE = 8, 0.04
 """Rows to begin with, and the noise as a share of the law's standard deviation in the box."""

@@ -38,8 +38,8 @@ from .lang.population import Population as Population
 from .lang.program.program import Program as Program
 from .search.constraints.constraints import Constraints as Constraints
 from .search.models.front import Front as Front
-from .search.models.front import Result as Result
 from .search.models.model import Model as Model
+from .search.models.result import Result as Result
 from .search.templates.reading import template as template
 from .search.templates.template import Template as Template
 from .tensor.graphdef.programs import load_graph as load_graph

@@ -24,7 +24,7 @@ from shine.search.evolution.observers import Observers, Progress, ignore
 from shine.search.following import followed
 from shine.search.kinds.objective import ObjectiveProblem
 from shine.search.kinds.objective_function import Function, Objective
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.problem.defaults import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import training_data

@@ -80,7 +80,7 @@ class PolarsFrames(Frames):
 
 try:
     import polars
-    import pyarrow  # reads the columns in place
+    import pyarrow  # noqa: F401  # reads the columns in place
 except ImportError:
     raise ImportError("shine.polars needs Polars and Arrow; install them with: pip install 'shine[polars]'") from None
 

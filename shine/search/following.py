@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress
-    from shine.search.models.front import Result
+    from shine.search.models.result import Result
     from shine.search.problem.settings import SearchSettings
 
 Callback = Callable[["Progress"], object]

@@ -14,8 +14,8 @@ from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.problem import TemplateProblem
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.problem.names import TranslatedSettings, translated
 from shine.search.problem.settings import SearchSettings
 

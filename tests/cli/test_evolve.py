@@ -19,8 +19,8 @@ from shine.lang.population import Population
 from shine.runs import open_run, read_result
 from shine.search.evolution.observers import Progress
 from shine.search.evolution.settings import StopSettings
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 
 def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:

@@ -18,7 +18,7 @@ from shine.base.typing import Floats
 from shine.compiler.codegen.native.numerals import ENDED, FULL, LEFT, POSITION, ROW, numerals_ir, powers
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.data.files.dialect import Dialect, dialect_of
+from shine.data.files.dialect import dialect_of
 from shine.data.files.files import read_bytes
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.marks import NO_MARKS, Marks

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.compiler.threads import processors
-from shine.data.columns.numbers import int_if_exact
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses import LossSource, loss_for
 from shine.evaluate.losses.form import Loss, loss_of
@@ -22,7 +21,6 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.options import EvaluatorOptions
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
-from shine.lang.forms.names import value_text
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
 

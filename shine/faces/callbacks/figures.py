@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from shine.search.evolution.observers import Progress
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 
 

@@ -12,7 +12,7 @@ from shine.base.errors import ExportError
 from shine.faces.callbacks.figures import curves, final, front_csv, parameters
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 
 PAUSE = 1.0
@@ -56,7 +56,7 @@ class MLflow:
         self, experiment: str | None = None, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> None:
         try:
-            import mlflow
+            import mlflow  # noqa: F401
         except ImportError:
             raise ExportError("MLflow is not installed: pip install 'shine[mlflow]'") from None
         self.experiment, self.name, self.tags = experiment, name, dict(tags or {})

@@ -9,7 +9,7 @@ from typing import Any
 from shine.base.errors import ExportError
 from shine.faces.callbacks.figures import curves, final, parameters
 from shine.search.evolution.observers import Progress
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 
 
@@ -33,7 +33,7 @@ class TensorBoard:
 
     def __init__(self, folder: str | Path = "runs/tensorboard") -> None:
         try:
-            import tensorboardX
+            import tensorboardX  # noqa: F401
         except ImportError:
             raise ExportError("tensorboardX is not installed: pip install 'shine[tensorboard]'") from None
         self.folder = Path(folder)

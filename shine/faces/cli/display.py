@@ -10,7 +10,7 @@ from shine.lang.wrapping import wrapped
 from shine.search.models.front_table import Layout, text_table
 
 if TYPE_CHECKING:
-    from shine.search.models.front import Result
+    from shine.search.models.result import Result
 
 LAYOUT = Layout(
     line="{mark:1} {index:>5}  {complexity:>10}  {loss:>{loss_width}}  {r2:>9}  ",

@@ -14,8 +14,9 @@ from shine.base.typing import Floats
 from shine.data.columns.numbers import numbers
 from shine.faces.distillation.lessons import Lesson, lesson
 from shine.faces.evolving import evolve
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from shine.base.parallel import ExecutorSource, Pool, opened
+from shine.base.parallel import ExecutorSource, opened
 from shine.data.datasets.dataset import Dataset
 from shine.data.user_data import TrainingArrays
 from shine.faces.live.notebook import live_page
 from shine.formats.read.guesses import Guess
-from shine.search.evolution.observers import Observers, Progress, Visitor
+from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.settings import StopSettings
 from shine.search.following import followed
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
 

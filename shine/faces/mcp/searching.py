@@ -20,8 +20,8 @@ from shine.faces.progress import Status
 from shine.faces.runs import Run as OpenedRun
 from shine.faces.runs import default_folder, find, open_run, run_job
 from shine.formats.read.guesses import is_graph_file
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel
 
 SECONDS = 60.0

@@ -112,7 +112,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if call["tool"] == "plot":
         with suppress(ImportError):
-            import matplotlib  # it reads settings from the working directory, which may hold any
+            pass  # it reads settings from the working directory, which may hold any
     os.chdir(call["folder"])
     found = answer(call)
     answered.set()

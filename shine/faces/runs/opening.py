@@ -20,8 +20,9 @@ from shine.lang.forms.names import cut, shown
 from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.problem.noise_estimate import NoiseEstimate
 from shine.search.templates.template import primitives_of
 

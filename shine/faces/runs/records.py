@@ -25,8 +25,8 @@ from shine.faces.runs.files import read_file, write_text
 from shine.faces.runs.uncertainty_records import UncertaintyRecord
 from shine.lang.forms.names import cut
 from shine.search.evolution.complexity import normalized_weights
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 SCHEMA_VERSION: Final = 1
 """Version of result.json; it rises if readers of the old version would misread the new one."""

@@ -12,7 +12,7 @@ from shine.base.errors import ConfigError, DataError, ExportError
 from shine.faces.config import Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.keeping import Notice
-from shine.lang.forms.names import cut, normalized, shown
+from shine.lang.forms.names import cut, shown
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.vocabulary import primitive_table

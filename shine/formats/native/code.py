@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self, TypedDict, Unpack
+from typing import Self, TypedDict
 
 from shine.base.errors import CompilationError
 from shine.base.lazy import cached_property

@@ -112,7 +112,7 @@ class UncertainLike(ModelLike, Protocol):
 
 
 class ResultLike(Protocol):
-    """The result of a search; `shine.search.models.front.Result` is one."""
+    """The result of a search; `shine.search.models.result.Result` is one."""
 
     @property
     def front(self) -> Sequence[ModelLike]:

@@ -7,10 +7,7 @@ is Python's meaning of ``<`` between int and float. A comparison in a small type
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from operator import eq, ge, gt, le, lt, ne
-from typing import Any
 
 import numpy as np
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
 
 from shine.frames.language.bounds import Bound
 from shine.frames.language.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, SameTexts, Step

@@ -14,7 +14,8 @@ from shine.base.typing import Floats
 from shine.search.dynamics.next_experiment import Box, NextExperiment, next_experiment
 from shine.search.dynamics.system import Controls, SystemModel
 from shine.search.models.figures import loss_text
-from shine.search.models.front import STOPS, Front
+from shine.search.models.front import Front
+from shine.search.models.result import STOPS
 
 NEAR = 6.0
 """Nats up to which a longer description counts as a rival: odds of 400 to 1."""
@@ -126,7 +127,7 @@ class DynamicsResult:
     seconds : float
     seed : int
     stopped_by : str
-        As of `shine.search.models.front.Result`.
+        As of `shine.search.models.result.Result`.
     systems : int
         Number of systems that were fitted to the trajectories.
     """

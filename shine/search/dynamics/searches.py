@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from shine.base.stages import stage
 from shine.search.dynamics.rows import RateRows
 from shine.search.evolution.observers import Observers
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
 

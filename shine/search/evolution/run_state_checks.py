@@ -18,7 +18,6 @@ from shine.lang.forms.names import shown, value_text
 from shine.lang.population import Population
 from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive, form_complexities
-from shine.search.evolution.complexity import complexities
 from shine.search.evolution.memory import CAPACITY
 
 _TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)}

@@ -27,8 +27,9 @@ from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.finishing.turns import turns
 from shine.search.finishing.validation import chosen_by, counterpart, to_refit
 from shine.search.models.choice import NATS_A_TURN, Choice, choose, lengths_of
-from shine.search.models.front import Front, Result, pareto_front
+from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.models.user_units import (
     basis_in_user_units,
     front_in_user_units,

@@ -16,7 +16,6 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores, lines_like, simpler_lines
-from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.forms.facts import FACTS
@@ -40,7 +39,7 @@ from shine.search.models.choice import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
-from shine.search.problem.reference_losses import Evidence, best_constant, nats_of_errors, rounding_error
+from shine.search.problem.reference_losses import Evidence, best_constant, rounding_error
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence

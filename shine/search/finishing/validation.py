@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import log
-from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.datasets.dataset import stable_sum
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.scores import Scores

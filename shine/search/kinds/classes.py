@@ -35,14 +35,14 @@ from shine.search.finishing.supported_digits import by_odds, with_supported_digi
 from shine.search.finishing.tidying import tidied
 from shine.search.kinds.formula import OneFormula
 from shine.search.models.choice import Choice, shortest
-from shine.search.models.front import Result, pareto_front
+from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.models.user_units import basis_in_user_units, front_in_user_units, model_in_user_units
 from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
 from shine.search.problem.lines import with_functions
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
-from shine.search.problem.reference_losses import nats_of_errors
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""

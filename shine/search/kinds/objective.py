@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,29 +16,23 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.parallel import Pool
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
-from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES, Loss
 from shine.evaluate.losses.rows import data_for_loss
 from shine.evaluate.protocols import PopulationEvaluator
-from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
-from shine.search.constraints.compiled import ConstrainedEvaluator
 from shine.search.description import DescriptionLength
-from shine.search.evolution import evolution
 from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
-from shine.search.evolution.scoring import Scoring
 from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured
@@ -47,18 +40,17 @@ from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective_function import Objective, ObjectiveEvaluator
 from shine.search.models.choice import Choice, shortest
-from shine.search.models.front import Result, pareto_front
+from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.models.user_units import model_in_user_units
 from shine.search.problem.all_rows_time import planned, steps_of
-from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import evaluator_for
 from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, prepared
-from shine.search.problem.reference_losses import nats_of_errors, rounding_error
-from shine.search.view import view_of
+from shine.search.problem.reference_losses import rounding_error
 
 POWER = 0.5
 """An objective counts as a square of errors: its logarithm times half the number of rows is nats."""

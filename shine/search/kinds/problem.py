@@ -20,8 +20,9 @@ from shine.search.evolution.run_state import State
 from shine.search.evolution.scoring import Errors, Scoring
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.choice import Choice
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.evaluation import shared
 from shine.search.problem.names import TranslatedSettings

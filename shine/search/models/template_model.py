@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError, ExportError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
-from shine.data.datasets.preparation import Preparation
 from shine.evaluate.inference.constants import NOTHING_HELD, Form, Held
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.kernels.kernel import Kernel
@@ -29,8 +27,7 @@ from shine.search.templates.grouping import grouped_preparation, with_known_grou
 from shine.search.templates.law import Law
 
 if TYPE_CHECKING:
-    from shine.evaluate.inference.inference import Basis
-    from shine.evaluate.inference.many_rows import SumsOfForm
+    pass
 
 MOST_GROUPS_SHOWN = 8
 """Most groups whose constants are listed where a formula is printed."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import GraphImportError, ShineError, UnsupportedSyntaxError
-from shine.base.parallel import Pool
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.protocols import Linearizer
@@ -31,11 +30,10 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
-from shine.search.evolution.settings import EvolutionSettings
 from shine.search.problem.lines import without_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling
-from shine.search.seeding import Finding, SeedingTask
+from shine.search.seeding import SeedingTask
 from shine.search.seeding.screen.skeletons import Rows
 
 _ROWS = 1000

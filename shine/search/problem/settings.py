@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Lt
 
 from shine.evaluate.tiers.options import Dtype, Threads, Tier
 from shine.formats.read.guesses import Guess

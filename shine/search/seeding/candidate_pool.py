@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot, log
-from shine.evaluate.protocols import Linearizer
-from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.search.description import SPARE_ROWS

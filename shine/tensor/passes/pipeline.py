@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from shine.base.errors import FormError
 from shine.tensor.form.module import Function, Module, with_result_names
 from shine.tensor.form.verifier import verify
 from shine.tensor.passes.algebra import simplify

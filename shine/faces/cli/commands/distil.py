@@ -13,7 +13,6 @@ import click
 from shine.base.errors import FormError, GraphImportError
 from shine.faces.cli.commands.evolve import interruption_of, printed_by, run_config
 from shine.faces.cli.graphs import GraphOptions, reading_of
-from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.options import (
     FILE,
     SEED,

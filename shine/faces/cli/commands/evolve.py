@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from shine.base.errors import ExportError
 from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.options import (
     FILE,
@@ -26,7 +25,6 @@ from shine.faces.cli.options import (
     set_option,
 )
 from shine.faces.cli.output import FAILURE, USAGE, print_json
-from shine.faces.cli.sources import check_folder, run_folder
 from shine.lang.wrapping import wrapped
 from shine.search.models.figures import screen_width
 
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision
     from shine.search.evolution.observers import Progress, Visitor
     from shine.search.following import Callback
-    from shine.search.models.front import Result
+    from shine.search.models.result import Result
 
 
 @click.command("evolve")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
 from shine.base.errors import ExportError
 from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, printed_by, searched, told
-from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.options import (
     FILE,
-    SEED,
     live_option,
     log_option,
     open_option,
@@ -26,19 +22,10 @@ from shine.faces.cli.options import (
     result_json_option,
     set_option,
 )
-from shine.faces.cli.output import FAILURE, USAGE, print_json
 from shine.faces.cli.sources import check_folder, run_folder
-from shine.lang.wrapping import wrapped
-from shine.search.models.figures import screen_width
 
 if TYPE_CHECKING:
-    from shine.faces.config import Config
-    from shine.faces.runs import Run
-    from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
-    from shine.search.evolution.observers import Progress, Visitor
-    from shine.search.following import Callback
-    from shine.search.models.front import Result
 
 
 @click.command("resume")

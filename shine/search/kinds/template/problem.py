@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,9 +9,6 @@ from functools import partial
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.parallel import Pool
-from shine.base.stages import stage
-from shine.compiler.threads import processors
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
@@ -23,15 +19,12 @@ from shine.lang.forms.names import shown
 from shine.lang.growth import Terminals
 from shine.lang.presentation import for_people
 from shine.search.description import DescriptionLength
-from shine.search.evolution import evolution
 from shine.search.evolution.complexity import CONSTANT_NAME
-from shine.search.evolution.constants import fitter
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
-from shine.search.evolution.run_state import State
 from shine.search.evolution.scoring import Errors
-from shine.search.evolution.settings import EvolutionSettings, StopSettings
+from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.problem import Problem
@@ -42,12 +35,11 @@ from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.view import template_view
 from shine.search.models.choice import choose
-from shine.search.models.front import Front, Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
-from shine.search.problem.budget import FEWER_PASSES, FRONT, TimeBudget
-from shine.search.problem.evaluation import shared
+from shine.search.problem.budget import FEWER_PASSES, FRONT
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import with_model
 from shine.search.problem.noise_estimate import estimated_noise

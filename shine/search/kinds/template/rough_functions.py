@@ -22,7 +22,6 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.losses.form import Loss
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError, UnsupportedSyntaxError
-from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
-from shine.data.datasets.dataset import Dataset
-from shine.evaluate.inference.constants import Form
-from shine.evaluate.inference.design import Cases, Predictions, foreseen, of_constants
-from shine.evaluate.inference.evidence import LEAST_SHARE, shares
-from shine.evaluate.inference.inference import ROUNDING
-from shine.evaluate.inference.intervals.bands import UNKNOWN, growth
-from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.base.errors import UnsupportedSyntaxError
+from shine.base.typing import Floats
 from shine.evaluate.kernels.kernel import Kernel
-from shine.evaluate.losses.form import loss_of
 from shine.lang.forms.names import listed, value_text
 from shine.lang.parse import parse
-from shine.lang.wrapping import wrapped
-from shine.search.description import NATS_A_NODE, DescriptionLength, oddities
-from shine.search.models.certainty import population_of
-from shine.search.models.choice import CONVINCING, lengths_of
-from shine.search.models.figures import screen_width
-from shine.search.models.measuring.box import Box, Limits, box_of
-from shine.search.models.model import Model
-from shine.search.models.template_model import TemplateModel
-from shine.search.problem.reference_losses import constant_loss, rounding_loss
+from shine.search.models.measuring.box import Box
 
 Cost = Callable[[Mapping[str, Any]], Any] | str | Mapping[str, Any]
 """The price of a point: a function of its columns by heading; a formula of the features; or for each feature the price

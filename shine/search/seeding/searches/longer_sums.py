@@ -8,17 +8,13 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot, inner
+from shine.compiler.arrays import dot
 from shine.compiler.arrays.functions import Regression, combined, least_squares
-from shine.search.seeding.bank.formula_writer import Nodes
-from shine.search.seeding.bank.function_families import STEEP
-from shine.search.seeding.fits.correlations import Normalized, best_pairs
+from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.skeletons import RefinedSkeleton
-from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs
 from shine.search.seeding.screen.target_views import View, values_of
 
 KNOTS = 12

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from shine.base.errors import ConfigError, ExportError
 from shine.lang.parse import parse
 from shine.runs import open_run, read_result, result_record, write_result
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 FEATURES = ("x10", "x2", "pi")
 

@@ -19,8 +19,8 @@ from shine.base.errors import ExportError
 from shine.faces.runs.opening import Run
 from shine.lang.parse import parse
 from shine.runs import ResultRecord, read_result, write_result
-from shine.search.models.front import Result
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 ROOT = Path(__file__).resolve().parents[4]
 

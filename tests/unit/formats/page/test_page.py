@@ -340,8 +340,9 @@ def test_constants_have_the_digits_that_are_asked_for_or_supported(data, digits,
 
 
 def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
-    from shine.search.models.front import Front, Result
+    from shine.search.models.front import Front
     from shine.search.models.model import Model
+    from shine.search.models.result import Result
 
     X = RNG.uniform(1, 4, (40, 2))
     y = 3.21 * X[:, 0] + 0.77 * X[:, 1] ** 2 + RNG.normal(0, 0.1, 40)

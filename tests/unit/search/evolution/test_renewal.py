@@ -11,7 +11,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.run_state import State
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 from shine.search.run import search
 
 

@@ -14,7 +14,7 @@ from shine.data.opened import open_dataset
 from shine.data.streams import streaming
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.inference.many_rows import InferenceOfManyRows
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

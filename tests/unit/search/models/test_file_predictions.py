@@ -11,7 +11,7 @@ import pytest
 import shine
 from shine.data.opened import open_dataset
 from shine.data.streams import streams
-from shine.search.models.front import Result
+from shine.search.models.result import Result
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

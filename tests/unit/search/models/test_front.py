@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 import shine
-from shine.search.models.front import Front, Result, pareto_front
+from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
 """A formula of each size."""

@@ -7,8 +7,9 @@ import pytest
 
 import shine
 from shine.base.errors import DataError
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

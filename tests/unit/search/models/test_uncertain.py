@@ -15,8 +15,9 @@ import shine
 from shine.base.errors import DataError, ExtrapolationWarning
 from shine.evaluate.inference.inference import Inference
 from shine.lang.parse import parse
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0, 4, (60, 1))

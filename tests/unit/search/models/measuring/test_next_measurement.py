@@ -13,9 +13,10 @@ import pytest
 from shine.base.errors import DataError
 from shine.data.datasets.preparation import Preparation, PreparedColumn
 from shine.lang.parse import parse
-from shine.search.models.front import Front, Result
+from shine.search.models.front import Front
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 
 RNG = np.random.default_rng(3)
 X = np.linspace(0.2, 2.0, 12)[:, None]
