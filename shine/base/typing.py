@@ -20,7 +20,7 @@ Codes: TypeAlias = NDArray[np.int16]
 """Codes of the nodes of tapes, as a `PrimitiveSet` numbers them."""
 
 Mask: TypeAlias = NDArray[np.bool_]
-"""Which elements are selected."""
+"""A selection of elements."""
 
 Hashes: TypeAlias = NDArray[np.uint64]
 """Hashes of tapes."""

@@ -106,7 +106,7 @@ def _objects(array: Any, name: str, encodings: Encodings) -> Column:
     import pandas
 
     try:
-        codes, texts = pandas.factorize(array)
+        codes, texts = pandas.factorize(np.asarray(array, dtype=object))
     except TypeError:
         raise TypeError(f"column {shown(name)} has Python objects; convert it to numbers, dates or texts") from None
     known = list(texts)

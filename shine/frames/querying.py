@@ -76,7 +76,7 @@ def _found(piece: Piece, type_: ColumnType, member: Member) -> Piece:
 
 
 RESULTS = ("indices", "mask", "rows")
-"""What a filter returns."""
+"""Results of a filter."""
 
 
 class Frames:

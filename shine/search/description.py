@@ -68,7 +68,7 @@ FEWEST = 10
 """Generations that a search waits at least, if it may."""
 
 PATIENCE_WITHOUT_NOISE = 10
-"""How many times as long a search goes on while the formula of the shortest description is nearly the largest. Such
+"""Factor of the patience while the formula of the shortest description is nearly the largest. Such
 searches found formulas after nothing had improved for more than 1000 generations."""
 
 

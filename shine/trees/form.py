@@ -10,7 +10,7 @@ from shine.base.errors import FormError
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 
 LINKS = ("identity", "exp", "expit", "expit2", "softmax")
-"""What is done with the sums: nothing, e**s, 1/(1 + e**-s) as two classes, the same of 2 s, or softmax."""
+"""Function of the sums: none, e**s, 1/(1 + e**-s) as two classes, the same of 2 s, or softmax."""
 
 CODES = 256
 """Codes that a category may have; larger, negative and missing ones count as one more, the unknown."""

@@ -32,7 +32,7 @@ TYPES: dict[str, ir.Type] = {
 """Type of the keys in LLVM."""
 
 LEFT, RIGHT, FIND = "left", "right", "find"
-"""What is looked up: the number of keys below a query, of keys not above it, or the key's position, -1 if none."""
+"""Result of a look-up: the number of keys below a query, of keys not above it, or the key's position, -1 if none."""
 
 
 def level_order(keys: AnyArray) -> AnyArray:

@@ -29,7 +29,7 @@ WALK_NODE = np.dtype([("threshold", np.float64), ("way", np.uint64)])
 follows. A leaf is its own left child."""
 
 TREE_FIELDS = ("first", "missing_right", "missing_left", "by_set", "value", "width", "output", "levels")
-"""What a tree's row says: its first node; how many nodes compare numbers and send NaN right or left, or compare
+"""Fields of a tree's row: its first node; how many nodes compare numbers and send NaN right or left, or compare
 categories (all 0 if it is walked); the place of its first value, values of a leaf, first output, levels to walk."""
 
 

@@ -76,7 +76,7 @@ def test_the_version_is_printed() -> None:
         (["evolve"], "error: Missing argument 'CONFIG'; see 'shine evolve --help'\n"),
         (["nonsense"], "error: No such command 'nonsense'; see 'shine --help'\n"),
         (["config", "nonsense"], "error: No such command 'nonsense'; see 'shine config --help'\n"),
-        (["evolve", "c.yaml", "--sede", "3"], "error: No such option '--sede'"),
+        (["evolve", "c.yaml", "--sede", "3"], "error: No such option"),
         (["evolve", "c.yaml", "--seed", "x"], "error: Invalid value for '--seed': 'x' is not a valid integer range"),
         (["evolve", "c.yaml", "--seed", "-1"], "error: Invalid value for '--seed': -1 is not in the range"),
         (["evolve", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
@@ -94,6 +94,7 @@ def test_wrong_usage_is_one_line_on_stderr(arguments: list[str], message: str) -
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith(message)
+    assert "--sede" not in arguments or "--seed" in result.stderr  # click's versions name it in several ways
     assert len(result.stderr.splitlines()) == 1
 
 

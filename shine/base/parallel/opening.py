@@ -47,7 +47,7 @@ SECONDS_KEPT = 60
 """Seconds that idle processes wait for the next search: starting them takes seconds."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
-"""How often a process looks whether the one that it works for is still there."""
+"""Seconds between a worker's checks that its master still runs."""
 
 
 @dataclass(frozen=True)

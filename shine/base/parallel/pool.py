@@ -16,7 +16,7 @@ Task = TypeVar("Task")
 Value = TypeVar("Value")
 
 MOST_TRIES = 10
-"""How often a task is given to an executor. The death of a worker may end the tasks of the others as well."""
+"""Attempts at a task. The death of a worker may end the tasks of the others as well."""
 
 OVERDUE = 10
 """A task that takes so many times as long as the slowest one before it is lost."""
@@ -25,7 +25,7 @@ LEAST_WAIT = 60.0
 """Seconds beyond that, because workers may be slow to start."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
-"""How often overdue tasks and the deadline are looked for."""
+"""Seconds between checks of overdue tasks and of the deadline."""
 
 
 @dataclass(frozen=True)

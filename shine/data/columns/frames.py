@@ -40,7 +40,7 @@ _REMEDIES = {
     "times of day or durations": "count them in a unit, in pandas: X[{first}] / pandas.Timedelta(hours=1)",
     "complex numbers": "take their real and imaginary parts apart",
 }
-"""What to do about a column of X, by what it holds."""
+"""Remedies for columns of X, by their contents."""
 
 
 def frame_problem(values: Any, name: str) -> str | None:

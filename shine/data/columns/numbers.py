@@ -18,7 +18,7 @@ _CHECKED = 1 << 20
 """Numbers checked at a time, to bound memory."""
 
 MISSING = -(2**31)
-"""How R represents NA in a vector of integers, and passes it on."""
+"""R's NA in a vector of integers."""
 
 
 def check_present(values: object, name: str) -> None:

@@ -17,10 +17,10 @@ from shine.data.files.numerals import Decimal
 from shine.lang.forms.names import Numbering, identifier, listed
 
 Missing = Literal["error", "drop", "mean"]
-"""What to do with missing values."""
+"""Treatment of missing values."""
 
 Categories = Literal["error", "one-hot", "ordinal", "ignore"]
-"""What to do with columns of text."""
+"""Treatment of columns of text."""
 
 MOST_CATEGORIES = 50
 """Most texts of a column that become columns of their own; a column with more mostly holds names or numbers of rows."""

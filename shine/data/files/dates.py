@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shine.base.typing import Floats
 
 Order = Literal["day", "month"]
-"""What comes first in a date that does not begin with the year."""
+"""First part of a date that does not begin with the year."""
 
 _TIME = (
     r"(?:(?:T|\s)\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"

@@ -66,7 +66,7 @@ _STREAMS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 """Name and reader of each compression, by the ending of the file's name."""
 
 _DAMAGES = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
-"""What the readers raise; the last two are for zip files with an unusual compression, and with a password."""
+"""Errors of the readers; the last two are for zip files with an unusual compression, and with a password."""
 
 COMPRESSIONS = ("", *_STREAMS)
 """Endings of names of compressed files; none for a file that is not."""

@@ -305,4 +305,4 @@ _OPENERS: dict[tuple[str, str], Callable[[Any], Stream]] = {
     ("polars", "LazyFrame"): _of_lazy_frame,
     ("duckdb", "DuckDBPyRelation"): _of_relation,
 }
-"""What opens objects of other libraries, by library and type."""
+"""Openers of other libraries' objects, by library and type."""

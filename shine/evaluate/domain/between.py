@@ -1,4 +1,4 @@
-"""What a formula does between neighbouring rows, where no row tests it.
+"""Behaviour of a formula between neighbouring rows, where no row tests it.
 
 A formula may fit every row and oscillate faster than the rows can show, rise to a peak between two of them, or have a
 needle at one. So it is asked between each row and the neighbouring levels of each feature: does it leave the interval
@@ -171,7 +171,7 @@ class Gaps:
 
 
 def _beyond(one: Floats, other: Floats, between: Floats) -> Floats:
-    """How far values lie outside the intervals between two others."""
+    """Distances of values from the intervals between two others; 0 inside."""
     beyond: Floats = np.abs(between - one / 2 - other / 2) - np.abs(one / 2 - other / 2)
     return np.maximum(beyond, 0.0)
 
@@ -222,7 +222,7 @@ class _Rows:
         return np.array([*points, ends])
 
     def _ends(self, feature: int, moving: list[int], rows: Indices, step: int) -> Floats:
-        """Where the ways end: at the nearest row of the next level, in the columns that move; at the row itself if
+        """Ends of the ways: the nearest row of the next level, in the columns that move; the row itself if
         there is none."""
         levels, ranks = self.levels[feature], self.ranks[moving]
         ends, following = self.known[:, rows].copy(), levels.at[rows] + step

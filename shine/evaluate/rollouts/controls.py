@@ -15,7 +15,7 @@ PARTS = 4
 """Pieces of a smooth control between two times."""
 
 SHAPES = ("previous", "linear", "smooth")
-"""How controls go on from a known time: as steps, as straight lines, or smoothly."""
+"""Interpolation of controls between known times: steps, straight lines, or smooth curves."""
 
 
 @dataclass(frozen=True, eq=False)

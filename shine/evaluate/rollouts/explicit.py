@@ -40,7 +40,7 @@ DENSE = (
 """Weights of the last term of the dense output."""
 
 REACHED, TOO_SMALL, TOO_MANY, STIFF = range(4)
-"""How a method ends: all times are reached; steps have become too small, as in front of a pole; there were too many; an
+"""Ends of a method: all times reached; steps too small, as in front of a pole; too many steps; a stiff system, where an
 explicit method is the wrong one."""
 
 LARGEST_PRODUCT = 2.0

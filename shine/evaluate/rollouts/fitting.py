@@ -41,7 +41,7 @@ ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
-    """How a fit runs.
+    """Settings of a fit.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
 
 
 class _Space:
-    """Where a step keeps its stages, matrices and right sides."""
+    """Memory of a step: its stages, matrices and right sides."""
 
     def __init__(self, run: Run) -> None:
         self.run, build = run, run.build

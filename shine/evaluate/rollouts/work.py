@@ -1,4 +1,4 @@
-"""What a rollout reads, and the memory it works in.
+"""Input and working memory of a rollout.
 
 An extended state is a vector of doubles: the states, padded to whole vectors, and then a row for each state with its
 sensitivities: its derivatives by the constants and by the initial states, padded too.

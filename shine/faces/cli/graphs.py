@@ -30,7 +30,7 @@ WORDS: dict[str, dict[str, str]] = {
 """Keywords of `shine.tensor.load` for options, in each format that has them."""
 
 NAMES = {"graphdef": "TensorFlow", "onnx": "ONNX"}
-"""How people call formats."""
+"""Names of formats for people."""
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,9 @@ class Job:
     config: Config
     dataset: Dataset
     preparation: Preparation | None = None
-    """How the data came from their file, to repeat it for new files; None if they hold nothing but numbers."""
+    """Preparation of the data, to repeat it for new files; None if they hold nothing but numbers."""
     notes: tuple[str, ...] = ()
-    """What a user should know about the data."""
+    """Notes on the data for the user."""
 
 
 def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:

@@ -85,13 +85,13 @@ class DynamicsRecord(_Record):
     schema_version: Literal[1]
     """Version of this form."""
     kind: Literal["dynamics"]
-    """What the run searched for."""
+    """Subject of the search."""
     best: SystemRecord
     """The chosen system, one of the front."""
     front: tuple[SystemRecord, ...]
     """Systems by rising complexity and falling error."""
     reason: str
-    """Why the system is recommended."""
+    """Reason of the choice."""
     target: str
     """The states, for lists of runs."""
     states: tuple[str, ...]
@@ -111,7 +111,7 @@ class DynamicsRecord(_Record):
     seed: int
     """Seed of the search."""
     stopped_by: str
-    """What ended the search."""
+    """End of the search."""
     systems: int
     """Number of systems that were fitted to the trajectories."""
     settings: dict[str, Any]

@@ -176,7 +176,7 @@ class FittedEstimator(BaseEstimator):
         return validated(self, given, reset=False)
 
     _quantity = "prediction"
-    """What formulas compute, at the axis of a drawing."""
+    """Label of the predictions' axis in a drawing."""
 
     def _drawings(self) -> dict[str, Any]:
         """Drawings of a formula beside the target, by kind."""

@@ -24,7 +24,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
-"""What a browser may call the server. The port may be another: a tunnel or an editor passes requests on."""
+"""Host names of the server. The port may be another: a tunnel or an editor passes requests on."""
 
 LONGEST_BODY = 1 << 16
 """Most bytes of a request's body: a formula has some hundred."""

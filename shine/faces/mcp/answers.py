@@ -1,4 +1,4 @@
-"""What a call found -> JSON that a model can read: short, and with nothing that looks like part of the protocol."""
+"""Results of calls -> short JSON for a model, with nothing that looks like part of the protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIGITS = 6
 
 
 class Channel:
-    """Where progress and the answer of a call go.
+    """Receiver of a call's progress and answer.
 
     Parameters
     ----------

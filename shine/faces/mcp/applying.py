@@ -1,4 +1,4 @@
-"""What is done with one formula, or two: explain, compare, predict, draw, write in another language."""
+"""Calls about one formula or two: explain, compare, predict, draw, write in another language."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def explain(
     ranges: Annotated[dict[str, list[float]] | None, Field(description='Instead of rows: {"x": [0, 10]}')] = None,
     units: Annotated[dict[str, str] | None, Field(description='By feature: {"x": "m/s", "target": "J"}')] = None,
 ) -> Answer:
-    """What a formula does: dimensions, where it rises or falls, sensitivities, limits, and where it has poles."""
+    """Behaviour of a formula: dimensions, where it rises or falls, sensitivities, limits, poles."""
     chosen = Chosen.of(of)
     tree, target, known = chosen.model.tree, None, None
     guesses = {name: guessed_unit(heading) for name, heading in chosen.headings.items()}
@@ -204,7 +204,7 @@ def next_measurement(
     count: Annotated[int, Field(ge=1, le=20)] = 1,
     cost: Annotated[str | None, Field(max_length=1000, description="Price of a point, such as 1 + 0.2*x")] = None,
 ) -> Answer:
-    """Where to measure next, so that the formulas that the rows do not tell apart can be told apart."""
+    """The points to measure next: they tell apart the formulas that the rows do not."""
     found = opened(run)
     models, rows, notes = list(found.result.front), None, []
     try:

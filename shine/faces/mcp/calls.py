@@ -35,7 +35,7 @@ Tell = Callable[[float, float, str], Awaitable[None]]
 
 @dataclass(eq=False)
 class Desk:
-    """Where calls are answered.
+    """Executor of the clients' calls.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def new_file(given: str, endings: Collection[str]) -> Path:
 
 
 def check_runs() -> Path:
-    """Where searches put their runs: a folder, or nothing yet."""
+    """The folder of runs, or a path with nothing there yet."""
     found = _looked_at(RUNS)
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise CallError(f"{RUNS}: is not a folder, and runs are put there; move it away")
@@ -95,7 +95,7 @@ def _relative(given: str) -> Path:
 
 
 def _looked_at(path: Path) -> os.stat_result | None:
-    """What is at a path, of which no part is a link; None if there is nothing."""
+    """Status of a path, of which no part is a link; None if there is nothing."""
     found = os.lstat(".")
     for count in range(1, len(path.parts) + 1):
         place = Path(*path.parts[:count])

@@ -1,4 +1,4 @@
-"""What a table holds, before anything is searched in it."""
+"""Description of a table, before any search."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _described(name: str, column: Column) -> dict[str, Any]:
 
 
 def _warnings(column: Column) -> Iterator[str]:
-    """What a search should know about a column."""
+    """Warnings about a column."""
     if column.problems:
         yield f"{len(column.problems)} cells cannot be read: {column.problems[0]}"
     values = column.values[~column.missing]

@@ -15,7 +15,7 @@ TOOLS: dict[str, Callable[..., Answer]] = {
         describe_table, search, front, explain, compare, predict, plot, export, next_measurement, past_runs,
     )
 }  # fmt: skip
-"""What clients can call: docstrings and arguments are their descriptions."""
+"""Tools for clients: docstrings and arguments are their descriptions."""
 
 WORK = {**TOOLS, "resource": resource}
-"""What workers do."""
+"""Functions that workers run."""

@@ -61,7 +61,7 @@ def answer(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrong(details: ErrorDetails) -> str:
-    """What is wrong with an argument."""
+    """An error of an argument, as a sentence."""
     from shine.evaluate.validation import worded
     from shine.faces.config.problems import shown
 

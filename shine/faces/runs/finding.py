@@ -27,7 +27,7 @@ from shine.lang.conditions.scanning import Scanned
 from shine.lang.forms.names import listed
 
 RUNS = Path("runs")
-"""Where `shine evolve` puts runs."""
+"""Default folder of runs."""
 
 DESCENDING = {"date", "r2", "generations", "evaluations"}
 """Columns that are sorted with the largest value first."""
@@ -41,7 +41,7 @@ class Found(NamedTuple):
     folder: str
     """Path of its folder."""
     date: datetime
-    """When its result was written, in local time."""
+    """Date of its result, in local time."""
     target: str
     """Name of what it explains."""
     data: str
@@ -57,11 +57,11 @@ class Found(NamedTuple):
     seed: int | None
     """Seed of every random choice."""
     stopped_by: str
-    """What ended it, as in ``result.json``; ``unfinished`` without a result, ``damaged`` if that cannot be read."""
+    """End of the search, as in ``result.json``; ``unfinished`` without a result, ``damaged`` if that cannot be read."""
     shine: str
     """Version of Shine."""
     problem: str
-    """What could not be read of the run; empty if everything could."""
+    """Error of reading the run; empty if there was none."""
     formula: str | None
     """In Shine's language."""
     loss: float | None

@@ -39,6 +39,15 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class TemplateRecord(_Record):
+    """Functions and constants found for a template."""
+
+    functions: dict[str, str]
+    """The formula of each unknown function, in its arguments."""
+    constants: dict[str, FiniteFloat | tuple[FiniteFloat, ...]]
+    """The value of each parameter; of a parameter by group, a list in the order of `groups`."""
+
+
 class ModelRecord(_Record):
     """One formula of the front."""
 
@@ -57,15 +66,6 @@ class ModelRecord(_Record):
     """Functions and constants of a formula from a template."""
     uncertainty: UncertaintyRecord | None = None
     """Uncertainty of its constants; only of the chosen formula if there are many rows or little time."""
-
-
-class TemplateRecord(_Record):
-    """Functions and constants found for a template."""
-
-    functions: dict[str, str]
-    """The formula of each unknown function, in its arguments."""
-    constants: dict[str, FiniteFloat | tuple[FiniteFloat, ...]]
-    """The value of each parameter; of a parameter by group, a list in the order of `groups`."""
 
 
 class GroupsRecord(_Record):
@@ -135,7 +135,7 @@ class ResultRecord(_Record):
     groups: GroupsRecord | None = None
     """The groups of the template's constants; null without any."""
     reason: str
-    """Why the chosen formula was chosen."""
+    """Reason of the choice."""
     weighting: str
     """The model of the noise that weights rows in `loss` and `r2`; `absolute` if none does."""
     noise: NoiseRecord | None = None

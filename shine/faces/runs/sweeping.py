@@ -38,7 +38,7 @@ BUSY_SECONDS = 1.0
 """Seconds between looks at a run that another process is writing."""
 
 MEASURES = ("loss", "r2", "nodes", "seconds")
-"""What combinations can be ranked by: the first and the latter two rise, R2 falls."""
+"""Figures to rank combinations by: the first and the latter two rise, R2 falls."""
 
 
 @dataclass(frozen=True)

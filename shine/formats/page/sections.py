@@ -112,7 +112,7 @@ _ENDED = {
     "interrupted": "the user",
     "callback": "the user",
 }
-"""Why a search ended; one that still runs has no reason yet."""
+"""Short words for the end of a search; a running one has none."""
 
 
 def header(
@@ -320,7 +320,7 @@ _STOPPED = {
     "interrupted": "It was interrupted",
     "callback": "The user, or a function of theirs, ended it",
 }
-"""Why a search ended."""
+"""Words for the end of a search."""
 
 
 def settings_tables(

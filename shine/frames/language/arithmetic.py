@@ -29,7 +29,7 @@ _UNCHANGED = frozenset({"floor", "ceil", "trunc", "round"})
 """Primitives that do nothing to whole numbers."""
 
 _UNSIGNED = _UNCHANGED | {"abs", "add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "square", "cube"}
-"""Those that uint64 has."""
+"""Operations of uint64."""
 
 
 class Arithmetic(Adding):

@@ -44,7 +44,7 @@ class Typed:
 
 
 Value = Literal | Typed
-"""What a node of a query's syntax tree becomes."""
+"""Translation of a node of a query's syntax tree."""
 
 
 class Steps:

@@ -14,10 +14,10 @@ INTEGERS: dict[str, tuple[int, int]] = {
 FLOATS = ("float32", "float64")
 
 STORAGES = (*INTEGERS, *FLOATS, "bool", "bit")
-"""How values lie in memory; a bool is a byte, a bit one of Arrow's bitmaps."""
+"""Layout of values in memory; a bool is a byte, a bit one of Arrow's bitmaps."""
 
 MISSING = ("none", "bits", "bytes", "least", "negative")
-"""How a column marks missing values: not at all; a bitmap of the values that are there (Arrow); a byte that is not 0
+"""Marks of missing values in a column: none; a bitmap of the values that are there (Arrow); a byte that is not 0
 for those missing (pandas' masked arrays); the smallest integer (NaT); any negative integer (codes of categories)."""
 
 UNITS: dict[str, int] = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}

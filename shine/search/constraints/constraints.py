@@ -21,7 +21,7 @@ Problem = tuple[tuple[str, ...], str]
 Count = Annotated[int, Ge(0)]
 Value = TypeVar("Value")
 Argument = int | Literal["constant"] | None
-"""What an argument may be: at most so many nodes, a constant, or anything."""
+"""Limit of an argument: a number of nodes, a constant, or none."""
 Direction = Literal["increasing", "decreasing"]
 
 

@@ -1,4 +1,4 @@
-"""What to try next: the initial state from which the systems that the data do not tell apart part most."""
+"""The next experiment: the initial state from which systems of equal evidence part most."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NextExperiment:
 
     @property
     def sentence(self) -> str:
-        """What to do, and what it brings."""
+        """An experiment, and what it tells."""
         where = ", ".join(f"{name} = {value_text(float(f'{value:.3g}'))}" for name, value in self.start.items())
         count = len(self.rivals)
         return (

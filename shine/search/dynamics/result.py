@@ -117,7 +117,7 @@ class SystemFront(Sequence[SystemModel]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicsResult:
-    """What a search for equations of motion found.
+    """Result of a search for equations of motion.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class DynamicsResult:
 
     @property
     def ending(self) -> str:
-        """How long the search took, and what ended it, as a sentence."""
+        """Duration and end of the search, as a sentence."""
         by = STOPS.get(self.stopped_by, f"the limit of {self.stopped_by}")
         return f"{self.systems} systems integrated in {self.seconds:.1f} s; stopped by {by}"
 

@@ -112,7 +112,7 @@ class _Finding:
         return min(self.systems.values(), key=lambda system: system.nats)
 
     def _at(self, share: float) -> float:
-        """When a share of the seconds is over; inf without a limit."""
+        """End of a share of the seconds; inf without a limit."""
         seconds = self.searches.settings.stop.seconds
         return math.inf if seconds is None else self.observers.origin + share * seconds
 

@@ -10,7 +10,7 @@ from shine.search.problem.settings import SearchSettings
 
 @dataclass(frozen=True)
 class DynamicsSettings:
-    """What a user may set about a search for equations of motion, with the defaults."""
+    """Settings of a search for equations of motion, with the defaults."""
 
     search: SearchSettings = field(default_factory=SearchSettings)
     """Settings of the search for each state; the seconds are those of all."""

@@ -71,6 +71,10 @@ def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
         holder = bits if position in bits else bits["state"]
         if not 0 <= holder.get(position, 0) <= size:
             raise ValueError(f"{position} of the random generator is {holder[position]}, beyond its table of {size}")
+    # NumPy before 2.0 wraps negative numbers.
+    numbers = [each for part in (bits, bits["state"]) for each in part.values()]
+    if any(isinstance(number, int) and number < 0 for number in numbers):
+        raise OverflowError("a negative number")
     generator.state = bits
     return np.random.Generator(generator)
 

@@ -25,17 +25,17 @@ class IslandSettings:
     population: Annotated[int, Ge(2), Le(10_000_000)] | None = None
     """Individuals that survive a generation."""
     creation: Literal["ptc2", "ramped"] | None = None
-    """How the first individuals are made."""
+    """Creation of the first individuals."""
     initial_size: Annotated[int, Ge(1)] | None = None
     """Most nodes of an individual made by PTC2."""
     selection: Literal["tournament", "lexicase"] | None = None
-    """How parents are chosen."""
+    """Selection of parents."""
     tournament: Annotated[int, Ge(1)] | None = None
     """Competitors in a tournament."""
     lexicase_rows: Annotated[int, Ge(1)] | None = None
     """Rows that lexicase selection compares individuals on."""
     survival: Literal["complexity", "nsga2", "age"] | None = None
-    """Who survives."""
+    """Selection of survivors."""
     patience: Annotated[int, Ge(1)] | None = None
     """Generations without a better loss after which the island begins anew."""
     crossover: Probability | None = None

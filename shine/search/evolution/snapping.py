@@ -33,7 +33,7 @@ MOST_LOST = 1.0
 most likely one, and so is each value of the formula."""
 
 _SNAPPED_LOST = 0.75 * MOST_LOST
-"""How much of it simple numbers may cost; the rest is for rounding off."""
+"""Share of it for simple numbers; the rest is for rounding off."""
 
 _STEPS, _MANY_STEPS = 8, 50
 """Most steps that fit the other constants after a replacement, and all constants of a form that changed."""

@@ -45,7 +45,7 @@ from shine.search.problem.reference_losses import Evidence, description_length, 
 from shine.search.problem.settings import SearchSettings
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
-"""What the reason adds if compiling and seeding left no time for evolution."""
+"""Addition to the reason if compiling and seeding left no time for evolution."""
 
 Finished = tuple[Dataset, tuple[Model, ...]]
 """Rows, and the front that is fitted to them."""

@@ -16,7 +16,7 @@ from shine.lang.forms.names import value_text
 Validation = Literal["random", "groups", "time"]
 
 UNITS = {"random": "rows with different features", "groups": "groups", "time": "rows"}
-"""What is kept back as a whole."""
+"""Units of rows that are kept back."""
 
 DRAWING = 2
 """Number of the random generator that draws the rows, beside that of the search."""

@@ -39,7 +39,7 @@ WEIGHTED = {
     "counts": "relative to the root of the target",
     "sigma": "relative to sigma",
 }
-"""What errors losses and R2 count under the models of the noise that weight the rows."""
+"""Errors that losses and R2 count, under the models of the noise that weight the rows."""
 
 
 def loss_name(noise: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shine.search.models.measuring.prices import Cost
 
 STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
-"""What ended a search that reached no limit, by `Result.stopped_by`."""
+"""Ends of a search that reached no limit, by `Result.stopped_by`."""
 
 _LEVEL = 0.95
 """Level of the intervals of constants below a front."""

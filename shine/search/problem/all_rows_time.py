@@ -30,7 +30,7 @@ NODES = 12
 """Nodes of a typical formula."""
 
 Work = Callable[[Dataset | AllRows], object]
-"""What the end does again and again: a step of a fit of `FRONT` typical formulas to some rows."""
+"""The repeated work of the end: a step of a fit of `FRONT` typical formulas to some rows."""
 
 
 def steps_of(primitives: PrimitiveSet, loss: Loss | str, threads: int) -> Work:

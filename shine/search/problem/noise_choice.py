@@ -1,4 +1,4 @@
-"""Which model of the noise the data speak for.
+"""Choice of the noise's model by evidence.
 
 A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
 that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
@@ -163,7 +163,7 @@ def _guesses(
 
 
 def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> tuple[float, float, float]:
-    """How well the guesses explain some rows under a model.
+    """Fit of the guesses to some rows under a model.
 
     Returns
     -------

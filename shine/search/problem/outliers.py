@@ -35,7 +35,7 @@ LOW, MIDDLE, HIGH = 2, 5, 8
 """Their places in order."""
 
 PASSES = 4
-"""How often outliers are looked for: neighbours that are outliers themselves may hide some at first."""
+"""Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first."""
 
 FEWEST_ROWS = 20
 """Rows below which nothing is said about outliers."""

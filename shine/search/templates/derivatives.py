@@ -22,7 +22,7 @@ from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
 from shine.search.templates.tapes import LONGEST, Tapes, ranges, subtree_sizes
 
 FIXED, VARIES, IS_ARGUMENT = 0, 1, 2
-"""How a node depends on the argument: not at all, somehow, or it is the argument."""
+"""Dependence of a node on the argument: none, some, or the argument itself."""
 
 _NODE, _COPY, _DERIVATIVE = 0, 1, 2
 

@@ -19,7 +19,7 @@ from shine.base.typing import Floats
 from shine.compiler.codegen.blocks import I64, POINTER, Variables, declare, load, number, store
 
 POSITION, END, ROW, LEFT = range(4)
-"""What the state holds: the next byte, the end of the text, the next row, and how many numbers are left."""
+"""Fields of the state: the next byte, the end of the text, the next row, and the numbers left."""
 
 ENDED, FULL, OTHER = 0, 1, 2
 """Results of a call: the text is over; the list of numbers that are left is full; a cell that is no plain number."""

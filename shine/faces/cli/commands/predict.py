@@ -24,7 +24,7 @@ from shine.faces.cli.sources import chosen, opened
 @out_option
 @click.option("--times", metavar="FIRST:LAST:STEP", help="Times of the trajectories, of a run of dynamics.")
 @click.option("--interval", type=SHARE, metavar="LEVEL", help="Add the ends of intervals, such as 0.95 of readings.")
-@click.option("kind", "--mean", flag_value="mean", default="prediction", help="Intervals of the value, without noise.")
+@click.option("--mean", is_flag=True, help="Intervals of the value, without noise.")
 @json_option
 def predict(
     folder: Path,
@@ -33,7 +33,7 @@ def predict(
     out: Path | None,
     times: str | None,
     interval: float | None,
-    kind: Literal["mean", "prediction"],
+    mean: bool,
     as_json: bool,
 ) -> None:
     """Apply the formula of RUN, a run's folder, to the file DATA.
@@ -57,6 +57,7 @@ def predict(
     from shine.faces.cli.prediction_files import HEADING, WRITERS
     from shine.search.models.file_predictions import predict_table
 
+    kind: Literal["mean", "prediction"] = "mean" if mean else "prediction"
     system = dynamics_run(folder)
     if system is not None:
         predicted_states(system, data, index, times, interval, out, as_json)

@@ -16,7 +16,7 @@ from shine.lang.forms.names import GREEK
 from shine.lang.forms.visitor import Visit
 
 CASES, OR, AND, NOT, COMPARISON, SUM, PRODUCT, FRACTION, APPLIED, ATOM = range(10)
-"""How strongly a part binds; an operand that binds more weakly than its place needs gets parentheses."""
+"""Binding strength of a part; an operand that binds more weakly than its place needs gets parentheses."""
 
 
 def summands(node: ast.expr) -> Iterator[tuple[bool, ast.expr]]:

@@ -12,7 +12,7 @@ from shine.lang.forms.names import GREEK
 
 _SPECIAL = re.compile(r"[\\{}_^#&$%~ ]")
 _ESCAPES = {"\\": r"\backslash{}", "~": r"\sim{}", "^": r"\wedge{}", " ": r"\ "}
-"""How mathematics mode writes the characters that have a meaning in LaTeX; all others get a backslash."""
+"""Notation in mathematics mode of characters with a meaning in LaTeX; all others get a backslash."""
 
 _SYMBOLS = {
     "°": r"{}^{\circ}", "′": r"{}^{\prime}", "″": r"{}^{\prime\prime}", "×": r"\times{}", "÷": r"\div{}", "±": r"\pm{}",

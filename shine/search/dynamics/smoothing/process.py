@@ -47,7 +47,7 @@ Run = tuple[Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """What the readings of a state in all runs say of its motion and noise.
+    """Motion and noise of a state, estimated from its readings in all runs.
 
     Parameters
     ----------

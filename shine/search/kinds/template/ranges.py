@@ -28,7 +28,7 @@ from shine.search.templates.fits.linearizer import TemplateLinearizer
 from shine.search.templates.law import Groups
 
 NEUTRAL = (0.0, 1.0)
-"""What stands in place of a constant: the neutral elements of sums and products."""
+"""Stand-ins for a constant: the neutral elements of sums and products."""
 
 FREE_OF_CHARGE = 0.01
 """Nats that the fit may lose."""

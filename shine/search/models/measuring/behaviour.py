@@ -1,4 +1,4 @@
-"""What a formula does: its dimensions, its limits, where it rises, what it depends on, where it has poles.
+"""Behaviour of a formula: dimensions, limits, monotonicity, dependence on features, poles.
 
 All is said of the rows that are given: features have their range there, and their median where they are held still.
 What interval arithmetic proves is called proved; all else is what points show.
@@ -153,7 +153,7 @@ class Behaviour:
         return True
 
     def sensitivity(self, name: str) -> dict[str, Any]:
-        """How much the formula changes with a feature."""
+        """Change of the formula with a feature."""
         low, high = np.quantile(self.columns[name], [0.05, 0.95])
         first, last = self.along(name, np.array([low, high])).tolist()
         told: dict[str, Any] = {"change_from_5_to_95_percent": last - first}
@@ -164,7 +164,7 @@ class Behaviour:
         return told
 
     def limits(self, name: str) -> dict[str, str]:
-        """What the formula tends to as a feature grows, falls or goes to zero."""
+        """Limits of the formula as a feature grows, falls or goes to zero."""
         low, high = self.range_of(name)
         size = max(abs(low), abs(high)) or 1.0
         powers: Floats = np.array([10.0**power for power in range(1, DECADES + 1)])
@@ -174,7 +174,7 @@ class Behaviour:
         return {end: limit_of(self.along(name, points), np.abs(points)) for end, points in towards.items()}
 
     def poles(self, name: str) -> list[str]:
-        """Where the formula has poles or no value along a feature, the others at their medians."""
+        """Poles and undefined stretches of the formula along a feature, the others at their medians."""
         low, high = self.range_of(name)
         width = (high - low) or abs(low) or 1.0
         # An odd number of cells, and ends that are no round numbers: a pole is in a cell, not between two.
@@ -199,7 +199,7 @@ class Behaviour:
         return gaps
 
     def _pole(self, name: str, x: float) -> str:
-        """What the formula does around a point where interval arithmetic bounds nothing."""
+        """Values around a point where interval arithmetic bounds nothing."""
         near, far = (self.along(name, x + np.array([-1, 1]) * step * max(abs(x), 1e-6)) for step in (1e-7, 1e-5))
         if (np.abs(near) > 3 * np.abs(far)).any():
             return f"pole at {x:.6g}"
@@ -207,7 +207,7 @@ class Behaviour:
 
 
 def limit_of(values: Floats, distances: Floats) -> str:
-    """What values at ever further points tend to.
+    """Limit of values at ever further points.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def compared(target: Floats, predictions: Mapping[str, Floats]) -> dict[str, Any
 
 
 def explained(tree: Tree, columns: Mapping[str, Floats], target: Floats | None = None) -> dict[str, Any]:
-    """What a formula does on some rows.
+    """Behaviour of a formula on some rows.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from shine.data.datasets.preparation import Preparation
 from shine.lang.forms.names import listed, shown, similar, value_text
 
 Limits = float | str | Sequence[Any]
-"""What a box says of a feature: its limits, the value or the label that it is fixed at, or several labels."""
+"""Entry of a box for a feature: its limits, a fixed value or label, or several labels."""
 
 DECADES = 1000.0
 """Ratio of positive limits from which points are spread evenly over the logarithm."""

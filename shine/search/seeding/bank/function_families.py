@@ -272,7 +272,7 @@ FAMILIES = (
 """Functions with one constant, of which an affine function is the target or a view of it."""
 
 STEEP = FAMILIES[:3]
-"""Those that differ most from each other: sums of two of them are worth a search."""
+"""The curves that differ most: sums of two of them are worth a search."""
 
 WIDER_FAMILIES = (
     Family("bell", 7, _centres_and_widths, _bell, _write_bell),

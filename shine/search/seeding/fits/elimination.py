@@ -34,7 +34,7 @@ LAST_TRIED, FEW = 12, 40
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """What terms span on the rows.
+    """Span of terms on the rows.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Span:
         return cls(regression.basis[kept], np.ascontiguousarray((regression.triangle[kept] * regression.scale).T))
 
     def rest(self, views: Floats) -> Floats:
-        """What the span leaves of views, shape (n_views, n_rows); projected twice, so that it is right to rounding."""
+        """Residuals of views beside the span, shape (n_views, n_rows); projected twice, to be right to rounding."""
         for _ in range(2):
             for vector in self.basis:
                 views = views - dot(views, vector)[:, None] * vector

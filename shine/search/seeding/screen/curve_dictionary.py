@@ -141,7 +141,7 @@ class CurveDictionary:
             yield _longer(terms, ((member, np.nan), self.terms[at]), square - gains[member, at])
 
     def _beside(self, terms: tuple[Term, ...]) -> tuple[Floats, Floats, Floats]:
-        """What terms leave of the target, their basis along the columns, and the squared lengths that they leave."""
+        """Residual of the target beside terms, their basis along the columns, and squared lengths of residuals."""
         count = len(self.members)
         rows = [self.members[w] if w < count else self._curve(w, np.array([k]))[0] for w, k in terms]
         basis = Regression.of(np.stack([self.root, *rows])).basis

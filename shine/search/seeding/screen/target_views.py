@@ -159,7 +159,7 @@ UNDOINGS = {
     ),
     **{name: _function(name, inverse) for name, inverse in INVERSES.items()},
 }
-"""How each kind of step undoes its function."""
+"""Inverse of each kind of step."""
 
 
 def chains(target: Floats, writer: Writer) -> list[Chain]:
