@@ -12,7 +12,8 @@ from shine import UnsupportedSyntaxError
 
 FRAME = pd.DataFrame({
     "mass": [1.0], "i": [1], "u": pd.Series([1], dtype="uint64"), "name": ["a"],
-    "t": pd.to_datetime(["2024-01-01"]).as_unit("us"), "tz": pd.to_datetime(["2024-01-01"]).tz_localize("UTC"), "flag": [True], "my col": [1], "lists": [[1]],
+    "t": pd.to_datetime(["2024-01-01"]).as_unit("us"), "tz": pd.to_datetime(["2024-01-01"]).tz_localize("UTC"),
+    "flag": [True], "my col": [1], "lists": [[1]],
 })  # fmt: skip
 
 REFUSED = {
