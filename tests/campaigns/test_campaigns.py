@@ -17,6 +17,7 @@ CAMPAIGNS = {
     "compile_leak": ["--compiles", "100"],
     "doors": ["--tries", "40"],
     "fork_storm": ["--forks", "5"],
+    "fuzz_dynamics": ["--fits", "12", "--seconds", "40"],
     "fuzz_fit": ["--cases", "10"],
     "fuzz_graphs": ["--files", "200", "--folder", "fuzz"],
     "fuzz_programs": ["--fits", "12"],

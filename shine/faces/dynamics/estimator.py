@@ -268,6 +268,7 @@ class SymbolicDynamics(BaseEstimator):
         start = numbers(np.atleast_1d(np.asarray(x0)), "x0", 1)
         return model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
 
+    @np.errstate(all="ignore")
     def score(self, x: Any, t: Any = 1.0, u: Controls = None, *, run: Any = None, index: int | None = None) -> float:
         """R² of rollouts from the first time of each run at which all states were read, mean over the states.
 
@@ -301,9 +302,15 @@ class SymbolicDynamics(BaseEstimator):
         known = ~np.isnan(wanted)
         if not np.isfinite(states[known]).all():
             return -np.inf
-        residuals = np.where(known, wanted - states, 0.0)
-        spread = np.where(known, wanted - np.nanmean(wanted, axis=0), 0.0)
-        return float(np.mean(1 - (residuals**2).sum(axis=0) / (spread**2).sum(axis=0)))
+        # States of any scale: squares stay in float64's range.
+        size = np.where(known, np.abs(wanted), 0.0).max(axis=0)
+        wanted, states = (each / np.where(size > 0, size, 1.0) for each in (wanted, states))
+        means = np.where(known, wanted, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        residuals, spread = ((np.where(known, wanted - each, 0.0) ** 2).sum(axis=0) for each in (states, means))
+        shows = spread > 0
+        if not shows.any():
+            raise DataError("no state changes in x, so no score can be told; give longer runs")
+        return float(np.mean(1 - residuals[shows] / spread[shows]))
 
     def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""

@@ -18,6 +18,9 @@ from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smo
 from shine.search.dynamics.system import whole_steps
 from shine.search.models.model import Model
 
+SMOOTHING = 0.2
+"""Most of the seconds that smoothing should take."""
+
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -61,7 +64,9 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     """
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
-        return Form(trajectories, smoothed(trajectories), (None,) * len(trajectories.states), time, False)
+        seconds = settings.search.stop.seconds
+        smooth = smoothed(trajectories, None if seconds is None else SMOOTHING * seconds)
+        return Form(trajectories, smooth, (None,) * len(trajectories.states), time, False)
     step = min(float(np.diff(run.times).min()) for run in trajectories.runs)
     stepped = replace(trajectories, runs=tuple(_stepped(run, step, settings.lags) for run in trajectories.runs))
     names = stepped.states

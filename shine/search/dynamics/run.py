@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
+from shine.evaluate.rollouts.native import functions
 from shine.search.dynamics.fitting import fitted, unfitted
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
@@ -58,6 +59,8 @@ def find_dynamics(
         If the trajectories, a function or a setting is invalid.
     """
     observers = observers.begun()
+    with stage("preparing the integrator"):
+        functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):
         form = form_of(trajectories, settings)
     rows = [

@@ -127,9 +127,12 @@ class SystemModel:
         if times is None and self.time is not None:
             raise DataError(f"the rates depend on {self.time}; give the times as t")
         controls = self._controls(u, np.zeros(len(states)) if times is None else times)
-        columns = [*states.T, *controls.T, *([] if self.time is None else [times])]
-        return np.stack([np.broadcast_to(model.kernel(*columns), len(states)) for model in self.equations], axis=1)
+        columns = [*states.T, *controls.T, np.zeros(len(states)) if times is None else times]
+        # A formula may have the time among its parameters though no system uses it.
+        values = [model.kernel(*columns[: len(model.tree.parameters)]) for model in self.equations]
+        return np.stack([np.broadcast_to(each, len(states)) for each in values], axis=1)
 
+    @np.errstate(all="ignore")
     def simulate(self, x0: Any, t: Any, u: Controls = None, *, return_std: bool = False) -> Any:
         """Integrate from an initial state.
 

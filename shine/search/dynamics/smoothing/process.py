@@ -31,6 +31,9 @@ BLOCK = 128
 LEARNED, MOST_LEARNED = 64, 5
 """Neighbouring readings that tell the scales together, and most such parts of all runs."""
 
+PART_SECONDS = 0.06
+"""Time that a part takes."""
+
 BEGINNINGS = (0.01, 0.1)
 """Lengths of fast beginnings that are tried, as shares of the longest run: from there on, motion slows down with the
 logarithm of the time."""
@@ -138,7 +141,7 @@ class Process:
         )
 
 
-def process_of(runs: Sequence[Run], sigma: float | None = None) -> Process:
+def process_of(runs: Sequence[Run], sigma: float | None = None, parts: int = MOST_LEARNED) -> Process:
     """The likeliest process of some runs' readings of a state.
 
     Parameters
@@ -147,14 +150,16 @@ def process_of(runs: Sequence[Run], sigma: float | None = None) -> Process:
         Times and readings of each.
     sigma : float, optional
         Known standard deviation of the noise.
+    parts : int
+        Most parts of all runs that tell the scales.
     """
     readings = np.concatenate([values for _, values in runs])
     mean = float(np.add.reduce(readings) / len(readings))
     size = math.sqrt(float(np.add.reduce(readings**2)) / len(readings))
     pieces = [(number, first) for number, (times, _) in enumerate(runs) for first in range(0, len(times), LEARNED)]
-    pieces = [pieces[place] for place in np.unique(np.linspace(0, len(pieces) - 1, MOST_LEARNED).astype(int)).tolist()]
-    parts = [slice(first, first + LEARNED) for _, first in pieces]
-    blocks = [(runs[run][0][part], runs[run][1][part] - mean) for (run, _), part in zip(pieces, parts, strict=True)]
+    pieces = [pieces[place] for place in np.unique(np.linspace(0, len(pieces) - 1, parts).astype(int)).tolist()]
+    slices = [slice(first, first + LEARNED) for _, first in pieces]
+    blocks = [(runs[run][0][part], runs[run][1][part] - mean) for (run, _), part in zip(pieces, slices, strict=True)]
     longest = max(float(times[-1] - times[0]) for times, _ in runs)
     found: list[tuple[float, Process]] = []
     for beginning in (math.inf, *(share * longest for share in BEGINNINGS)):
@@ -203,38 +208,34 @@ def _likeliest(
     shortest = min(2 * float(steps[len(steps) // 2]), longest)
     scales = shortest * exp(np.linspace(0.0, math.log(2 * longest / shortest), SCALES))
     ratios = exp(np.linspace(math.log(LEAST_RATIO), math.log(2.0), RATIOS))
-    best = math.inf, 0, 0, 0.0
-    for at, scale in enumerate(scales.tolist()):
-        nats, squares = _nats(blocks, levels, scale, ratios, sigma)
-        number = int(nats.argmin())
-        if nats[number] < best[0]:
-            best = float(nats[number]), at, number, float(squares[number])
-    _, at, number, _ = best
+    nats, squares = _nats(blocks, levels, scales, ratios, sigma)
+    at, number = divmod(int(nats.argmin()), len(ratios))
+    found = float(nats[at, number]), float(scales[at]), float(ratios[number]), float(squares[at, number])
     # Once more, between the neighbours of the best.
-    around_scales = scales[at] * exp(np.linspace(-1.0, 1.0, 5) * math.log(scales[1] / scales[0]))
-    around = ratios[number] * exp(np.linspace(-1.0, 1.0, 5) * math.log(ratios[1] / ratios[0]))
-    found = best[0], float(scales[at]), float(ratios[number]), best[3]
-    for scale in around_scales.tolist():
-        nats, squares = _nats(blocks, levels, scale, around, sigma)
-        own = int(nats.argmin())
-        if nats[own] < found[0]:
-            found = float(nats[own]), scale, float(around[own]), float(squares[own])
+    scales = scales[at] * exp(np.linspace(-1.0, 1.0, 5) * math.log(scales[1] / scales[0]))
+    ratios = ratios[number] * exp(np.linspace(-1.0, 1.0, 5) * math.log(ratios[1] / ratios[0]))
+    nats, squares = _nats(blocks, levels, scales, ratios, sigma)
+    at, number = divmod(int(nats.argmin()), len(ratios))
+    if nats[at, number] < found[0]:
+        found = float(nats[at, number]), float(scales[at]), float(ratios[number]), float(squares[at, number])
     nats_found, scale, ratio, square = found
     motion = math.sqrt(square)
     return (scale, motion, ratio * motion), nats_found
 
 
 def _nats(
-    blocks: Sequence[Run], levels: Sequence[Floats], scale: float, ratios: Floats, sigma: float | None
+    blocks: Sequence[Run], levels: Sequence[Floats], scales: Floats, ratios: Floats, sigma: float | None
 ) -> tuple[Floats, Floats]:
-    """Negative log-likelihoods for each ratio of noise to motion, and the squares of the motion."""
-    quadratic, logarithms, count = np.zeros(len(ratios)), np.zeros(len(ratios)), 0
+    """Negative log-likelihoods for each scale and ratio of noise to motion, and the squares of the motion."""
+    shape = len(scales), len(ratios)
+    quadratic, logarithms, count = np.zeros(shape), np.zeros(shape), 0
     for (times, values), level in zip(blocks, levels, strict=True):
-        motion = 1 + _kernel(times, times, scale)[0]
-        stack = motion + (ratios[:, None] * level)[:, None, :] ** 2 * np.eye(len(times))
-        rests, logs = _whitened(stack, values)
-        quadratic, logarithms, count = quadratic + rests, logarithms + logs, count + len(times)
-    squares = quadratic / count if sigma is None else (sigma / ratios) ** 2
+        # In units of the noise, the ratio is on the diagonal alone.
+        motions = np.stack([1 + _kernel(times, times, scale)[0] for scale in scales.tolist()])
+        rests, logs = _whitened(motions / (level[:, None] * level), values / level, ratios**2)
+        quadratic, logarithms = quadratic + rests, logarithms + logs + 2 * float(np.add.reduce(log(level)))
+        count += len(times)
+    squares = quadratic / count if sigma is None else np.broadcast_to((sigma / ratios) ** 2, shape)
     with np.errstate(all="ignore"):
         nats = 0.5 * (count * log(squares) + logarithms + quadratic / squares)
     return np.where(np.isfinite(nats), nats, np.inf), squares
@@ -247,20 +248,41 @@ def _kernel(at: Floats, times: Floats, scale: float) -> tuple[Floats, Floats]:
     return kernel, -distance * kernel * kernel / scale
 
 
-def _whitened(stack: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """``values @ inverse(matrix) @ values`` and the logarithm of the determinant of each matrix, shape (n_matrices,).
+def _whitened(matrices: Floats, values: Floats, ridges: Floats) -> tuple[Floats, Floats]:
+    """``values @ inverse(matrix + ridge) @ values`` and the logarithm of the determinant of ``matrix + ridge``, both of
+    shape (n_matrices, n_ridges); NaN if it is not positive definite.
 
-    A matrix that is not positive definite has NaN.
+    Each matrix is made tridiagonal once (Householder 1958), and is then eliminated for all ridges at once.
     """
-    rest = np.concatenate([stack, np.broadcast_to(values[:, None], (*stack.shape[:2], 1))], axis=2)
-    size, pivots, total = len(values), np.empty(stack.shape[:2]), np.zeros(len(stack))
+    size = len(values)
+    rest = np.concatenate([matrices, np.broadcast_to(values, (len(matrices), size))[:, :, None]], axis=2)
+    own, beside = np.empty((size, len(matrices), 1)), np.zeros((size, len(matrices), 1))
+    turned = np.empty((size, len(matrices), 1))
     for k in range(size):
-        pivots[:, k] = rest[:, k, k]
-        share = rest[:, k, k + 1 :] / rest[:, k, k, None]
-        total += share[:, -1] * rest[:, k, -1]
-        rest[:, k + 1 :, k + 1 :] -= rest[:, k + 1 :, k, None] * share[:, None, :]
+        own[k], turned[k] = rest[:, 0, :1], rest[:, 0, -1:]
+        if k == size - 1:
+            break
+        column, rest = rest[:, 1:, 0].copy(), rest[:, 1:, 1:]
+        length = np.sqrt(np.add.reduce(column * column, axis=1))
+        beside[k + 1] = np.where(column[:, 0] > 0, -length, length)[:, None]
+        normal = column
+        normal[:, 0] -= beside[k + 1, :, 0]
+        square = np.add.reduce(normal * normal, axis=1)
+        factor = np.where(square > 0, 2 / np.where(square > 0, square, 1.0), 0.0)[:, None]
+        across = factor * np.add.reduce(rest * normal[:, :, None], axis=1)
+        shift = 0.5 * factor * np.add.reduce(normal * across[:, :-1], axis=1)[:, None]
+        across[:, :-1] -= shift * normal
+        rest -= normal[:, :, None] * across[:, None, :]
+        rest[:, :, :-1] -= across[:, :-1, None] * normal[:, None, :]
+    pivots = np.empty((size, len(matrices), len(ridges)))
+    pivot, value, total = np.ones(pivots.shape[1:]), np.zeros(pivots.shape[1:]), np.zeros(pivots.shape[1:])
     with np.errstate(all="ignore"):
-        logarithms = np.add.reduce(log(np.where(pivots > 0, pivots, np.nan)), axis=1)
+        for k in range(size):
+            share = beside[k] / pivot
+            pivot, value = own[k] + ridges - share * beside[k], turned[k] - share * value
+            pivots[k] = pivot
+            total += value * value / pivot
+        logarithms = np.add.reduce(log(np.where(pivots > 0, pivots, np.nan)), axis=0)
     return total, logarithms
 
 

@@ -11,7 +11,7 @@ from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.dynamics.smoothing.curve import Curve
 from shine.search.dynamics.smoothing.interpolation import interpolated, left_out_errors
-from shine.search.dynamics.smoothing.process import Process, process_of
+from shine.search.dynamics.smoothing.process import MOST_LEARNED, PART_SECONDS, Process, process_of
 
 FEW = 6
 """Readings of a state in a run below which no noise can be told."""
@@ -59,11 +59,12 @@ class Smoothed:
     processes: tuple[Process | None, ...]
 
 
-def smoothed(trajectories: Trajectories) -> Smoothed:
-    """Smooth each state of all runs."""
-    sigma = trajectories.sigma
+def smoothed(trajectories: Trajectories, seconds: float | None = None) -> Smoothed:
+    """Smooth each state of all runs, in about the given seconds: with few, parts of the readings tell the scales."""
+    sigma, count = trajectories.sigma, len(trajectories.states)
+    parts = MOST_LEARNED if seconds is None else max(1, min(MOST_LEARNED, int(seconds / (PART_SECONDS * count))))
     states = [
-        _state(trajectories.runs, column, None if sigma is None else float(sigma[column]))
+        _state(trajectories.runs, column, None if sigma is None else float(sigma[column]), parts)
         for column in range(len(trajectories.states))
     ]
     processes = tuple(process for _, process in states)
@@ -87,7 +88,9 @@ def _run(run: Trajectory, curves: Sequence[Curve], processes: Sequence[Process |
     return SmoothedRun(run.times, *parts_of_run)
 
 
-def _state(runs: Sequence[Trajectory], column: int, sigma: float | None) -> tuple[list[Curve], Process | None]:
+def _state(
+    runs: Sequence[Trajectory], column: int, sigma: float | None, parts: int
+) -> tuple[list[Curve], Process | None]:
     """The curves of a state in all runs, and the process that smoothed it; None if it was interpolated."""
     # Powers of two: no digit is lost, and squares stay in float64's range.
     read = [np.flatnonzero(~np.isnan(run.states[:, column])) for run in runs]
@@ -102,7 +105,7 @@ def _state(runs: Sequence[Trajectory], column: int, sigma: float | None) -> tupl
         for run, own, values, origin in zip(runs, read, readings, origins, strict=True)
     ]
     ats = [(run.times - origin) / step for run, origin in zip(runs, origins, strict=True)]
-    process = _process(plain, None if sigma is None else sigma / size)
+    process = _process(plain, None if sigma is None else sigma / size, parts)
     curves = []
     for (times, values), at in zip(plain, ats, strict=True):
         if not len(times):
@@ -139,12 +142,12 @@ def _state(runs: Sequence[Trajectory], column: int, sigma: float | None) -> tupl
     return curves, own
 
 
-def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None) -> Process | None:
+def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None, parts: int) -> Process | None:
     """The process that smooths a state; None if interpolation foretells left-out readings better."""
     usable = [(times, values) for times, values in runs if len(times) >= FEW]
     if not usable:
         return None
-    process = process_of(usable, sigma)
+    process = process_of(usable, sigma, parts)
     clean = [left_out_errors(times, values) for times, values in usable]
     orders = min(map(len, clean))
     if not orders:

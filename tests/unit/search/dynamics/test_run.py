@@ -123,3 +123,21 @@ def test_an_epidemic_of_a_closed_town_leaves_rivals_and_an_experiment_tells_them
     told = found.next_experiment({"s": (0, 2), "i": (0, 1), "r": (0, 1)})
     assert told.distance > 10 * told.before
     assert abs(sum(told.start.values()) - 1) > 0.1
+
+
+@pytest.mark.slow
+def test_long_noisy_runs_of_several_states_end_by_the_clock():
+    times = np.linspace(0, 40, 250)
+    noisy = np.concatenate([oscillation(times), oscillation(times, 2.0)], axis=1)
+    noisy += 0.1 * np.random.default_rng(0).standard_normal(noisy.shape)
+    began = time.process_time()
+    find_dynamics(together((times, noisy), (times, noisy[::-1]), states=("x", "v", "y", "w")), settings(0.5), WORK)
+    assert time.process_time() - began < 2.5
+
+
+@pytest.mark.slow
+def test_rates_without_the_time_in_them_need_no_time():
+    times = np.linspace(0, 8, 40)
+    chosen = find_dynamics(together((times, oscillation(times))), settings(autonomous=False), WORK).chosen
+    assert chosen.time is None
+    assert chosen.rates([[1.0, 0.0]]).shape == (1, 2)

@@ -1,0 +1,187 @@
+"""Fits of awkward trajectories: does every one end in time in a system that works, or in a clear error?
+
+    python tests/campaigns/fuzz_dynamics.py --fits 500 --first 0
+
+The number draws the trajectories: one to six states, 3 to 300 times in one to three runs, scales from 1e-20 to 1e20,
+gaps, constant states, repeated readings, noise, irregular times, controls, maps. Each system is then printed,
+integrated, scored and exported. A fit fails if anything but a `ShineError` leaves it, if a warning other than Shine's
+leaks, or if it takes more than 1.1 times its limit plus a second of the processor. ``--first N --fits 1 --verbose``
+repeats one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import re
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import shine
+from shine.base.errors import InterruptedFitWarning, SamplingWarning, ShineError
+
+Array = np.ndarray
+
+
+@dataclass
+class Case:
+    """What a user gives."""
+
+    estimator: dict[str, Any]
+    fit: dict[str, Any]
+    notes: str
+
+
+def motion(random: np.random.Generator, times: Array, states: int) -> Array:
+    """States over some times: swings, growth, steps, chaos of a map, or plain noise."""
+    kind = random.integers(5)
+    scaled = (times - times[0]) / (times[-1] - times[0])
+    speeds, phases = random.uniform(0.3, 12, states), random.uniform(0, 6, states)
+    if kind == 0:
+        return np.sin(speeds * scaled[:, None] + phases)
+    if kind == 1:
+        return np.exp(random.uniform(-3, 3, states) * scaled[:, None]) + phases
+    if kind == 2:
+        return np.floor(speeds * scaled[:, None]) + scaled[:, None]
+    if kind == 3:
+        found = np.full((len(times), states), 0.1 + 0.1 * np.arange(states))
+        for step in range(1, len(times)):
+            found[step] = 3.8 * found[step - 1] * (1 - found[step - 1])
+        return found
+    return random.standard_normal((len(times), states))
+
+
+def case(number: int) -> Case:
+    """The case of a number."""
+    random = np.random.default_rng([33, number])
+    states, runs = int(random.integers(1, 7)), int(random.choice([1, 1, 1, 2, 3]))
+    counts = [round(3 * 100 ** random.uniform()) for _ in range(runs)]
+    scale = 10.0 ** random.uniform(-20, 20, states) if random.uniform() < 0.5 else np.ones(states)
+    step = 10.0 ** random.uniform(-20, 20) if random.uniform() < 0.3 else 1.0
+    flags = {
+        name: random.uniform() < share
+        for name, share in {
+            "gaps": 0.3,
+            "constant": 0.1,
+            "repeated": 0.1,
+            "held": 0.15,
+            "noise": 0.4,
+            "irregular": 0.3,
+            "controls": 0.2,
+            "map": 0.2,
+            "time": 0.15,
+        }.items()
+    }
+    tables, clocks, inputs = [], [], []
+    for count in counts:
+        times = np.arange(count, dtype=float)
+        if flags["irregular"] and not flags["map"]:
+            times = np.sort(random.uniform(0, count, count))
+        x = motion(random, times, states)
+        if flags["noise"]:
+            x = x + 0.05 * x.std() * random.standard_normal(x.shape)
+        if flags["held"]:
+            x[count // 3 : 2 * count // 3] = x[count // 3]
+        if flags["constant"]:
+            x[:, random.integers(states)] = 1.5
+        if flags["gaps"]:
+            x[random.uniform(size=x.shape) < random.choice([0.1, 0.5])] = np.nan
+        if flags["repeated"]:
+            place = int(random.integers(1, count))
+            times[place] = times[place - 1]
+        tables.append(x * scale)
+        clocks.append(times * step)
+        inputs.append(np.cos(times)[:, None])
+    several = runs > 1
+    fit: dict[str, Any] = {"x": tables if several else tables[0], "t": clocks if several else clocks[0]}
+    if flags["controls"]:
+        fit["u"] = inputs if several else inputs[0]
+    estimator = {
+        "max_time": float(random.choice([0.5, 1.0, 2.0, 4.0])),
+        "kind": "map" if flags["map"] else "ode",
+        "autonomous": not flags["time"],
+        "n_jobs": 1,
+        "random_state": number,
+    }
+    names = ", ".join(name for name, there in flags.items() if there)
+    return Case(estimator, fit, f"{states} states, {counts} times, limit {estimator['max_time']}; {names}")
+
+
+def used(model: Any, made: Case) -> None:
+    """All that a user does with a fitted model; values are compared with what they mean."""
+    given = (made.fit.get(name) for name in ("x", "t", "u"))
+    x0, times, controls = (each[0] if isinstance(each, list) else each for each in given)
+    assert len(model.front_) and repr(model), "nothing is shown"
+    start = np.where(np.isnan(x0[0]), 0.0, x0[0])
+    found, deviations = model.simulate(start, times, controls, return_std=True)
+    assert found.shape == x0.shape == deviations.shape, "shapes"
+    np.testing.assert_array_equal(found[0], start)
+    assert model.predict(np.where(np.isnan(x0), 0.0, x0), controls, times).shape == x0.shape, "rates"
+    if not np.isnan(x0).any(axis=1).all():
+        assert model.score(x0, times, controls) <= 1.0, "a score above 1"
+    model.conf_int()
+    for form in ("python", "c", "julia", "latex"):
+        assert model.export(form), form
+
+
+def outcome(made: Case) -> tuple[str, str, float]:
+    """Verdict, text, and seconds of the processor beyond 1.1 times the limit."""
+    limit = made.estimator["max_time"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = shine.SymbolicDynamics(**made.estimator)
+        began = time.process_time()
+        try:
+            model.fit(**made.fit)
+            over = time.process_time() - began - 1.1 * limit
+            used(model, made)
+            verdict, text = "fitted", ""
+        except ShineError as error:
+            over = time.process_time() - began - 1.1 * limit
+            verdict, text = ("error", str(error)) if "\n" not in str(error) else ("FAILED", f"lines: {error}")
+        except Exception:
+            over, verdict, text = time.process_time() - began - 1.1 * limit, "FAILED", traceback.format_exc()
+    leaked = [each for each in caught if not issubclass(each.category, SamplingWarning | InterruptedFitWarning)]
+    if leaked:
+        verdict, text = "FAILED", f"warning {leaked[0].category.__name__}: {leaked[0].message}"
+    if over > 1.0:
+        verdict, text = "FAILED", f"TIME: {over:.2f} s beyond 1.1 times {limit} s of the processor. {text}"
+    return verdict, text, over
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fits", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, help="begin no fit after these seconds")
+    parser.add_argument("--verbose", action="store_true", help="print each case")
+    options = parser.parse_args()
+    table: collections.Counter[str] = collections.Counter()
+    said: collections.Counter[str] = collections.Counter()
+    overs, began = [], time.monotonic()
+    for number in range(options.first, options.first + options.fits):
+        if options.seconds is not None and time.monotonic() - began > options.seconds:
+            print(f"ended before {number}")
+            break
+        made = case(number)
+        verdict, text, over = outcome(made)
+        table[verdict] += 1
+        overs.append(over)
+        if verdict == "error":
+            said[re.sub(r"-?\d[\d.e+-]*", "#", text)[:110]] += 1
+        if verdict == "FAILED" or options.verbose:
+            print(f"--first {number} ({made.notes}): {verdict} {text} [{over:.2f} s]", flush=True)
+    print("\n".join(f"{count:6} x {text}" for text, count in said.most_common(20)))
+    print("beyond 1.1 times the limit: 90 % {:.2f} s, most {:.2f} s".format(*np.quantile(overs, [0.9, 1])))
+    print(f"{sum(table.values())} fits: {dict(table)} in {time.monotonic() - began:.0f} s")
+    return int(table["FAILED"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
