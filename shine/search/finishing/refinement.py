@@ -34,7 +34,8 @@ from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened
-from shine.search.finishing.tidying import tidied, without_trifles
+from shine.search.finishing.tidying import tidied
+from shine.search.finishing.trifles import Trifles
 from shine.search.models.choice import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
@@ -135,15 +136,16 @@ class Refinement:
         chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
         # With simple constants, many formulas are the same.
         chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
+        trifles = Trifles.of(dataset, enough)
         shorter = [
             model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
-        ]
+        ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
         if shorter:
             chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
         # Individuals have at most this size; with their lines they may be larger.
         finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= self.max_size]
         kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset))
-        kept = without_trifles(kept, enough, dataset)
+        kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
         def surprise(model: Model) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,9 +25,6 @@ Rules = Callable[[PrimitiveSet], CompiledConstraints]
 
 CHECKED_ROWS = 1000
 """Rows on which a tidy formula must have the values of the formula that the search found."""
-
-TRIFLE = 1e-6
-"""Largest change of the values, in standard deviations of the target, by terms that matter on no row."""
 
 _SAME_CHARGE = 1e-6
 """Relative change of a penalty that counts as none."""
@@ -78,32 +74,6 @@ def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], primitives: PrimitiveS
     # What a loss of 1 becomes: more for broken monotonicity, inf for formulas that are not allowed.
     charges = rules(population.primitives).charged(population, ones, ones)
     return (charges[1::2] <= charges[::2] * (1 + _SAME_CHARGE)).tolist()
-
-
-def without_trifles(models: Sequence[Model], enough: float, dataset: Dataset) -> list[Model]:
-    """The models, without those whose further terms matter on no row.
-
-    Parameters
-    ----------
-    models : sequence of Model
-    enough : float
-        Loss at which a formula is exact: it stays.
-    dataset : Dataset
-    """
-    rows = dataset.sampled(CHECKED_ROWS, np.random.default_rng(0))
-    spread = math.sqrt(rows.target_square / rows.weight) if np.isfinite(rows.target_square) else math.inf
-    if not 0 < spread < math.inf:
-        return list(models)
-    shares = np.sqrt(rows.row_weights / max(rows.weight / rows.n_rows, np.finfo(np.float64).tiny)) / spread
-    kept: list[tuple[Model, Floats]] = []
-    for model in sorted(models, key=lambda each: (each.complexity, each.loss)):
-        with np.errstate(all="ignore"):
-            values = shares * evaluate(model.tree, list(rows.columns), np.float64, COMPILED)
-            near = (np.abs(values - other) <= TRIFLE for each, other in kept if each.complexity < model.complexity)
-            if model.loss <= enough or not any(each.all() for each in near):
-                kept.append((model, values))
-    stay = {model for model, _ in kept}
-    return [model for model in models if model in stay]
 
 
 def same_values(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:

@@ -1,0 +1,167 @@
+"""Terms that describe no law: those that matter on no row, and those that explode just beyond the rows.
+
+The errors of clean data are not noise: rates of a spline, or readings that were smoothed, are off by a smooth 1e-8. Its
+description has room for `9e-114*exp(x**2)`, which is 0 but at the last few rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain.neighbourhood import NEARER
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import tree_from_tape
+from shine.lang.forms.tree import Tree
+from shine.lang.interpret import evaluate
+from shine.lang.simplify.simplifier import simplify
+from shine.lang.subtrees import Subtrees
+from shine.search.finishing.polishing import population_of
+from shine.search.models.model import Model
+
+CHECKED_ROWS = 1000
+"""Rows on which terms are examined."""
+
+TRIFLE = 1e-6
+"""Largest change of the values, in standard deviations of the target, by terms that matter on no row; and the share of
+the variance that a formula without exploding terms may leave, which is then the data's errors."""
+
+BEYOND = 0.5
+"""Distance beyond the rows, in ranges of a column, at which a formula must not have exploded."""
+
+RUNAWAY = 1e12
+"""Value there, in standard deviations of the target, that no law has: `exp(k*x)` has k times the range above 55."""
+
+NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0}
+"""Operations, and the operand that changes nothing; the second one of a difference."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trifles:
+    """Finds formulas with terms that describe no law.
+
+    Parameters
+    ----------
+    rows : Dataset
+    shares : ndarray of shape (n_rows,)
+        Roots of weights, in the inverse of the target's standard deviation.
+    enough : float
+        Loss at which a formula is exact: it stays.
+    """
+
+    rows: Dataset
+    shares: Floats
+    enough: float
+
+    @classmethod
+    def of(cls, dataset: Dataset, enough: float) -> Trifles | None:
+        """For some rows; None if their target does not vary."""
+        rows = dataset.sampled(CHECKED_ROWS, np.random.default_rng(0))
+        spread = math.sqrt(rows.target_square / rows.weight) if np.isfinite(rows.target_square) else math.inf
+        if not 0 < spread < math.inf:
+            return None
+        weights = rows.row_weights / max(rows.weight / rows.n_rows, np.finfo(np.float64).tiny)
+        return cls(rows, np.sqrt(weights) / spread, enough)
+
+    def plainer(self, models: Sequence[Model], primitives: PrimitiveSet) -> list[Tree]:
+        """The formulas that are not exact, without terms that matter on no row, or explode beyond the rows.
+
+        Those that explode may be needed: they are left to `without`, which looks at the losses.
+        """
+        found = []
+        for model in models:
+            if model.loss > self.enough:
+                tree = model.tree
+                while (shorter := self._shorter(tree, primitives)) is not None:
+                    tree = shorter
+                if tree is not model.tree:
+                    found.append(simplify(tree, primitives, functions=COMPILED, ranges=self.rows.ranges))
+        return found
+
+    def without(self, models: Sequence[Model]) -> list[Model]:
+        """The models, without those whose further terms matter on no row, or explode and leave little to explain."""
+        kept: list[tuple[Model, Floats]] = []
+        nearly = False
+        for model in sorted(models, key=lambda each: (each.complexity, each.loss)):
+            values = self._values(model.tree)
+            if model.loss > self.enough:
+                near = (self._alike(values, other) for each, other in kept if each.complexity < model.complexity)
+                explodes = self._runs_away(model.tree)
+                if any(near) or (nearly and explodes):
+                    continue
+                nearly = nearly or (1 - model.r2 <= TRIFLE and not explodes)
+            kept.append((model, values))
+        stay = {model for model, _ in kept}
+        return [model for model in models if model in stay]
+
+    def _shorter(self, tree: Tree, primitives: PrimitiveSet) -> Tree | None:
+        """The formula without the largest such term."""
+        values, explodes = self._values(tree), self._runs_away(tree)
+        for other in _without_an_operand(tree, primitives):
+            if self._alike(self._values(other), values) or (explodes and not self._runs_away(other)):
+                return other
+        return None
+
+    def _values(self, tree: Tree) -> Floats:
+        with np.errstate(all="ignore"):
+            return self.shares * evaluate(tree, list(self.rows.columns), np.float64, COMPILED)
+
+    def _alike(self, values: Floats, others: Floats) -> bool:
+        with np.errstate(all="ignore"):
+            return bool((np.abs(values - others) <= TRIFLE).all())
+
+    def _runs_away(self, tree: Tree) -> bool:
+        """Whether the formula explodes if one of its columns goes beyond its ends, and the others stay."""
+        names = set(tree.tokens)
+        for at, name in enumerate(self.rows.features):
+            if ("name", name) in names:
+                for pushed in _pushed(self.rows.columns[at]):
+                    columns = list(self.rows.columns)
+                    columns[at] = pushed
+                    with np.errstate(all="ignore"):
+                        values = self.shares * evaluate(tree, columns, np.float64, COMPILED)
+                        if (np.abs(values) > RUNAWAY).any():
+                            return True
+        return False
+
+
+def _pushed(column: Floats) -> Iterator[Floats]:
+    """A column below and above its values. It keeps its sign."""
+    low, high = float(column.min()), float(column.max())
+    for way in (-BEYOND, BEYOND):
+        pushed = column + way * (high - low)
+        if low > 0:
+            pushed = np.maximum(pushed, NEARER * low)
+        elif high < 0:
+            pushed = np.minimum(pushed, NEARER * high)
+        yield pushed
+
+
+def _without_an_operand(tree: Tree, primitives: PrimitiveSet) -> Iterator[Tree]:
+    """The formula with an operand of a sum, a difference or a product left out, the largest first."""
+    population = population_of([tree], primitives)
+    codes, values = population.codes[0], population.values[0]
+    names = {code: name for name, code in population.primitives.function_codes.items()}
+    sizes, count = Subtrees.of(population).sizes[0].tolist(), int(population.sizes[0])
+    found: list[tuple[int, int, float]] = []
+    for root in range(count):
+        neutral = NEUTRAL.get(names.get(int(codes[root]), ""))
+        if neutral is not None:
+            second = root - 1
+            first = second - sizes[second]
+            found.append((sizes[second], second, neutral))
+            found.append((sizes[first], first, neutral))
+    for size, end, neutral in sorted(found, key=lambda each: -each[0]):
+        if codes[end] != CONSTANT or values[end] != neutral:
+            begin = end + 1 - size
+            yield tree_from_tape(
+                np.concatenate([codes[:begin], [CONSTANT], codes[end + 1 : count]]),
+                np.concatenate([values[:begin], [neutral], values[end + 1 : count]]),
+                population.primitives,
+            )
