@@ -61,7 +61,9 @@ def _held(values: AnyArray) -> str:
     return "dates or durations" if values.dtype.kind in "mM" else "text"
 
 
-def trajectories_of_file(path: Path, columns: TrajectoryColumns, reading: Reading | None = None) -> Trajectories:
+def trajectories_of_file(
+    path: Path, columns: TrajectoryColumns, reading: Reading | None = None, continuous: bool = True
+) -> Trajectories:
     """Read trajectories.
 
     Parameters
@@ -70,6 +72,8 @@ def trajectories_of_file(path: Path, columns: TrajectoryColumns, reading: Readin
     columns : TrajectoryColumns
     reading : Reading, optional
         Marks of missing values and the decimal sign.
+    continuous : bool
+        Whether the motion goes on between the times.
 
     Raises
     ------
@@ -92,8 +96,7 @@ def trajectories_of_file(path: Path, columns: TrajectoryColumns, reading: Readin
     controls = np.column_stack([found[heading] for heading in columns.controls]) if columns.controls else None
     labels = None if columns.run is None else found[columns.run]
     try:
-        return trajectories(
-            np.column_stack([found[state] for state in states]), found[columns.time], controls, run=labels, names=names
-        )
+        table = np.column_stack([found[state] for state in states])
+        return trajectories(table, found[columns.time], controls, run=labels, names=names, continuous=continuous)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

@@ -130,3 +130,21 @@ def test_a_damaged_result_is_told(spring: str) -> None:
     path = Path("runs/spring/result.json")
     path.write_text(path.read_text().replace('"nats": -100.0', '"nats": "few"'))
     assert "is damaged" in shine("predict", spring, "start.csv", "--times", "0:1:0.5").stderr
+
+
+def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "find_dynamics", known_search(("0.5*(x + x_lag1)", "x"), lags=1))
+    Path("series.csv").write_text("k,x\n" + "".join(f"{k},{value}\n" for k, value in enumerate([1, 2, 1.5, 1.75])))
+    Path("series.yaml").write_text("data: {path: series.csv}\ndynamics: {time: k, kind: map, lags: 1}\n")
+    assert shine("evolve", "series.yaml").exit_code == 0
+    Path("start.csv").write_text("k,x\n0,1\n1,3\n")
+    heading, rows = table(shine("predict", "series", "start.csv", "--times", "0:3:1").stdout)
+    assert heading == ["k", "x"]
+    np.testing.assert_allclose(rows[:, 1], [3, 2, 2.5, 2.25])
+    assert "int f_iterate(" in shine("export", "series", "--to", "c").stdout
+    assert shine("report", "series").exit_code == 0
+    Path("start.csv").write_text("x\n1\n")
+    assert "a start has 2 rows, the oldest first" in shine("predict", "series", "start.csv", "--times", "0:3:1").stderr
+    found = shine("evolve", "series.yaml", "--set", "dynamics.kind=ode")
+    assert "dynamics: lags are for maps" in found.stderr

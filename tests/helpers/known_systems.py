@@ -16,36 +16,45 @@ from shine.search.models.front import Front
 from shine.search.models.model import Model
 
 
-def system(trajectories: Trajectories, equations: Sequence[str], time: str | None = None) -> SystemModel:
+def system(
+    trajectories: Trajectories, equations: Sequence[str], time: str | None = None, lags: int = 0, order: int = 1
+) -> SystemModel:
     """A system with given right-hand sides; each constant has the standard deviation 0.01."""
-    features = (*trajectories.states, *trajectories.controls, *([] if time is None else [time]))
+    further = [f"{name}_lag{lag}" for lag in range(1, lags + 1) for name in trajectories.states]
+    further += [f"{name}_dot" for name in trajectories.states if order == 2]
+    every = (*trajectories.states, *further)
+    features = (*every, *trajectories.controls, *([] if time is None else [time]))
     models = tuple(Model(parse(text, features), 1e-6, 0.999) for text in equations)
     states = np.concatenate([run.states for run in trajectories.runs])
     found = SystemModel(
         models,
-        trajectories.states,
+        every,
         trajectories.controls,
         time,
-        losses=1e-4 * np.nanvar(states, axis=0),
-        variances=np.nanvar(states, axis=0),
-        starts=np.array([run.states[0] for run in trajectories.runs]),
-        noise=0.01 * np.nanstd(states, axis=0),
+        losses=np.append(1e-4 * np.nanvar(states, axis=0), [0.0] * len(further)),
+        variances=np.append(np.nanvar(states, axis=0), [np.inf] * len(further)),
+        starts=np.array([np.append(run.states[lags], [0.0] * len(further)) for run in trajectories.runs]),
+        noise=np.append(0.01 * np.nanstd(states, axis=0), [0.0] * len(further)),
         nats=-100.0,
         headings=trajectories.headings,
+        is_map=lags > 0,
+        lags=lags,
+        order=order,
     )
     count = len(found.constants)
     return replace(found, covariance=1e-4 * np.eye(count))
 
 
-def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds") -> Any:
+def known_search(
+    *fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", lags: int = 0, order: int = 1
+) -> Any:
     """A function in place of `find_dynamics` whose front has the given systems."""
 
     def find(trajectories: Trajectories, settings: Any, observers: Any = None) -> DynamicsResult:
         time = None if settings.autonomous else trajectories.time
-        models = tuple(system(trajectories, equations, time) for equations in fronts)
+        models = tuple(system(trajectories, equations, time, lags, order) for equations in fronts)
         equations = tuple(
-            Front(tuple(model.equations[state] for model in models), len(models) - 1)
-            for state in range(len(trajectories.states))
+            Front(tuple(model.equations[state] for model in models), len(models) - 1) for state in models[0].sought
         )
         front = SystemFront(models, best % len(models), "it is known")
         return DynamicsResult(front, equations, 0.1, settings.search.seed, stopped_by, len(models))

@@ -173,7 +173,9 @@ class _Fit:
         readings = np.concatenate([run.states for run in self.runs])
         self.counts = (~np.isnan(readings)).sum(axis=0)
         self.spread = _spread(readings)
-        self.scales = np.where(self.spread > 0, self.spread, 1.0)
+        # A state that nobody read has the size of its estimates.
+        sizes = np.where(self.spread > 0, self.spread, _spread(np.concatenate(self.smooth)))
+        self.scales = np.where(sizes > 0, sizes, 1.0)
 
     def run(self) -> RolloutFit:
         """Fit in stretches as short as they must be, join them, and renew the weights."""

@@ -129,7 +129,9 @@ def predicted_states(
     model = chosen_system(run, index)
     dynamics = run.config.dynamics
     assert dynamics is not None
-    headings = list(run.record.headings)
+    read = list(run.record.headings)
+    # Rates of positions are columns of their own, and lags are the rows before.
+    headings = [*read, *(model.states[model.n_read :] if model.order == 2 else ())]
     given = columns_of_file(
         data,
         [*headings, *dynamics.controls, *([dynamics.time] if times is None else [])],
@@ -139,23 +141,30 @@ def predicted_states(
     states = np.column_stack([given[heading] for heading in headings])
     controls = np.array([given[heading] for heading in dynamics.controls]).reshape(-1, len(states)).T
     asked = given[dynamics.time] if times is None else times_of(times)
-    starts = range(1) if times is None else range(len(states))
+    if len(states) <= model.lags:
+        raise DataError(f"{data}: a start has {model.lags + 1} rows, the oldest first; the file has {len(states)}")
+    if model.lags:
+        starts = range(model.lags, model.lags + 1)
+        asked = asked[model.lags :] if times is None else asked
+    else:
+        starts = range(1) if times is None else range(len(states))
     if times is None and not (asked[1:] > asked[:-1]).all():
         raise DataError(f"{data}: the times must increase; for starts of several trajectories give --times")
-    if np.isnan(states[: len(starts)]).any() or np.isnan(controls).any():
+    if np.isnan(states[: starts.stop]).any() or np.isnan(controls).any():
         raise DataError(f"{data}: a state at the start, or a control, is missing")
     parts = []
     for number in starts:
         # A control of a start is kept.
-        inputs = controls if times is None else np.repeat(controls[[number]], len(asked), axis=0)
-        found = model.simulate(states[number], asked, inputs, return_std=interval is not None)
+        inputs = controls[model.lags :] if times is None else np.repeat(controls[[number]], len(asked), axis=0)
+        start = model.history(states[: starts.stop])[number]
+        found = model.simulate(start, asked, inputs, return_std=interval is not None)
         means, deviations = found if interval is not None else (found, None)
-        columns = {dynamics.time: asked, **dict(zip(headings, means.T, strict=True))}
+        columns = {dynamics.time: asked, **dict(zip(read, means.T, strict=False))}
         if deviations is not None and interval is not None:
             from shine.evaluate.inference.intervals.quantiles import two_sided
 
             reach = two_sided(interval, math.inf) * deviations
-            for place, heading in enumerate(headings):
+            for place, heading in enumerate(read):
                 columns |= {f"{heading} low": (means - reach)[:, place], f"{heading} high": (means + reach)[:, place]}
         label = {"start": np.full(len(asked), float(number))} if len(starts) > 1 else {}
         parts.append({**label, **columns})

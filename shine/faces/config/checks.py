@@ -42,6 +42,7 @@ from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.constraints import Constraints
+from shine.search.dynamics.settings import form_problem
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.kept_rows import kept_back
@@ -111,6 +112,9 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("guesses", "template"):
         if sections[key]:
             yield (key,), "is not for dynamics"
+    dynamics: DynamicsSection = sections["dynamics"]
+    if problem := form_problem(dynamics.kind, dynamics.lags, dynamics.order):
+        yield ("dynamics",), problem
 
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:
@@ -140,7 +144,7 @@ def trajectory_problems(
     assert data.path is not None
     try:
         columns = TrajectoryColumns(dynamics.time, dynamics.states, dynamics.run, dynamics.controls)
-        return trajectories_of_file(base / data.path, columns, data.reading), []
+        return trajectories_of_file(base / data.path, columns, data.reading, dynamics.kind == "ode"), []
     except DataError as error:
         return None, [(("data", "path"), line) for line in str(error).splitlines()]
     except MemoryError:

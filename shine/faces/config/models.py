@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -237,6 +237,12 @@ class DynamicsSection(StrictModel):
     """Headings of the controls."""
     autonomous: bool = True
     """Whether rates depend on states and controls alone, and not on the time itself."""
+    kind: Literal["ode", "map"] = "ode"
+    """Whether to find rates, or the states a step later."""
+    lags: Annotated[int, Ge(0), Le(20)] = 0
+    """Steps back whose states a map may use, too."""
+    order: Literal[1, 2] = 1
+    """2 for positions alone: second derivatives are found."""
 
 
 class Config(StrictModel):

@@ -10,6 +10,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.formats.page.plots import grid, plain
 from shine.lang.forms.names import value_text
+from shine.search.dynamics.system import whole_steps
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories
@@ -33,10 +34,18 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
     """
     run = readings.runs[number]
     if model.is_map:
-        return run.times, model.simulate(model.starts[number], run.times, run.controls)
+        # The start is that of the first step after the lags, which may have no reading.
+        steps = whole_steps(run.times, model.step)
+        own = steps > model.lags
+        times = np.append(run.times[0] + model.lags * model.step, run.times[own])
+        controls = np.concatenate([run.controls[~own][-1:], run.controls[own]])
+        found = model.simulate(model.starts[number], times, controls)[:, : model.n_read]
+        states = np.full_like(run.states, np.nan)
+        states[own], states[steps == model.lags] = found[1:], found[0]
+        return run.times, states
     times = np.linspace(run.times[0], run.times[-1], FINE) if fine else run.times
     controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T.reshape(len(times), -1)
-    return times, model.simulate(model.starts[number], times, controls)
+    return times, model.simulate(model.starts[number], times, controls)[:, : model.n_read]
 
 
 def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = None) -> Any:
@@ -85,21 +94,16 @@ def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> N
         colour = f"C{number % 10}"
         times, states = rollout(model, readings, number)
         if len(readings.states) == 1:
-            controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T
             if model.is_map:
                 ax.plot(states[:-1, 0], states[1:, 0], ".", color=colour)
             else:
-                ax.plot(states[:, 0], model.rates(states, controls, times)[:, 0], "-", color=colour)
+                ax.plot(states[:, 0], np.gradient(states[:, 0], times), "-", color=colour)
         else:
             ax.plot(run.states[:, 0], run.states[:, 1], ".", color=colour)
             ax.plot(states[:, 0], states[:, 1], "-", color=colour)
     ax.set_xlabel(plain(model.states[0]))
-    ax.set_ylabel(plain(model.states[1] if len(readings.states) > 1 else _left(model)))
-
-
-def _left(model: SystemModel) -> str:
-    """The left side of the first equation."""
-    return f"{model.states[0]}[k+1]" if model.is_map else f"{model.states[0]}'"
+    left = f"{model.states[0]}[k+1]" if model.is_map else f"{model.states[0]}'"
+    ax.set_ylabel(plain(model.states[1] if len(readings.states) > 1 else left))
 
 
 DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {

@@ -53,6 +53,10 @@ class SymbolicDynamics(BaseEstimator):
     kind : {"ode", "map"}
         Whether to find rates, ``x' = f(x, u, t)``, or the states a step later, ``x[k+1] = f(x[k], u[k], k)``. The times
         of a map are whole steps apart, and those without readings may be left out.
+    lags : int
+        Steps back whose states a map may use, too, as ``x_lag1``, ``x_lag2``, ...
+    order : {1, 2}
+        2 for positions alone: ``x'' = f(x, x_dot, u, t)``, where ``x_dot`` is the rate of x, which nobody read.
     autonomous : bool
         Whether rates depend on states and controls alone, and not on the time itself.
     population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
@@ -91,6 +95,8 @@ class SymbolicDynamics(BaseEstimator):
         self,
         *,
         kind: str = "ode",
+        lags: int = 0,
+        order: int = 1,
         autonomous: bool = True,
         population_size: int = 1000,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
@@ -184,8 +190,8 @@ class SymbolicDynamics(BaseEstimator):
         readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
         with reporter(self.callbacks, self.verbose, "", search.stop) as report:
             observers = Observers(report, began=self._began)
-            form: Any = str(self.kind)
-            result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous), form), observers)
+            form: Any = {"kind": str(self.kind), "lags": int(self.lags), "order": int(self.order)}
+            result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous), **form), observers)
         self.front_: SystemFront = result.front
         self.result_ = result
         self.trajectories_: Trajectories = readings
@@ -224,6 +230,7 @@ class SymbolicDynamics(BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (n_times, n_states), or a data frame with their headings
+            Of a map with lags, consecutive steps. For ``order=2`` positions, then rates.
         u : array-like of shape (n_times, n_controls), or function of the time, optional
         t : array-like of shape (n_times,), optional
             Needed if the time occurs in the formulas, or `u` is a function.
@@ -233,9 +240,10 @@ class SymbolicDynamics(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_times, n_states), float64
+            Second derivatives for ``order=2``; NaN before the lags of a map.
         """
         model = self._model(index)
-        return model.rates(self._states(x, "x"), u, t)
+        return model.rates(model.history(self._states(x, "x")), u, t)[:, model.sought]
 
     def simulate(
         self, x0: Any, t: Any, u: Controls = None, *, return_std: bool = False, index: int | None = None
@@ -245,7 +253,8 @@ class SymbolicDynamics(BaseEstimator):
         Parameters
         ----------
         x0 : array-like of shape (n_states,), or mapping by state
-            States at the first of the times.
+            States at the first of the times. With lags those of ``lags + 1`` steps, the oldest first, and for
+            ``order=2`` positions and rates: two rows or more, or a mapping to lists.
         t : array-like of shape (n_times,)
             Increasing.
         u : array-like of shape (n_times, n_controls), or function of the time, optional
@@ -265,10 +274,13 @@ class SymbolicDynamics(BaseEstimator):
             if missing:
                 raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
             x0 = [x0[state] for state in self.states_]
-        start = numbers(np.atleast_1d(np.asarray(x0)), "x0", 1)
-        return model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
+            x0 = np.stack([np.asarray(each, np.float64) for each in x0], axis=-1)
+        given = np.atleast_1d(np.asarray(x0))
+        start = model.start_of(numbers(given, "x0", min(given.ndim, 2)))
+        found = model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
+        read = slice(model.n_read)
+        return tuple(each[:, read] for each in found) if return_std else found[:, read]
 
-    @np.errstate(all="ignore")
     def score(self, x: Any, t: Any = 1.0, u: Controls = None, *, run: Any = None, index: int | None = None) -> float:
         """R² of rollouts from the first time of each run at which all states were read, mean over the states.
 
@@ -286,31 +298,13 @@ class SymbolicDynamics(BaseEstimator):
         """
         model = self._model(index)
         clock = None if isinstance(t, str) else self.trajectories_.time
+        from shine.faces.dynamics.scoring import rollout_score
+
         names = Names(self.trajectories_.headings, self.controls_ or None, clock)
         readings = trajectories(x, t, u, run=run, names=names, continuous=False)
-        if readings.states != model.states:
-            raise DataError(f"x has the states {listed(readings.states)}; the system has {listed(model.states)}")
-        read, found = [], []
-        for each in readings.runs:
-            whole = np.flatnonzero(~np.isnan(each.states).any(axis=1))
-            if not len(whole):
-                raise DataError("x has no time at which all states were read; a rollout begins at one")
-            rest = slice(whole[0], None)
-            read.append(each.states[rest])
-            found.append(model.simulate(each.states[whole[0]], each.times[rest], each.controls[rest]))
-        wanted, states = np.concatenate(read), np.concatenate(found)
-        known = ~np.isnan(wanted)
-        if not np.isfinite(states[known]).all():
-            return -np.inf
-        # States of any scale: squares stay in float64's range.
-        size = np.where(known, np.abs(wanted), 0.0).max(axis=0)
-        wanted, states = (each / np.where(size > 0, size, 1.0) for each in (wanted, states))
-        means = np.where(known, wanted, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        residuals, spread = ((np.where(known, wanted - each, 0.0) ** 2).sum(axis=0) for each in (states, means))
-        shows = spread > 0
-        if not shows.any():
-            raise DataError("no state changes in x, so no score can be told; give longer runs")
-        return float(np.mean(1 - residuals[shows] / spread[shows]))
+        if list(readings.states) != self.states_:
+            raise DataError(f"x has the states {listed(readings.states)}; the system has {listed(self.states_)}")
+        return rollout_score(model, readings)
 
     def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
@@ -406,12 +400,15 @@ class SymbolicDynamics(BaseEstimator):
     def _states(self, x: Any, what: str) -> Floats:
         """Values of the states, from a table with their headings or an array."""
         if hasattr(x, "columns"):
-            for heading in self.trajectories_.headings:
+            model = self._model()
+            further = model.states[model.n_read :] if model.order == 2 else ()
+            headings = [*self.trajectories_.headings, *further]
+            for heading in headings:
                 check_heading(x, heading, "a state")
-            return np.column_stack([numbers(x[heading], what, 1) for heading in self.trajectories_.headings])
+            return np.column_stack([numbers(x[heading], what, 1) for heading in headings])
         values = np.asarray(x)
         if values.ndim == 1:
-            values = values.reshape((-1, 1) if len(self.states_) == 1 else (1, -1))
+            values = values.reshape((-1, 1) if len(self.states_) == 1 and self._model().order == 1 else (1, -1))
         return numbers(values, what, 2)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shine.base.errors import ExportError
 from shine.formats.page.markup import element
 from shine.formats.write.systems.system import System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -25,19 +24,12 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
         Significant digits of constants.
     rounded : bool
         Whether None means the digits that the data support, not all.
-
-    Raises
-    ------
-    ExportError
-        If the system is a map.
     """
-    if model.is_map:
-        raise ExportError("a map is no differential equation; export its equations one by one, from `best_.equations`")
     trees = [
         each.rounded(precision) if rounded else rounded_tree(each.tree, precision, named=False)
         for each in model.equations
     ]
-    return System(tuple(trees), model.states, model.controls, model.time or "t")
+    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map)
 
 
 def exported(model: SystemModel, to: str, name: str = "f", *, precision: Precision = None) -> str:
@@ -57,7 +49,7 @@ def notebook_html(front: SystemFront) -> str:
     """The chosen system, typeset, and the table of all, for notebooks."""
     best = front.best
     equations = [
-        element("tr", element("td", f"{left} ="), element("td", formula_element(each.rounded(), {})))
-        for left, each in zip(best.lefts, best.equations, strict=True)
+        element("tr", element("td", f"{left} ="), element("td", formula_element(best.equations[place].rounded(), {})))
+        for left, place in zip(best.lefts, best.sought, strict=True)
     ]
     return page_part(element("table", element("tbody", equations)), element("pre", repr(front)))

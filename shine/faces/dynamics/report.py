@@ -56,8 +56,8 @@ def dynamics_html(
     best = front.best
     runs = list(range(min(len(readings.runs), MOST_RUNS)))
     rollouts = [rollout(best, readings, number) for number in runs]
-    figures = [_over_time(best, readings, rollouts, state) for state in range(len(best.states))]
-    portrait = [_portrait(best, readings, rollouts, place) for place in range(len(best.states) - 1)]
+    figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
+    portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
     parts = [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
@@ -74,8 +74,12 @@ def dynamics_html(
 def _equations(model: SystemModel, precision: Precision) -> Element:
     """The system, typeset."""
     rows = [
-        element("tr", element("td", f"{state}' ="), element("td", formula_element(each.rounded(precision), {})))
-        for state, each in zip(model.states, model.equations, strict=True)
+        element(
+            "tr",
+            element("td", f"{left} ="),
+            element("td", formula_element(model.equations[place].rounded(precision), {})),
+        )
+        for left, place in zip(model.lefts, model.sought, strict=True)
     ]
     return element("table", element("tbody", rows))
 

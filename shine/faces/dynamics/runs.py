@@ -67,8 +67,8 @@ class SystemRecord(_Record):
     """The rate of each state, in the order of `states`."""
     losses: tuple[FiniteFloat | None, ...]
     """Mean squared error of the rollouts of each state."""
-    variances: tuple[FiniteFloat, ...]
-    """Variance of the readings of each state."""
+    variances: tuple[FiniteFloat | None, ...]
+    """Variance of the readings of each state; null for one that nobody read."""
     starts: tuple[tuple[FiniteFloat | None, ...], ...]
     """Fitted states at the first time of each run."""
     noise: tuple[FiniteFloat | None, ...]
@@ -102,6 +102,14 @@ class DynamicsRecord(_Record):
     """Names of the controls."""
     time: str | None
     """Name of the time in formulas; null if rates do not depend on it."""
+    is_map: bool = False
+    """Whether the equations give the states a step later, and not rates."""
+    step: FiniteFloat = 1.0
+    """Step of the times of a map."""
+    lags: int = 0
+    """Steps back whose states follow those of the last step among the states."""
+    order: int = 1
+    """2 if the states are positions, and then their rates."""
     primitives: tuple[str, ...]
     """Functions in formulas."""
     weights: dict[str, FiniteFloat]
@@ -169,12 +177,16 @@ class DynamicsRun:
             record.controls,
             record.time,
             losses=_array(found.losses, math.inf),
-            variances=_array(found.variances),
+            variances=_array(found.variances, math.inf),
             starts=np.array([_array(start) for start in found.starts]),
             noise=_array(found.noise),
             covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
             nats=_number(found.nats, math.inf),
             headings=record.headings,
+            is_map=record.is_map,
+            step=record.step,
+            lags=record.lags,
+            order=record.order,
         )
 
 
@@ -224,7 +236,8 @@ def run_dynamics(
     with only_writer(folder):
         check_empty(folder)
         write_text(folder / "config.yaml", dump_config(job.config))
-        settings = DynamicsSettings(job.config.search, job.config.dynamics.autonomous)
+        asked = job.config.dynamics
+        settings = DynamicsSettings(job.config.search, asked.autonomous, asked.kind, asked.lags, asked.order)
         result = find_dynamics(job.trajectories, settings, Observers(report or ignore, began=began))
         record = dynamics_record(result, job)
         write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")
@@ -245,6 +258,10 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         headings=job.trajectories.headings,
         controls=best.controls,
         time=best.time,
+        is_map=best.is_map,
+        step=best.step,
+        lags=best.lags,
+        order=best.order,
         primitives=job.config.primitive_texts,
         weights=dict(best.equations[0].weights),
         seconds=result.seconds,
@@ -268,13 +285,15 @@ def _system_record(model: SystemModel) -> SystemRecord:
         for each in model.equations
     )
     return SystemRecord(
-        expression="; ".join(f"{state}' = {tree}" for state, tree in zip(model.states, model.trees, strict=True)),
+        expression="; ".join(
+            f"{left} = {model.trees[place]}" for left, place in zip(model.lefts, model.sought, strict=True)
+        ),
         complexity=model.complexity,
         loss=_finite([model.error])[0],
         r2=_finite([model.r2])[0],
         equations=equations,
         losses=_finite(model.losses),
-        variances=tuple(model.variances.tolist()),
+        variances=_finite(model.variances),
         starts=tuple(_finite(start) for start in model.starts),
         noise=_finite(model.noise),
         covariance=None if model.covariance is None else tuple(_finite(row) for row in model.covariance),

@@ -71,4 +71,6 @@ def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
         headings=given.headings,
         is_map=form.is_map,
         step=form.step,
+        lags=form.lags,
+        order=form.order,
     )

@@ -1,7 +1,8 @@
-"""The form of the equations: rates, or next states and lagged ones; and the equations that are known then."""
+"""The form of the equations: rates, second derivatives, or next states; the states and equations that belong to it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +30,8 @@ class Form:
     Parameters
     ----------
     trajectories : Trajectories
-        Those of a map have numbers of steps as times, and lagged states as further states.
+        Those of a map have numbers of steps as times, and lagged states as further states; those of a second order have
+        the rates as further states, which nobody read.
     smooth : Smoothed
         Of a map, the readings with the next ones as rates.
     known : tuple of Model or None
@@ -39,6 +41,8 @@ class Form:
     is_map : bool
     step : float
         Of the times of a map.
+    lags, order : int
+        See `DynamicsSettings`.
     """
 
     trajectories: Trajectories
@@ -47,6 +51,8 @@ class Form:
     time: str | None
     is_map: bool
     step: float = 1.0
+    lags: int = 0
+    order: int = 1
 
     @cached_property
     def readings(self) -> Readings:
@@ -60,27 +66,70 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     Raises
     ------
     DataError
-        If the times of a map are not whole steps apart, or a run is too short for the lags.
+        If the times of a map are not whole steps apart, a run is too short for the lags, or a further state would have
+        the name of a column.
     """
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
         seconds = settings.search.stop.seconds
         smooth = smoothed(trajectories, None if seconds is None else SMOOTHING * seconds)
+        if settings.order == 2:
+            return _second_order(trajectories, smooth, settings.autonomous)
         return Form(trajectories, smooth, (None,) * len(trajectories.states), time, False)
     step = min(float(np.diff(run.times).min()) for run in trajectories.runs)
     stepped = replace(trajectories, runs=tuple(_stepped(run, step, settings.lags) for run in trajectories.runs))
     names = stepped.states
     before = [names, *(tuple(f"{name}_lag{lag}" for name in names) for lag in range(1, settings.lags + 1))]
-    wider = replace(
-        stepped, states=tuple(name for part in before for name in part), sigma=_repeated(stepped.sigma, settings.lags)
-    )
+    wider = replace(stepped, states=_distinct(stepped, before), sigma=_repeated(stepped.sigma, settings.lags))
     features = features_of(wider, settings.autonomous)
     lagged = [Model(parse(name, features), 0.0, 1.0) for part in before[:-1] for name in part]
     known = (*(None for _ in names), *lagged)
     steps = tuple(_as_steps(run) for run in wider.runs)
     # Each reading counts once: lagged states are no further ones.
     wider = replace(wider, runs=tuple(_unread_from(run, len(names)) for run in wider.runs))
-    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), known, time, True, step)
+    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), known, time, True, step, settings.lags)
+
+
+def _second_order(trajectories: Trajectories, smooth: Smoothed, autonomous: bool) -> Form:
+    """Positions and their rates as states: the first ones' equations are known, the others are to be found."""
+    names = trajectories.states
+    rates = tuple(f"{name}_dot" for name in names)
+    unread = [np.concatenate([run.states, np.full_like(run.states, np.nan)], axis=1) for run in trajectories.runs]
+    wider = replace(
+        trajectories,
+        runs=tuple(replace(run, states=states) for run, states in zip(trajectories.runs, unread, strict=True)),
+        states=_distinct(trajectories, (names, rates)),
+        sigma=_repeated(trajectories.sigma, 1),
+    )
+    features = features_of(wider, autonomous)
+    known = (*(Model(parse(name, features), 0.0, 1.0) for name in rates), *(None for _ in names))
+    both = [
+        SmoothedRun(
+            times=run.times,
+            states=np.concatenate([run.states, run.rates], axis=1),
+            rates=np.concatenate([run.rates, run.bends], axis=1),
+            bends=np.zeros_like(wider.runs[number].states),
+            state_errors=np.concatenate([run.state_errors, run.rate_errors], axis=1),
+            rate_errors=np.concatenate([run.rate_errors, run.bend_errors], axis=1),
+            bend_errors=np.full_like(wider.runs[number].states, np.inf),
+            controls=run.controls,
+            independent=np.tile(run.independent, 2),
+            noise=np.concatenate([run.noise, np.zeros_like(run.noise)], axis=1),
+        )
+        for number, run in enumerate(smooth.runs)
+    ]
+    processes = (*smooth.processes, *smooth.processes)
+    time = None if autonomous else trajectories.time
+    return Form(wider, Smoothed(tuple(both), processes), known, time, False, order=2)
+
+
+def _distinct(given: Trajectories, parts: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The names of all states; a `DataError` if a further one is taken."""
+    names = tuple(name for part in parts for name in part)
+    for name in names[len(given.states) :]:
+        if name in (*given.states, *given.controls, given.time):
+            raise DataError(f"{name} is a further state here; rename the column of this name")
+    return names
 
 
 def _unread_from(run: Trajectory, column: int) -> Trajectory:
@@ -125,8 +174,10 @@ def _as_steps(run: Trajectory) -> SmoothedRun:
         times=run.times,
         states=filled,
         rates=np.where(np.isnan(following), 0.0, following),
+        bends=none,
         state_errors=np.where(read, 0.0, np.inf),
         rate_errors=np.where(np.isnan(following), np.inf, 0.0),
+        bend_errors=none,
         controls=run.controls,
         independent=np.full(len(column), float(len(read))),
         noise=none,

@@ -103,7 +103,9 @@ class _Finding:
         )
         return DynamicsResult(
             front=front,
-            equations=tuple(result.front for result in searches.results),
+            equations=tuple(
+                result.front for result, known in zip(searches.results, searches.known, strict=True) if known is None
+            ),
             seconds=self.observers.clock() - self.observers.origin,
             seed=searches.settings.seed,
             stopped_by=stopped_by or searches.stopped_by,

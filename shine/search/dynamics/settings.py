@@ -20,3 +20,16 @@ class DynamicsSettings:
     """Whether the equations give the rates of the states (`ode`), or the states a step later (`map`)."""
     lags: int = 0
     """Steps back whose states a map may use, too."""
+    order: Literal[1, 2] = 1
+    """Whether the equations give rates (1), or the rates of these (2), where positions alone are read."""
+
+    def __post_init__(self) -> None:
+        if problem := form_problem(self.kind, self.lags, self.order):
+            raise ValueError(problem)
+
+
+def form_problem(kind: str, lags: int, order: int) -> str:
+    """Why a kind of equations has no such lags or order; empty if it has."""
+    if kind == "ode" and lags:
+        return "lags are for maps: kind='map'"
+    return "order=2 is for kind='ode'; a map takes lags=1" if kind == "map" and order == 2 else ""

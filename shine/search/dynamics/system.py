@@ -15,6 +15,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import dot
 from shine.evaluate.inference.intervals.quantiles import two_sided
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.lang.forms.names import listed
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 from shine.lang.wrapping import wrapped
@@ -59,6 +60,10 @@ class SystemModel:
         Whether the equations give the states a step later, and not rates.
     step : float
         Of the times of a map.
+    lags : int
+        Steps back that a map uses: the states are those of the last time, of the one before, and so on.
+    order : int
+        2 if the states are positions and then their rates, whose equations are the ones that were sought.
     """
 
     equations: tuple[Model, ...]
@@ -74,6 +79,19 @@ class SystemModel:
     headings: tuple[str, ...] = field(default=())
     is_map: bool = False
     step: float = 1.0
+    lags: int = 0
+    order: int = 1
+
+    @property
+    def n_read(self) -> int:
+        """Number of states that were read: others are lagged ones, or rates."""
+        return len(self.states) // (self.lags + self.order)
+
+    @property
+    def sought(self) -> range:
+        """Positions of the equations that were sought."""
+        first = self.n_read * (self.order - 1)
+        return range(first, first + self.n_read)
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -82,8 +100,8 @@ class SystemModel:
 
     @property
     def complexity(self) -> int:
-        """Sum of those of the equations."""
-        return sum(model.complexity for model in self.equations)
+        """Sum of those of the equations that were sought."""
+        return sum(self.equations[place].complexity for place in self.sought)
 
     @property
     def error(self) -> float:
@@ -172,6 +190,36 @@ class SystemModel:
         unknown = np.isinf(np.diagonal(covariance))
         return found.states, np.where((by[..., unknown] != 0).any(axis=-1), np.inf, deviations)
 
+    def start_of(self, x0: Any) -> Floats:
+        """All states at the first time, from those that were read.
+
+        Parameters
+        ----------
+        x0 : array-like of shape (n_read,); with lags (lags + 1, n_read), the oldest first; for a second order
+            (2, n_read), positions and rates
+        """
+        given, depth = np.asarray(x0, np.float64), self.lags + self.order
+        if depth > 1 and self.n_read == 1 and given.shape == (depth,):
+            given = given[:, None]
+        shape = (depth, self.n_read) if depth > 1 else (self.n_read,)
+        if given.shape != shape:
+            names = listed(self.states[: self.n_read])
+            what = "the oldest first" if self.lags else "positions, then rates"
+            rows = f"{depth} rows, {what}, of" if depth > 1 else "one value for each of"
+            raise DataError(f"x0 has shape {given.shape}; give {rows} {names}")
+        return (given[::-1] if self.lags else given).reshape(-1)
+
+    def history(self, x: Floats) -> Floats:
+        """All states at each time of consecutive readings, shape (n_times, n_states); NaN before the lags.
+
+        Those of a second order need positions and rates, shape (n_times, 2 * n_read).
+        """
+        width = len(self.states) if self.order == 2 else self.n_read
+        if x.shape[1] != width:
+            raise DataError(f"x has {x.shape[1]} columns; the states are {listed(self.states[:width])}")
+        before = np.full((self.lags, width), np.nan)
+        return np.concatenate([np.concatenate([before[:lag], x])[: len(x)] for lag in range(self.lags + 1)], axis=1)
+
     def _controls(self, u: Controls, times: Floats) -> Floats:
         if not self.controls:
             return np.empty((len(times), 0))
@@ -199,22 +247,25 @@ class SystemModel:
     def constant_names(self) -> tuple[str, ...]:
         """Names of the constants: state and place in its equation."""
         starts = (0, *self.compiled.ends[:-1])
+        # Equations of further states have no constants.
+        names = [f"{state}{chr(39) * self.order}" for state in self.states[: self.n_read]] * (self.lags + self.order)
         return tuple(
-            f"{state}'[{place}]"
-            for state, first, end in zip(self.states, starts, self.compiled.ends, strict=True)
+            f"{name}[{place}]"
+            for name, first, end in zip(names, starts, self.compiled.ends, strict=True)
             for place in range(end - first)
         )
 
     def lines(self, precision: Precision = None) -> list[str]:
         """The system as people write it, a line a state."""
         width = max(map(len, self.lefts))
-        pairs = zip(self.lefts, self.equations, strict=True)
-        return [f"{left:<{width}} = {model.formula(precision)}" for left, model in pairs]
+        pairs = zip(self.lefts, self.sought, strict=True)
+        return [f"{left:<{width}} = {self.equations[place].formula(precision)}" for left, place in pairs]
 
     @property
     def lefts(self) -> list[str]:
-        """Left sides of the equations: rates, or the states a step later."""
-        return [f"{state}[k+1]" if self.is_map else f"{state}'" for state in self.states]
+        """Left sides of the equations that were sought: rates, second derivatives, or the states a step later."""
+        ending = "[k+1]" if self.is_map else "'" * self.order
+        return [f"{state}{ending}" for state in self.states[: self.n_read]]
 
     @property
     def figures(self) -> str:

@@ -1,4 +1,4 @@
-"""Systems as C programs with a Runge-Kutta method of their own."""
+"""Systems as C programs with a Runge-Kutta method of their own, and maps with a loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROGRAM = """\
 enum { @NAME@_n_states = @N_STATES@, @NAME@_n_controls = @N_CONTROLS@ };
 
 @FUNCTIONS@
-/* Rates of the states at one time. */
+/* @WHAT@. */
 void @NAME@(double t, const double *states, const double *controls, double *rates)
 {
 @RATES@}
@@ -38,6 +38,9 @@ static void @NAME@_at(double t, const double *states, @NAME@_inputs inputs, void
     @NAME@(t, states, controls, rates);
 }
 
+@RUN@@MAIN@"""
+
+_INTEGRATE = """\
 /*
  * Replaces the states at time t by those at time `end`, with an error of a step below the tolerance times the largest
  * value of each state so far. Returns 0, or 1 if the steps become too small or too many, as before an explosion; then
@@ -113,7 +116,30 @@ int @NAME@_integrate(double t, double end, double *states, double tolerance, @NA
     }
     return 0;
 }
-@MAIN@"""
+"""
+
+_ITERATE = """\
+/*
+ * Replaces the states at step `step` by those at step `end`. Returns 0, or 1 if they explode; inputs may be NULL if
+ * there are no controls.
+ */
+int @NAME@_iterate(long step, long end, double *states, @NAME@_inputs inputs, void *context)
+{
+    double next[@NAME@_n_states];
+    int i;
+    for (; step < end; step++) {
+        @NAME@_at((double)step, states, inputs, context, next);
+        for (i = 0; i < @NAME@_n_states; i++) {
+            states[i] = next[i];
+            if (!isfinite(next[i])) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+"""
+
 
 _MAIN = """
 #ifdef @CAPITALS@_MAIN
@@ -140,6 +166,38 @@ int main(int count, char **words)
             return 1;
         }
         printf("%.17g", (double)row * step);
+        for (i = 0; i < @NAME@_n_states; i++) {
+            printf(",%.17g", states[i]);
+        }
+        printf("\\n");
+    }
+    return 0;
+}
+#endif
+"""
+
+_MAP_MAIN = """
+#ifdef @CAPITALS@_MAIN
+int main(int count, char **words)
+{
+    double states[@NAME@_n_states];
+    long step, end;
+    int i;
+    if (count != @NAME@_n_states + 2) {
+        fprintf(stderr, "give the states at step 0 and the last step: %s\\n", "@STARTS@ END");
+        return 2;
+    }
+    for (i = 0; i < @NAME@_n_states; i++) {
+        states[i] = strtod(words[i + 1], NULL);
+    }
+    end = strtol(words[@NAME@_n_states + 1], NULL, 10);
+    printf("@HEADING@\\n");
+    for (step = 0; step <= end; step++) {
+        if (step > 0 && @NAME@_iterate(step - 1, step, states, NULL, NULL)) {
+            fprintf(stderr, "the states explode before step %ld\\n", step);
+            return 1;
+        }
+        printf("%ld", step);
         for (i = 0; i < @NAME@_n_states; i++) {
             printf(",%.17g", states[i]);
         }
@@ -178,7 +236,7 @@ def c_program(system: System, name: str = "f") -> str:
         rates.append(f"    rates[{place}] = {writer.name}({', '.join(given)});\n")
     rates[:0] = [f"    (void){argument};\n" for argument in ("t", "states", "controls") if argument not in used]
     use = (
-        f"Integrate with {name}_integrate."
+        f"Use {name}_{'iterate' if system.is_map else 'integrate'}."
         if system.controls
         else f"As a program: cc -O2 -D{name.upper()}_MAIN {name}.c -lm -o {name}."
     )
@@ -186,7 +244,9 @@ def c_program(system: System, name: str = "f") -> str:
         "COMMENT": commented(in_comment(ascii(system.text)[1:-1].replace("\\n", "\n") + _NOTE.format(use=use))),
         "FUNCTIONS": "\n".join(functions),
         "RATES": "".join(rates),
-        "MAIN": "" if system.controls else _MAIN,
+        "RUN": _ITERATE if system.is_map else _INTEGRATE,
+        "MAIN": "" if system.controls else _MAP_MAIN if system.is_map else _MAIN,
+        "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
         "N_STATES": str(len(system.states)),
         "N_CONTROLS": str(len(system.controls)),
         "STARTS": " ".join(f"{identifier(state).upper()}0" for state in system.states),

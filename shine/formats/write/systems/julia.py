@@ -15,17 +15,30 @@ _PROGRAM = """\
 
 Written by Shine. Roots and logarithms of negative numbers are errors in Julia, not NaN.
 =#
-using OrdinaryDiffEq
-
-# Rates of the states at one time; `controls` is a function of the time that returns a tuple.
+@USING@# @WHAT@; `controls` is a function of the time that returns a tuple.
 function @NAME@!(rates_, states_, controls_, t_)
 @UNPACKED@@RATES@    return nothing
 end
 
+@SIMULATE@"""
+
+_INTEGRATE = """\
 # The solution from the states at the first of increasing times, saved at all of them.
 function simulate(start, times; controls = t -> ())
     problem = ODEProblem(@NAME@!, float.(start), (float(first(times)), float(last(times))), controls)
     return solve(problem, AutoTsit5(Rosenbrock23()); saveat = times, reltol = 1e-9, abstol = 1e-12)
+end
+"""
+
+_ITERATE = """\
+# States at the steps 0 to `steps`, a vector each; `controls` is a function of the step that returns a tuple.
+function simulate(start, steps; controls = t -> ())
+    found = [float.(start)]
+    for step in 0:(steps - 1)
+        push!(found, similar(found[1]))
+        @NAME@!(found[end], found[end - 1], controls, step)
+    end
+    return found
 end
 """
 
@@ -100,6 +113,9 @@ def julia_program(system: System, name: str = "f") -> str:
             "EQUATIONS": system.text.replace("=#", "= #"),
             "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
             "RATES": "".join(f"    {rate}\n" for rate in rates),
+            "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+            "USING": "" if system.is_map else "using OrdinaryDiffEq\n\n",
+            "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
             "NAME": name,
         },
     )

@@ -13,15 +13,16 @@ from shine.lang.forms.names import unique
 
 def latex_system(system: System, name: str = "f") -> str:
     """The equations as an `aligned` block of LaTeX's mathematics mode; the name is not in it."""
+    left = "{{{}}}_{{k+1}}" if system.is_map else r"\dot{{{}}}"
     lines = [
-        rf"\dot{{{latex_name(state)}}} &= {latex(tree)}"
+        f"{left.format(latex_name(state))} &= {latex(tree)}"
         for state, tree in zip(system.states, system.trees, strict=True)
     ]
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
 
 def sympy_equations(system: System) -> list[Any]:
-    """The equations as SymPy's `Eq` of the derivative of each state, which is a function of the time.
+    """The equations as SymPy's `Eq` of the derivative of each state, a function of the time, or of the next state.
 
     Raises
     ------
@@ -34,7 +35,11 @@ def sympy_equations(system: System) -> list[Any]:
     time = sympy.Symbol(system.time, real=True)
     functions = {sympy.Symbol(state, real=True): sympy.Function(state)(time) for state in system.states}
     return [
-        sympy.Eq(function.diff(time), expression.subs(functions), evaluate=False)
+        sympy.Eq(
+            function.subs(time, time + 1) if system.is_map else function.diff(time),
+            expression.subs(functions),
+            evaluate=False,
+        )
         for function, expression in zip(functions.values(), expressions, strict=True)
     ]
 

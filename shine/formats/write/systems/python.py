@@ -1,4 +1,4 @@
-"""Systems as Python programs that integrate with SciPy."""
+"""Systems as Python programs that integrate with SciPy, and maps as programs that apply them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ _PROGRAM = '''\
 """
 @EQUATIONS@
 
-Written by Shine. Run it with the states at time 0, the last time and the step:
-
-    python @NAME@.py @STARTS@ END STEP
+Written by Shine. Run it with @USE@
 """
 
 import sys
 
-import numpy as np
-from scipy.integrate import solve_ivp
+import numpy as np@IMPORT@
 
 STATES = @STATES@
 CONTROLS = @CONTROLS@
 
 
 def @NAME@(t_, states_, controls_=()):
-    """Rates of the states at one time: states and rates have shape (n_states,)."""
+    """@WHAT@"""
 @UNPACKED@    with np.errstate(all="ignore"):
         return np.array([
 @RATES@        ], dtype=float)
 
 
+@SIMULATE@'''
+
+_INTEGRATE = '''\
 def simulate(start, times, controls=None, **options):
     """States at increasing times, shape (n_times, n_states), from those at the first.
 
@@ -65,6 +65,36 @@ if __name__ == "__main__":
         print(",".join(repr(float(value)) for value in row))
 '''
 
+_ITERATE = '''\
+def simulate(start, steps, controls=None):
+    """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
+
+    `controls` is a function of the step, or an array of shape (steps, n_controls).
+    """
+    if controls is None:
+        if CONTROLS:
+            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
+        at = lambda step: ()
+    elif callable(controls):
+        at = lambda step: np.atleast_1d(controls(step))
+    else:
+        rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
+        at = lambda step: rows[step]
+    found = np.empty((steps + 1, len(STATES)))
+    found[0] = start
+    for step in range(steps):
+        found[step + 1] = @NAME@(step, found[step], at(step))
+    return found
+
+
+if __name__ == "__main__":
+    *start, end = map(float, sys.argv[1:])
+    found = simulate(start, int(end))
+    print(@HEADING@)
+    for step, row in enumerate(found):
+        print(",".join(repr(value) for value in (step, *row.tolist())))
+'''
+
 
 def python_program(system: System, name: str = "f") -> str:
     """Python source with the right-hand side, a function that integrates it with SciPy, and a main program.
@@ -90,11 +120,18 @@ def python_program(system: System, name: str = "f") -> str:
         writer = Expression()
         result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
         rates.append(written(writer.numeric(result), "a Python program"))
+    starts = " ".join(f"{state.upper()}0" for state in system.states)
+    use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
+    if system.is_map:
+        use, what, ends = "the states at step 0 and the last step", "States a step later", "END"
     return filled(
         _PROGRAM,
         {
+            "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+            "IMPORT": "" if system.is_map else "\nfrom scipy.integrate import solve_ivp",
+            "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
+            "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
             "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
-            "STARTS": " ".join(f"{state.upper()}0" for state in system.states),
             "STATES": repr(list(system.states)),
             "CONTROLS": repr(list(system.controls)),
             "HEADING": repr(",".join((system.time, *system.states))),

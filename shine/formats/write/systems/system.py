@@ -1,4 +1,4 @@
-"""A system of differential equations as exports take it, and the table of its forms."""
+"""A system of differential equations, or a map, as exports take it, and the table of its forms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shine.lang.forms.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The right-hand sides ``x' = f(x, u, t)``.
+    """The right-hand sides ``x' = f(x, u, t)``, or ``x[k+1] = f(x[k], u[k], k)``.
 
     Parameters
     ----------
@@ -20,12 +20,15 @@ class System:
         The rate of each state; parameters are states, controls and time, those that a formula uses or more.
     states, controls : tuple of str
     time : str
+        Of a map, the number of the step.
+    is_map : bool
     """
 
     trees: tuple[Tree, ...]
     states: tuple[str, ...]
     controls: tuple[str, ...] = ()
     time: str = "t"
+    is_map: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -35,7 +38,8 @@ class System:
     @property
     def text(self) -> str:
         """The equations, a line each."""
-        return "\n".join(f"{state}' = {tree}" for state, tree in zip(self.states, self.trees, strict=True))
+        left = "[k+1]" if self.is_map else "'"
+        return "\n".join(f"{state}{left} = {tree}" for state, tree in zip(self.states, self.trees, strict=True))
 
 
 SYSTEM_EXPORTS = {

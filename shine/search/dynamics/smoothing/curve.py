@@ -1,4 +1,4 @@
-"""A state along a run: values and rates with their errors."""
+"""A state along a run: values, rates and the rates of these, with their errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from shine.base.typing import Floats
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A state and its rate at some times.
+    """A state, its rate and the rate of that at some times.
 
     Parameters
     ----------
-    values, rates : ndarray of shape (n_times,)
-    value_errors, rate_errors : ndarray of shape (n_times,)
+    values, rates, bends : ndarray of shape (n_times,)
+    value_errors, rate_errors, bend_errors : ndarray of shape (n_times,)
         Standard errors.
     independent : float
         Number of independent rates among them: fewer than the readings if these are smoothed.
@@ -22,6 +22,8 @@ class Curve:
 
     values: Floats
     rates: Floats
+    bends: Floats
     value_errors: Floats
     rate_errors: Floats
+    bend_errors: Floats
     independent: float

@@ -34,25 +34,28 @@ def interpolated(times: Floats, readings: Floats, at: Floats) -> Curve:
     if len(orders) > 3:
         orders = orders[2:]
     found = [through_nearest(times, readings, at, order) for order in orders]
-    values, rates = (np.stack([each[part] for each in found]) for part in (0, 1))
+    parts = [np.stack([each[part] for each in found]) for part in range(3)]
     if len(orders) == 1:
-        unknown = np.abs(rates[0])
-        return Curve(values[0], rates[0], unknown * (at[-1] - at[0]), unknown, len(times))
-    steps = [np.abs(each[1:] - each[:-1]) for each in (values, rates)]
+        unknown = np.abs(parts[1][0])
+        long = at[-1] - at[0]
+        values, rates, bends = (each[0] for each in parts)
+        return Curve(values, rates, bends, unknown * long, unknown, np.full(len(at), np.inf), len(times))
+    steps = [np.abs(each[1:] - each[:-1]) for each in parts]
     if len(orders) > 2:
         # Where no order is high enough, two may agree by chance, but hardly three.
         steps = [np.maximum(each[1:], each[:-1]) for each in steps]
-        values, rates = values[:-1], rates[:-1]
-    value_errors, rate_errors = (_spread(each) for each in steps)
-    best = rate_errors.argmin(axis=0)[None]
-    taken = [np.take_along_axis(each, best, 0)[0] for each in (values[1:], rates[1:], value_errors, rate_errors)]
+        parts = [each[:-1] for each in parts]
+    errors = [_spread(each) for each in steps]
+    best = [errors[part].argmin(axis=0)[None] for part in (1, 1, 2)]
+    curves = [np.take_along_axis(each[1:], own, 0)[0] for each, own in zip(parts, best, strict=True)]
+    wrong = [np.take_along_axis(each, own, 0)[0] for each, own in zip(errors, best, strict=True)]
     left_out = left_out_errors(times, readings)
     if len(left_out):
         near = np.clip(np.searchsorted(times, at), 1, len(times) - 1)
         missed = _spread(left_out.min(axis=0)[None])[0]
-        missed = np.maximum(missed[near - 1], missed[near])
-        taken[3] = np.maximum(taken[3], missed / (times[near] - times[near - 1]))
-    return Curve(taken[0], taken[1], taken[2], taken[3], len(times))
+        missed, step = np.maximum(missed[near - 1], missed[near]), times[near] - times[near - 1]
+        wrong = [wrong[0], np.maximum(wrong[1], missed / step), np.maximum(wrong[2], missed / step**2)]
+    return Curve(curves[0], curves[1], curves[2], wrong[0], wrong[1], wrong[2], len(times))
 
 
 def left_out_errors(times: Floats, readings: Floats) -> Floats:
@@ -71,11 +74,10 @@ def left_out_errors(times: Floats, readings: Floats) -> Floats:
     return np.array(found)
 
 
-def through_nearest(times: Floats, readings: Floats, at: Floats, order: int) -> tuple[Floats, Floats]:
-    """Values and slopes of polynomials through the nearest `order` + 1 readings, shape (n_times,)."""
+def through_nearest(times: Floats, readings: Floats, at: Floats, order: int) -> list[Floats]:
+    """Values, slopes and second derivatives of polynomials through the nearest `order` + 1 readings, (n_times,)."""
     places = _nearest(times, at, order + 1)
-    values, slopes = _weights(at, times[places])
-    return dot(values, readings[places]), dot(slopes, readings[places])
+    return [dot(weights, readings[places]) for weights in _weights(at, times[places])]
 
 
 def _nearest(times: Floats, at: Floats, count: int) -> Indices:
@@ -88,10 +90,11 @@ def _nearest(times: Floats, at: Floats, count: int) -> Indices:
     return np.asarray(start + np.arange(count))
 
 
-def _weights(at: Floats, nodes: Floats) -> tuple[Floats, Floats]:
-    """Weights of the values at nodes, shape (n_times, n_nodes), in the interpolated value and slope (Fornberg 1988)."""
+def _weights(at: Floats, nodes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights of the values at nodes, shape (n_times, n_nodes), in the interpolated value and its first two derivatives
+    (Fornberg 1988)."""
     count = nodes.shape[1]
-    values, slopes = np.zeros_like(nodes), np.zeros_like(nodes)
+    values, slopes, bends = (np.zeros_like(nodes) for _ in range(3))
     values[:, 0] = 1.0
     product, offset = np.ones(len(nodes)), nodes[:, 0] - at
     for i in range(1, count):
@@ -102,11 +105,13 @@ def _weights(at: Floats, nodes: Floats) -> tuple[Floats, Floats]:
             product = product * distance
             if j == i - 1:
                 ratio = product_before / product
+                bends[:, i] = ratio * (2 * slopes[:, i - 1] - earlier * bends[:, i - 1])
                 slopes[:, i] = ratio * (values[:, i - 1] - earlier * slopes[:, i - 1])
                 values[:, i] = -ratio * earlier * values[:, i - 1]
+            bends[:, j] = (offset * bends[:, j] - 2 * slopes[:, j]) / distance
             slopes[:, j] = (offset * slopes[:, j] - values[:, j]) / distance
             values[:, j] = offset * values[:, j] / distance
-    return values, slopes
+    return values, slopes, bends
 
 
 def _spread(errors: Floats) -> Floats:

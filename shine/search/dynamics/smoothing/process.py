@@ -84,15 +84,18 @@ class Process:
         return self.noise * _levels(values, self.size) if self.grows else np.full(len(values), self.noise)
 
     def curve(self, times: Floats, readings: Floats, at: Floats) -> Curve:
-        """The state and its rate at some times of a run, by its readings; shapes (n_readings,) and (n_times,)."""
+        """The state and its rates at some times of a run, by its readings; shapes (n_readings,) and (n_times,)."""
         first, slope = float(times[0]), _speed(at - times[0], self.beginning)
+        turn = np.zeros(len(at)) if self.beginning == math.inf else -slope * slope
         times, at = (_warped(each - first, self.beginning) for each in (times, at))
         pieces = [self._piece(times, readings, at, first) for first in range(0, len(times), BLOCK)]
-        values, rates, value_errors, rate_errors = (
-            np.concatenate(each) for each in zip(*(piece[:4] for piece in pieces), strict=True)
+        values, rates, bends, value_errors, rate_errors, bend_errors = (
+            np.concatenate(each) for each in zip(*(piece[:6] for piece in pieces), strict=True)
         )
-        independent = float(sum(piece[4] for piece in pieces))
-        return Curve(values, rates * slope, value_errors, rate_errors * slope, independent)
+        bends = bends * slope**2 + rates * turn
+        bend_errors = np.sqrt((bend_errors * slope**2) ** 2 + (rate_errors * turn) ** 2)
+        independent = float(sum(piece[6] for piece in pieces))
+        return Curve(values, rates * slope, bends, value_errors, rate_errors * slope, bend_errors, independent)
 
     def left_out_errors(self, times: Floats, readings: Floats) -> Floats:
         """Errors of the readings as the others predict them, shape (n_readings,)."""
@@ -108,7 +111,7 @@ class Process:
         return self.motion**2 * (1 + _kernel(times, times, self.scale)[0]) + np.diag(noise**2)
 
     def _piece(self, times: Floats, readings: Floats, at: Floats, first: int) -> tuple[Floats, ...]:
-        """Values, rates, their variances and their independent number in a block, by it and the margins around."""
+        """Values, two derivatives, standard errors and independent number in a block, by it and the margins around."""
         last = min(first + BLOCK, len(times))
         start = -math.inf if first == 0 else times[first]
         end = math.inf if last == len(times) else times[last]
@@ -122,23 +125,17 @@ class Process:
             )
             if math.isfinite(logarithm):
                 break
-        kernel, slope = _kernel(at, times, self.scale)
+        kernel, slope, bend = _kernel(at, times, self.scale)
         square = self.motion**2
-        across, along = square * (1 + kernel), square * slope
         weights = dot(inverse, (readings - self.mean))
-        value_weights, rate_weights = inner(across, inverse), inner(along, inverse)
-        value_variance = np.maximum(2 * square - dot(value_weights, across), 0)
-        rate_variance = np.maximum(square / self.scale**2 - dot(rate_weights, along), 0)
+        # Covariances of a value and its derivatives with the readings, and their variances before any reading.
+        parts = (1 + kernel, 2.0), (slope, self.scale**-2), (bend, 6 * self.scale**-4)
+        variances = [square * before - square**2 * dot(inner(own, inverse), own) for own, before in parts]
         # Smoothing is a projection on about so many directions.
         share = dot(inverse, square * (1 + _kernel(times, times, self.scale)[0]))
         kept = float(np.add.reduce(share)) * (last - first) / len(times)
-        return (
-            self.mean + dot(across, weights),
-            dot(along, weights),
-            np.sqrt(value_variance),
-            np.sqrt(rate_variance),
-            np.array(kept),
-        )
+        value, rate, second = (square * dot(own, weights) for own, _ in parts)
+        return (self.mean + value, rate, second, *(np.sqrt(np.maximum(each, 0)) for each in variances), np.array(kept))
 
 
 def process_of(runs: Sequence[Run], sigma: float | None = None, parts: int = MOST_LEARNED) -> Process:
@@ -241,11 +238,12 @@ def _nats(
     return np.where(np.isfinite(nats), nats, np.inf), squares
 
 
-def _kernel(at: Floats, times: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Covariances of the motion at some times with that at others, and their slopes by the first times."""
+def _kernel(at: Floats, times: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
+    """Covariances of the motion at some times with that at others, and their derivatives by the first times."""
     distance = (at[:, None] - times) / scale
     kernel = 1 / (1 + 0.5 * distance * distance)
-    return kernel, -distance * kernel * kernel / scale
+    square = kernel * kernel / scale
+    return kernel, -distance * square, (2 * distance * distance * kernel - 1) * square / scale
 
 
 def _whitened(matrices: Floats, values: Floats, ridges: Floats) -> tuple[Floats, Floats]:

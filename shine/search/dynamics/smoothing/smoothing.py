@@ -24,8 +24,9 @@ class SmoothedRun:
     Parameters
     ----------
     times : ndarray of shape (n_times,)
-    states, rates : ndarray of shape (n_times, n_states)
-    state_errors, rate_errors : ndarray of shape (n_times, n_states)
+    states, rates, bends : ndarray of shape (n_times, n_states)
+        States, their rates, and the rates of these.
+    state_errors, rate_errors, bend_errors : ndarray of shape (n_times, n_states)
         Standard errors.
     controls : ndarray of shape (n_times, n_controls)
     independent : ndarray of shape (n_states,)
@@ -37,8 +38,10 @@ class SmoothedRun:
     times: Floats
     states: Floats
     rates: Floats
+    bends: Floats
     state_errors: Floats
     rate_errors: Floats
+    bend_errors: Floats
     controls: Floats
     independent: Floats
     noise: Floats
@@ -75,17 +78,15 @@ def smoothed(trajectories: Trajectories, seconds: float | None = None) -> Smooth
 
 
 def _run(run: Trajectory, curves: Sequence[Curve], processes: Sequence[Process | None]) -> SmoothedRun:
-    parts = ("values", "rates", "value_errors", "rate_errors")
-    states, rates, state_errors, rate_errors = (
-        np.stack([getattr(curve, part) for curve in curves], axis=1) for part in parts
-    )
+    parts = ("values", "rates", "bends", "value_errors", "rate_errors", "bend_errors")
+    found = [np.stack([getattr(curve, part) for curve in curves], axis=1) for part in parts]
     independent = np.array([curve.independent for curve in curves])
     noise = [
         np.zeros(len(run.times)) if process is None else process.noise_at(values)
-        for process, values in zip(processes, states.T, strict=True)
+        for process, values in zip(processes, found[0].T, strict=True)
     ]
-    parts_of_run = (states, rates, state_errors, rate_errors, run.controls, independent, np.stack(noise, axis=1))
-    return SmoothedRun(run.times, *parts_of_run)
+    own = {"controls": run.controls, "independent": independent, "noise": np.stack(noise, axis=1)}
+    return SmoothedRun(run.times, *found, **own)
 
 
 def _state(
@@ -110,21 +111,23 @@ def _state(
     for (times, values), at in zip(plain, ats, strict=True):
         if not len(times):
             nothing, unknown = np.zeros(len(at)), np.full(len(at), np.inf)
-            curve = Curve(nothing, nothing, unknown, unknown, 0.0)
+            curve = Curve(nothing, nothing, nothing, unknown, unknown, unknown, 0.0)
         elif len(times) == 1:
-            flat, unknown = np.full(len(at), values[0]), np.full(len(at), np.inf)
-            curve = Curve(flat, np.zeros(len(at)), np.where(at == times[0], 0.0, np.inf), unknown, 0.0)
+            flat, nothing, unknown = np.full(len(at), values[0]), np.zeros(len(at)), np.full(len(at), np.inf)
+            curve = Curve(flat, nothing, nothing, np.where(at == times[0], 0.0, np.inf), unknown, unknown, 0.0)
         elif process is None:
             curve = interpolated(times, values, at)
         else:
             curve = process.curve(times, values, at)
-        rate = size / step
+        rate, bend = size / step, size / step / step
         curves.append(
             Curve(
                 curve.values * size,
                 curve.rates * rate,
+                curve.bends * bend,
                 curve.value_errors * size,
                 curve.rate_errors * rate,
+                curve.bend_errors * bend,
                 curve.independent,
             )
         )

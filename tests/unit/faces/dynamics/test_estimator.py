@@ -212,3 +212,41 @@ def test_the_next_experiment_is_that_of_the_front(fitted):
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="'ode' or 'map'"):
         shine.SymbolicDynamics(kind="pde").fit(STATES, TIMES)
+
+
+def fibonacci(count):
+    found = [1.0, 1.0]
+    while len(found) < count:
+        found.append(0.5 * (found[-1] + found[-2]) + 0.1)
+    return np.array(found)
+
+
+@pytest.fixture
+def lagged(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("0.5*(x + x_lag1) + 0.1", "x"), lags=1))
+    return shine.SymbolicDynamics(kind="map", lags=1).fit(fibonacci(20), states=["x"])
+
+
+def test_a_map_with_lags_starts_from_its_history(lagged):
+    np.testing.assert_allclose(lagged.simulate([1.0, 1.0], np.arange(19))[:, 0], fibonacci(20)[1:])
+    np.testing.assert_allclose(lagged.simulate([[1.0], [1.0]], [0, 1, 2])[:, 0], fibonacci(4)[1:])
+    found = lagged.predict(fibonacci(6))[:, 0]
+    assert np.isnan(found[0])
+    np.testing.assert_allclose(found[1:5], fibonacci(6)[2:])
+    assert lagged.score(fibonacci(20)) == pytest.approx(1.0)
+    with pytest.raises(DataError, match="give 2 rows, the oldest first, of x"):
+        lagged.simulate([1.0], [0, 1])
+    with pytest.raises(DataError, match="no time at which all states were read, after 1 such steps"):
+        lagged.score([1.0, np.nan, 2.0, np.nan, 3.0, np.nan, 4.0])
+    assert "x[k+1] = 0.5*(x + x_lag1) + 0.1" in lagged.export("python")
+
+
+def test_a_second_order_starts_from_positions_and_rates(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("x_dot", "-1.0*x"), order=2))
+    model = shine.SymbolicDynamics(order=2).fit(STATES[:, 0], TIMES, states=["x"])
+    assert model.best_.lines() == ["x'' = -1*x"] or model.best_.lines() == ["x'' = -x"]
+    np.testing.assert_allclose(model.simulate([0.0, 2.0], TIMES)[:, 0], 2 * np.sin(TIMES), atol=1e-7)
+    np.testing.assert_allclose(model.simulate({"x": [0.0, 2.0]}, TIMES)[:, 0], 2 * np.sin(TIMES), atol=1e-7)
+    np.testing.assert_array_equal(model.predict([[3.0, 4.0]]), [[-3.0]])
+    assert model.score(np.sin(TIMES + 1), TIMES) == pytest.approx(1.0)
+    assert list(model.conf_int()) == ["x''[0]"]

@@ -185,3 +185,48 @@ def test_an_unknown_form_and_a_bad_name_are_refused():
     for to in ("python", "julia"):
         with pytest.raises(ValueError, match="is not a name"):
             export_system(CONTROLLED, to, "for")
+
+
+MAP = System(
+    tuple(parse(text, ("x", "y", "k")) for text in ("1 - 1.4*x**2 + y + 0.001*k", "0.3*x")),
+    ("x", "y"),
+    time="k",
+    is_map=True,
+)
+
+
+def iterated(steps):
+    found = [(0.1, 0.2)]
+    for k in range(steps):
+        x, y = found[-1]
+        found.append((1 - 1.4 * x**2 + y + 0.001 * k, 0.3 * x))
+    return found
+
+
+def test_a_map_in_python_is_a_loop():
+    program = namespace(export_system(MAP, "python"))
+    np.testing.assert_allclose(program["simulate"]([0.1, 0.2], 9), iterated(9), rtol=1e-12)
+
+
+@needs_cc
+def test_a_map_in_c_is_a_loop(tmp_path):
+    (tmp_path / "f.c").write_text(export_system(MAP, "c"))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    subprocess.run([COMPILER, *flags, "-DF_MAIN", "f.c", "-lm", "-o", "f"], cwd=tmp_path, check=True)
+    ran = subprocess.run([str(tmp_path / "f"), "0.1", "0.2", "9"], capture_output=True, text=True, check=True)
+    heading, found = table(ran.stdout)
+    assert heading == ["k", "x", "y"]
+    np.testing.assert_allclose(found[:, 1:], iterated(9), rtol=1e-12)
+    ran = subprocess.run([str(tmp_path / "f"), "100", "0", "30"], capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert "the states explode before step" in ran.stderr
+
+
+def test_a_map_in_mathematics_gives_the_next_state():
+    assert "{y}_{k+1} &= 0.3 x" in export_system(MAP, "latex")
+    assert "@" not in export_system(MAP, "julia")
+    sympy = pytest.importorskip("sympy")
+    from shine.formats.write.systems.mathematics import sympy_equations
+
+    step = sympy.Symbol("k", real=True)
+    assert sympy_equations(MAP)[1].lhs == sympy.Function("y")(step + 1)

@@ -13,10 +13,10 @@ from shine.search.evolution.observers import Observers
 from shine.search.problem.settings import SearchSettings
 
 
-def settings(lags=0):
+def settings(**form):
     search = SearchSettings()
     stop, fitness = replace(search.stop, seconds=8.0), replace(search.fitness, threads=1)
-    return DynamicsSettings(replace(search, stop=stop, fitness=fitness), kind="map", lags=lags)
+    return DynamicsSettings(replace(search, stop=stop, fitness=fitness), **{"kind": "map", **form})
 
 
 def a_map(states, times=None):
@@ -26,7 +26,7 @@ def a_map(states, times=None):
 
 
 def found(trajectories, lags=0):
-    return find_dynamics(trajectories, settings(lags), Observers(clock=time.process_time)).chosen
+    return find_dynamics(trajectories, settings(lags=lags), Observers(clock=time.process_time)).chosen
 
 
 def test_the_logistic_map_is_found_from_a_chaotic_series():
@@ -46,7 +46,8 @@ def test_a_map_with_a_lag_is_found():
         states.append(1.3 * states[-1] - 0.8 * states[-2] + 0.2)
     chosen = found(a_map(states), lags=1)
     assert chosen.states == ("x", "x_lag1")
-    assert chosen.lines()[1] == "x_lag1[k+1] = x"
+    assert len(chosen.lines()) == 1
+    assert str(chosen.trees[1]) == "x"
     np.testing.assert_allclose(chosen.rates([[2.0, 1.0]]), [[2.6 - 0.8 + 0.2, 2.0]], rtol=1e-6)
 
 
@@ -81,3 +82,40 @@ def test_times_between_steps_are_refused():
 def test_a_run_shorter_than_its_lags_is_refused():
     with pytest.raises(DataError, match="a run has 4 steps; with lags=3, at least 6 are needed"):
         form_of(a_map([1, 2, 3, 4]), settings(lags=3))
+
+
+TIMES = np.linspace(0, 8, 60)
+SPRING = np.exp(-0.1 * TIMES) * np.sin(1.5 * TIMES)
+"""x'' = -(1.5**2 + 0.1**2)*x - 0.2*x', from 0 with the speed 1.5."""
+
+
+@pytest.mark.slow
+def test_a_law_of_second_order_is_found_from_positions_alone():
+    found = find_dynamics(a_map(SPRING, TIMES), settings(kind="ode", order=2), Observers(clock=time.process_time))
+    chosen = found.chosen
+    assert chosen.lefts == ["x''"]
+    assert chosen.starts == pytest.approx(np.array([[0.0, 1.5]]), abs=1e-6)
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(chosen.rates(rows)[:, chosen.sought], [[-2.26], [-0.2]], rtol=1e-5)
+    assert len(found.equations) == 1
+
+
+def test_rates_are_states_that_nobody_read():
+    form = form_of(a_map(SPRING, TIMES), settings(kind="ode", order=2))
+    assert form.trajectories.states == ("x", "x_dot")
+    assert np.isnan(form.trajectories.runs[0].states[:, 1]).all()
+    speed = np.exp(-0.1 * TIMES) * (1.5 * np.cos(1.5 * TIMES) - 0.1 * np.sin(1.5 * TIMES))
+    np.testing.assert_allclose(form.smooth.runs[0].states[:, 1], speed, atol=1e-6)
+    np.testing.assert_allclose(form.smooth.runs[0].rates[:, 1], -2.26 * SPRING - 0.2 * speed, atol=1e-4)
+
+
+def test_a_column_with_the_name_of_a_rate_is_refused():
+    taken = replace(a_map(np.stack([SPRING, SPRING + TIMES], axis=1), TIMES), states=("x", "x_dot"))
+    with pytest.raises(DataError, match="x_dot is a further state here; rename the column of this name"):
+        form_of(taken, settings(kind="ode", order=2))
+
+
+@pytest.mark.parametrize("form", [{"kind": "map", "order": 2}, {"kind": "ode", "lags": 1}])
+def test_lags_are_for_maps_and_the_second_order_for_rates(form):
+    with pytest.raises(ValueError, match=r"kind='(map|ode)'"):
+        settings(**form)

@@ -7,9 +7,10 @@ from shine.search.dynamics.smoothing.interpolation import interpolated, left_out
 def test_a_polynomial_is_met_to_rounding_between_readings_too():
     times = np.array([0.0, 0.7, 1.1, 2.0, 2.6, 3.5, 4.1])
     at = np.linspace(0.0, 4.1, 23)
-    values, slopes = through_nearest(times, times**4 - 3 * times, at, 4)
+    values, slopes, bends = through_nearest(times, times**4 - 3 * times, at, 4)
     np.testing.assert_allclose(values, at**4 - 3 * at, atol=1e-11)
     np.testing.assert_allclose(slopes, 4 * at**3 - 3, atol=1e-10)
+    np.testing.assert_allclose(bends, 12 * at**2, atol=1e-9)
 
 
 def test_a_clean_oscillation_of_a_hundred_points_keeps_eight_digits_of_its_rate():

@@ -1,0 +1,79 @@
+"""The score of a system on trajectories: R2 of its rollouts from where each run is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.search.dynamics.system import SystemModel, whole_steps
+
+
+@np.errstate(all="ignore")
+def rollout_score(model: SystemModel, readings: Trajectories) -> float:
+    """R2 of rollouts, mean over the states that change; -inf if one explodes.
+
+    Parameters
+    ----------
+    model : SystemModel
+    readings : Trajectories
+        Rollouts begin at the first time of each run at which all states were read, and as many times before as the
+        system has lags. Rates at the start, which a second order needs, are those that fit the run best.
+
+    Raises
+    ------
+    DataError
+        If a run has no such time, or no state changes.
+    """
+    pairs = [_from_start(model, run, readings) for run in readings.runs]
+    wanted, states = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    known = ~np.isnan(wanted)
+    if not np.isfinite(states[known]).all():
+        return -np.inf
+    # Squares of states of any scale stay in float64's range.
+    size = np.where(known, np.abs(wanted), 0.0).max(axis=0)
+    wanted, states = (each / np.where(size > 0, size, 1.0) for each in (wanted, states))
+    means = np.where(known, wanted, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    residuals, spread = ((np.where(known, wanted - each, 0.0) ** 2).sum(axis=0) for each in (states, means))
+    shows = spread > 0
+    if not shows.any():
+        raise DataError("no state changes in x, so there is no score; give longer runs")
+    return float(np.mean(1 - residuals[shows] / spread[shows]))
+
+
+def _from_start(model: SystemModel, run: Trajectory, readings: Trajectories) -> tuple[Floats, Floats]:
+    """Readings of a run, and the rollout beside them, from the first time at which the states are known."""
+    whole = np.asarray(~np.isnan(run.states).any(axis=1))
+    steps = whole_steps(run.times, model.step) if model.is_map else np.arange(float(len(whole)))
+    for first in range(model.lags, len(whole)):
+        before = slice(first - model.lags, first + 1)
+        if whole[before].all() and steps[first] - steps[before.start] == model.lags:
+            break
+    else:
+        lags = f", after {model.lags} such steps," if model.lags else ""
+        raise DataError(f"x has no time at which all states were read{lags}; a rollout begins at one")
+    rest = slice(first, None)
+    own = Trajectory(run.times[rest], run.states[rest], run.controls[rest], run.name)
+    if model.order == 2:
+        return own.states, _with_fitted_rates(model, own, readings)
+    start = model.start_of(run.states[before] if model.lags else run.states[first])
+    return own.states, model.simulate(start, own.times, own.controls)[:, : model.n_read]
+
+
+def _with_fitted_rates(model: SystemModel, run: Trajectory, readings: Trajectories) -> Floats:
+    """The rollout of a system of second order whose start fits a run best."""
+    unread = np.concatenate([run.states, np.full_like(run.states, np.nan)], axis=1)
+    read = ~np.isnan(run.states)
+    rates = np.full_like(run.states, np.nan)
+    for column, own in enumerate(read.T):
+        rates[own, column] = np.gradient(run.states[own, column], run.times[own]) if own.sum() > 1 else 0.0
+    smooth = np.concatenate([run.states, rates], axis=1)
+    for column in smooth.T:
+        column[:] = np.interp(run.times, run.times[~np.isnan(column)], column[~np.isnan(column)])
+    given = Trajectories(
+        (Trajectory(run.times, unread, run.controls, run.name),), model.states, model.controls, readings.time
+    )
+    fixed = np.ones(len(model.constants), np.bool_)
+    return fit_rollouts(model.compiled, given, fixed=fixed, smooth=[smooth]).states[0][:, : model.n_read]
