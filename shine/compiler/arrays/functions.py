@@ -325,6 +325,13 @@ class Regression:
             solution[..., :j] -= solution[..., j, None] * self.triangle[..., :j, j]
         return np.where(self.kept, solution / self.scale, 0.0)
 
+    def leading(self, count: int) -> Regression:
+        """The regression on the first so many columns."""
+        first = slice(count)
+        return Regression(
+            self.basis[..., first, :], self.triangle[..., first, first], self.scale[..., first], self.kept[..., first]
+        )
+
     def rest(self, view: Floats) -> Floats:
         """Residuals of the best fit to a view, shape (..., n_rows)."""
         along = dot(self.basis, view[..., None, :])

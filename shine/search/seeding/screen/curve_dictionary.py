@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,17 @@ PARALLEL = 1e-9
 LOOKED_AT = 40
 """Columns that are looked at for each term: a curve has many."""
 
-STEPS = ((1, 300), (2, 80), (6, 24))
-"""Steps of the fits, and the sums that are fitted further: most need one to show that they are no good."""
+STEPS, THINNED = ((3, 300), (4, 80), (6, 24)), 3
+"""Steps of the fits, and the sums that are fitted further; the first fits see one row in so many."""
 
 FARTHEST, DIFFERENCE = 0.4, 1e-6
 """Largest step of a constant, and that of a numeric derivative, as shares of it."""
+
+SHORTER = 0.25
+"""Share of a step that is tried if the step led to larger errors."""
+
+LEAST_THINNED = 150
+"""Fewest rows that are thinned."""
 
 AT_ONCE = 200
 """Sums that are fitted together, which bounds the memory."""
@@ -158,9 +164,27 @@ class CurveDictionary:
         """The sums with the constants that fit best, the best first; only the most promising ones, no two alike."""
         best = list({each.groups: each for each in sorted(sums, key=lambda each: -each.left)}.values())
         best = sorted(best, key=lambda each: each.left)[:most]
-        for steps, kept in STEPS:
-            best = sorted(self._fits(best, steps), key=lambda each: each.left)[:kept]
+        for number, (steps, kept) in enumerate(STEPS):
+            dictionary = self if number else self._thinned
+            best = sorted(dictionary._fits(best, steps), key=lambda each: each.left)[:kept]
         return best
+
+    @cached_property
+    def _thinned(self) -> CurveDictionary:
+        """The dictionary on a part of the rows, for fits."""
+        rows = slice(None, None, THINNED if len(self.root) >= LEAST_THINNED else 1)
+        curves = [curve.on(rows) for curve in self.curves]
+        return replace(
+            self, members=self.members[:, rows], curves=curves, target=self.target[rows], root=self.root[rows]
+        )
+
+    def needed(self, each: Sum, enough: float) -> Sum:
+        """The sum without terms that it does not need to leave at most so much."""
+        for at in range(len(each.terms)) if len(each.terms) > 1 else ():
+            (fewer,) = self._fits([Sum((*each.terms[:at], *each.terms[at + 1 :]))], STEPS[-1][0])
+            if fewer.left <= enough:
+                return self.needed(fewer, enough)
+        return each
 
     def _fits(self, sums: Sequence[Sum], steps: int) -> Iterator[Sum]:
         """Sums after some steps, those of one form together."""
@@ -185,6 +209,7 @@ class CurveDictionary:
         columns = np.empty((len(sums), linear + constants.shape[1], len(self.root)))
         columns[:, 0], columns[:, 1:fixed] = self.root, self.members[which[:, :plain]]
         best, least = constants, np.full(len(sums), np.inf)
+        moves, shares = np.zeros_like(constants), np.ones(len(sums))
         for step in range(steps + 1 if constants.shape[1] else 1):
             for curve in np.unique(which[:, plain:]).tolist():
                 rows, slots = np.nonzero(which[:, plain:] == curve)
@@ -197,12 +222,16 @@ class CurveDictionary:
             for _ in range(2):
                 rest = rest - combined(dot(basis, rest[:, None]), basis)
             left = np.sqrt(dot(rest, rest))
-            best, least = np.where((left < least)[:, None], constants, best), np.minimum(left, least)
+            better = left < least
+            best, least = np.where(better[:, None], constants, best), np.minimum(left, least)
             if step < steps:
-                found = regression.coefficients(self.target)
+                # Where the step led to larger errors, a shorter one from the same place may not.
+                shares = np.where(better, 1.0, SHORTER * shares)
                 with np.errstate(all="ignore"):
-                    moves = found[:, linear:] / found[:, fixed:linear]
-                constants = best * (1 + np.clip(np.where(np.isfinite(moves), moves, 0.0), -FARTHEST, FARTHEST))
+                    found = regression.coefficients(self.target)[:, linear:]
+                    found = found / regression.leading(linear).coefficients(self.target)[:, fixed:]
+                moves = np.where(better[:, None], np.where(np.isfinite(found), found, 0.0), moves)
+                constants = best * (1 + np.clip(shares[:, None] * moves, -FARTHEST, FARTHEST))
         for each, own, length in zip(sums, best.tolist(), least.tolist(), strict=True):
             curved = ((curve, k) for (curve, _), k in zip(each.terms[plain:], own, strict=True))
             yield Sum((*each.terms[:plain], *curved), length)

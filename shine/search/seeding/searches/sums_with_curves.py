@@ -79,6 +79,8 @@ def _sums(dictionary: CurveDictionary, terms: int) -> Iterator[Sum]:
             beams = sorted(beams, key=lambda each: each.left)[:KEPT]
             if not beams[0].left < before:
                 break
+        if beams and beams[0].left <= EXACT:
+            yield dictionary.needed(beams[0], EXACT)
         yield from beams
         if not beams or beams[0].left <= EXACT or (count > 2 and not _worth(beams[0], best[0], dictionary)):
             return

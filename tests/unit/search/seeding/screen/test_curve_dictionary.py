@@ -64,3 +64,18 @@ def test_constants_of_two_curves_are_fitted_beside_plain_terms():
 def test_no_two_sums_of_the_same_terms_are_fitted():
     own = dictionary(np.exp(-0.9 * X[0]), curve([-0.5, -1.0]))
     assert len(own.fitted([Sum(((5, -0.5),), 0.2), Sum(((5, -1.0),), 0.1)], 9)) == 1
+
+
+@pytest.mark.parametrize("constant", [-0.05, -0.3, -4.5])
+def test_constants_are_fitted_from_afar_between_nearly_parallel_terms(constant):
+    target = 1.3 * X[0] - 0.2 * X[0] ** 2 + 0.6 * np.exp(-0.9 * X[0])
+    own = dictionary(target, curve([constant]))
+    best = own.fitted([Sum(((0, np.nan), (2, np.nan), (5, constant)))], 1)[0]
+    assert best.left < 1e-12
+    assert best.terms[-1][1] == pytest.approx(-0.9, rel=1e-7)
+
+
+def test_terms_that_an_exact_sum_does_not_need_are_left_out():
+    own = dictionary(0.7 * X[1] + 2 * np.exp(-0.83 * X[0]), curve([-0.8]), curve([-2.5], factor=1))
+    whole = own.fitted([Sum(((1, np.nan), (3, np.nan), (5, -0.8), (6, -2.5)))], 1)[0]
+    assert own.needed(whole, 1e-11).groups == (1, 5)
