@@ -163,16 +163,27 @@ class DynamicsResult:
         return f"{self.front!r}\n{self.ending}"
 
 
-def front_of(models: Iterable[SystemModel]) -> SystemFront:
-    """The systems that are better than all simpler ones, and the one with the shortest description.
+def distinct(models: Iterable[SystemModel]) -> list[SystemModel]:
+    """The systems by rising nats; of those that read alike, the first."""
+    found: dict[tuple[str, ...], SystemModel] = {}
+    for model in sorted(models, key=lambda each: each.nats):
+        found.setdefault(tuple(model.lines()), model)
+    return list(found.values())
+
+
+def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> SystemFront:
+    """The systems that are better than all simpler ones, and the recommended one.
 
     Parameters
     ----------
     models : iterable of SystemModel
         At least one; the first is recommended if none follows the readings to their end.
+    best : SystemModel, optional
+        The recommended one; by default that with the shortest description.
     """
     known = list(models)
-    best = min(known, key=lambda model: model.nats)
+    shortest = min(known, key=lambda model: model.nats)
+    best = shortest if best is None else best
     front: list[SystemModel] = []
     for model in sorted(known, key=lambda each: (each.complexity, each.error)):
         if model is best or (math.isfinite(model.error) and all(model.error < other.error for other in front)):
@@ -181,6 +192,9 @@ def front_of(models: Iterable[SystemModel]) -> SystemFront:
     others = sorted(model.nats for model in known if model is not best)
     if not math.isfinite(best.nats):
         reason = "no system could be integrated along the readings; this one fits the rates best"
+    elif best is not shortest:
+        more = best.nats - shortest.nats
+        reason = f"the least error on readings kept back; its description needs {more:.1f} nats more than the shortest"
     elif others and math.isfinite(others[0]):
         reason = f"the shortest description of the trajectories; the next needs {others[0] - best.nats:.1f} nats more"
     else:

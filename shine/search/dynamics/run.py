@@ -14,7 +14,8 @@ from shine.evaluate.rollouts.native import functions
 from shine.search.dynamics.fitting import fitted, unfitted
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
-from shine.search.dynamics.result import DynamicsResult, front_of
+from shine.search.dynamics.kept_back import confirmed
+from shine.search.dynamics.result import DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import rate_rows
 from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
@@ -22,8 +23,9 @@ from shine.search.dynamics.system import SystemModel
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.models.model import Model
 
-FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS = 0.5, 0.65, 0.85, 0.97
-"""Shares of the seconds at which the stages end: a search for each state, rollouts of systems, and both once more."""
+FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0.65, 0.83, 0.93, 0.97
+"""Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
+check on what was kept back."""
 
 MOST_SYSTEMS = 100
 """Most systems that are fitted to the trajectories in a stage."""
@@ -94,10 +96,14 @@ class _Finding:
         if not self.systems:
             models = [result.best for result in searches.results]
             self.systems[tuple(models)] = unfitted(models, self.form)
+        systems = distinct(self.systems.values())
+        with stage("checking the choice"):
+            late = stopped_by or searches.stopped_by_user
+            best = confirmed(systems, self.form, lambda: bool(late) or self._late(LAST_CHECKS))
         runs = self.form.smooth.runs
         states = np.concatenate([run.states for run in runs])
         front = replace(
-            front_of(self.systems.values()),
+            front_of(systems, best),
             ranges=(states.min(axis=0), states.max(axis=0)),
             duration=self.form.step * max(float(run.times[-1] - run.times[0]) for run in runs),
         )
@@ -120,6 +126,9 @@ class _Finding:
         """End of a share of the seconds; inf without a limit."""
         seconds = self.searches.settings.stop.seconds
         return math.inf if seconds is None else self.observers.origin + share * seconds
+
+    def _late(self, share: float) -> bool:
+        return self.observers.clock() > self._at(share)
 
     def _integrate(self, until: float) -> None:
         """Fit the most likely systems of the equations found so far."""
