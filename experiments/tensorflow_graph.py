@@ -96,7 +96,7 @@ class Settings:
 
 def random_graph(settings: Settings) -> bytes:
     """A GraphDef with a number of operations; all results are used, some several times."""
-    from shine.formats.read.messages import TYPE_NAMES, messages
+    from shine.formats.read.protobuf import TYPE_NAMES, messages
 
     graph = messages().GraphDef()
     graph.versions.producer = 24

@@ -1,4 +1,4 @@
-"""Data files -> data sets. Also exports recipes, from `shine.data.datasets.generated`."""
+"""Data files -> data sets. Also exports recipes, from `shine.data.datasets.recipe`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.data.columns.headings import names_of_headings
 from shine.data.columns.kinds import Column, reading_notes, recognized
-from shine.data.datasets.generated import generate, recipe_problems
 from shine.data.datasets.preparation import Reading
-from shine.data.datasets.recipe import Feature, Recipe
+from shine.data.datasets.recipe import Feature, Recipe, generate, recipe_problems
 from shine.data.datasets.training import LOSS_COLUMN, Loaded, Training
 from shine.data.files.source import Source
 from shine.data.opened import Opened, opened

@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 from shine.base.errors import DataError
 from shine.data.datasets.preparation import Categories, Missing, Reading
-from shine.data.files.marks import Marks
-from shine.data.files.source import Source
+from shine.data.files.source import Marks, Source
 from shine.data.opening import open_source
 from shine.data.streams.sources import FORMATS, is_streamable, open_stream
 from shine.data.streams.streams import Stream, source_of, without_marks

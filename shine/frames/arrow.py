@@ -1,15 +1,143 @@
-"""Queries of Arrow's tables and record batches: `filter` and `eval`."""
+"""Queries of Arrow's tables and record batches: `filter` and `eval`, chunk by chunk and without copies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shine.frames.arrow_table import ArrowTable
+from shine.base.typing import AnyArray
+from shine.frames.columns import Column, Encodings, Headings, Piece, codes_of
+from shine.frames.language.types import ColumnType
 from shine.frames.querying import Frames, caller, variables_of
 from shine.frames.running import Computed, Selection
+from shine.lang.forms.names import shown
+
+_STORAGES = {
+    **{name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},
+    **{"float": "float32", "double": "float64", "bool": "bit"},
+}
+"""Storage of Arrow's types by their names."""
+
+_TEXTS = ("string", "large_string", "string_view")
+
+_CAST: Mapping[str, str] = {"halffloat": "float32", "string_view": "large_string"}
+"""Types that are cast to others before they are read."""
+
+
+class ArrowTable:
+    """A table or a record batch.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or pyarrow.RecordBatch
+    """
+
+    def __init__(self, table: Any) -> None:
+        if not (hasattr(table, "schema") and hasattr(table, "num_rows") and hasattr(table, "column")):
+            raise TypeError(f"a table is a pyarrow.Table or a pyarrow.RecordBatch, not {type(table).__name__}")
+        self._table, self._encodings = table, Encodings.of(table)
+        self._headings = Headings(table.schema.names)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self._table.num_rows)
+
+    def column(self, name: str, is_quoted: bool) -> Column:
+        """A column."""
+        position = self._headings.position(name, is_quoted)
+        if position is None:
+            raise self._headings.missing(name)
+        return arrow_column(self._table.column(position), name, self._encodings)
+
+
+def arrow_column(array: Any, name: str, encodings: Encodings) -> Column:
+    """An array or a chunked array as a column.
+
+    Parameters
+    ----------
+    array : pyarrow.Array or pyarrow.ChunkedArray
+    name : str
+    encodings : Encodings
+        Where texts are kept as codes.
+
+    Raises
+    ------
+    TypeError
+        If its type has no values that queries read.
+    """
+    kind = str(array.type)
+    if kind == "null":
+        return _nothing(len(array))
+    if kind in _TEXTS or kind.startswith("dictionary"):
+        return encodings.column(name, array, lambda: _read(_encoded(array, kind), name))
+    return _read(array.cast(_CAST[kind]) if kind in _CAST else array, name)
+
+
+def _read(array: Any, name: str) -> Column:
+    chunks = [chunk for chunk in getattr(array, "chunks", [array]) if len(chunk)]
+    type_ = _type(array.type, name)
+    if any(chunk.null_count for chunk in chunks):
+        type_ = replace(type_, missing="bits")
+    return Column(type_, tuple(_piece(chunk, type_) for chunk in chunks))
+
+
+def _encoded(array: Any, kind: str) -> Any:
+    """Texts as codes of a dictionary without missing entries; the values of other dictionaries."""
+    if kind in _TEXTS:
+        return (array.cast(_CAST[kind]) if kind in _CAST else array).dictionary_encode()
+    value_type = array.type.value_type
+    chunks = getattr(array, "chunks", [array])
+    if str(value_type) not in _TEXTS:
+        return array.cast(value_type)
+    if any(chunk.dictionary.null_count for chunk in chunks):
+        return array.cast(value_type).dictionary_encode()
+    return array
+
+
+def _nothing(rows: int) -> Column:
+    """A column of Arrow's type null: missing numbers."""
+    marks = np.zeros(rows // 8 + 1, np.uint8)
+    piece = Piece(rows, np.zeros(rows), marks=marks)
+    return Column(ColumnType("float64", "bits"), (piece,) if rows else ())
+
+
+def _type(kind: Any, name: str) -> ColumnType:
+    text = str(kind)
+    if text in _STORAGES:
+        return ColumnType(_STORAGES[text])
+    if text.startswith("date32"):
+        return ColumnType("int32", meaning="time", unit="D")
+    if text.startswith("date64"):
+        return ColumnType("int64", meaning="time", unit="ms")
+    if text.startswith("timestamp"):
+        return ColumnType("int64", meaning="time", unit=kind.unit, zone=kind.tz)
+    if text.startswith("duration"):
+        return ColumnType("int64", meaning="duration", unit=kind.unit)
+    if text.startswith("dictionary"):
+        return ColumnType(_STORAGES[str(kind.index_type)], meaning="text")
+    raise TypeError(f"column {shown(name)} is of type {text}, which queries do not read; cast it")
+
+
+def _piece(chunk: Any, type_: ColumnType) -> Piece:
+    codes = None
+    if type_.meaning == "text":
+        codes = codes_of(chunk.dictionary.to_pylist())
+        chunk = chunk.indices
+    marks, values = chunk.buffers()[:2]
+    rows, first = len(chunk), chunk.offset
+    if type_.storage == "bit":
+        numbers = np.frombuffer(values, np.uint8)
+    else:
+        numbers = np.frombuffer(values, type_.storage, rows, first * np.dtype(type_.storage).itemsize)
+    there: AnyArray | None = None
+    if type_.missing == "bits":
+        there = np.full((first + rows) // 8 + 1, 255, np.uint8) if marks is None else np.frombuffer(marks, np.uint8)
+    return Piece(rows, numbers, first if type_.storage == "bit" else 0, there, first, codes)
+
 
 __all__ = ["eval", "filter"]
 

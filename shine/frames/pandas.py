@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import AnyArray
-from shine.frames.arrow_table import arrow_column
+from shine.frames.arrow import arrow_column
 from shine.frames.columns import NUMBERS, Column, Encodings, Headings, Piece, codes_of, numpy_piece
 from shine.frames.language.types import UNITS, ColumnType
 from shine.frames.querying import Frames

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shine.frames.arrow import arrow_array, arrow_mask
-from shine.frames.arrow_table import arrow_column
+from shine.frames.arrow import arrow_array, arrow_column, arrow_mask
 from shine.frames.columns import Column, Encodings, Headings
 from shine.frames.querying import Frames
 from shine.frames.running import Computed, Selection

@@ -8,8 +8,7 @@ from typing import Any
 
 from shine.formats.native.code import Files, Options
 from shine.formats.native.emission import OF_CODE, gathered, written
-from shine.formats.native.linking import SUFFIXES
-from shine.formats.native.python_module import summary
+from shine.formats.native.linking import SUFFIXES, summary
 from shine.tensor.loading import load
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode

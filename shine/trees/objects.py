@@ -1,4 +1,4 @@
-"""Native functions that take one key, or some rows, as Python has them (`shine.compiler.llvm.builtins`).
+"""Native functions that take one key, or some rows, as Python has them (`shine.compiler.llvm.object_layout`).
 
 Around one row of a hundred trees, or one key, a call of `ctypes` takes as long as the work itself. What these functions
 need of this process, such as addresses of CPython's functions, is in an array of words, so their code can be cached.
@@ -16,7 +16,6 @@ import numpy as np
 
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.llvm.builtins import builtin, interpreter_function
 from shine.compiler.llvm.object_layout import (
     ALIGNED,
     DATA,
@@ -29,6 +28,8 @@ from shine.compiler.llvm.object_layout import (
     TYPE,
     WORD,
     array_function,
+    builtin,
+    interpreter_function,
 )
 from shine.trees.key_code import text_of_one
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.messages import TYPE_NAMES, messages
+from shine.formats.read.protobuf import TYPE_NAMES, messages
 from shine.lang.program.interpret import interpret_arrays
 from shine.lang.program.program import Program
 from shine.tensor.graphdef import load_graph

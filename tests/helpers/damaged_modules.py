@@ -13,7 +13,7 @@ from helpers.tables import table
 from numpy.random import Generator
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
 from shine.tensor.graphdef.checkpoint_table import read_table

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.data.datasets.generated import generate
-from shine.data.datasets.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
+from shine.data.datasets.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform, generate
 from shine.data.loading import load
 from shine.faces.config import read_job
 from shine.runs import open_run, read_result, run_job

@@ -1,7 +1,7 @@
 """A cache on disk for results made once for a host instead of once for a process, mainly object code of machines.
 
 Object code from the cache is executed. So nobody else may be able to write to the folder (see
-`shine.compiler.llvm.private`), and an entry is trusted only if it carries the digest of its name and content under a
+`shine.base.files`), and an entry is trusted only if it carries the digest of its name and content under a
 secret of the user. Anything else (a truncated file, a foreign one, one that was moved) is made again and is never an
 error. Entries are written whole or not at all, so processes may write at the same time.
 """
@@ -25,8 +25,8 @@ from pathlib import Path
 
 import llvmlite
 
+from shine.base import files
 from shine.base.files import WRITING
-from shine.compiler.llvm import private
 from shine.compiler.llvm.target import host_cpu, host_triple, llvm_version
 
 NAME = ".secret"
@@ -52,7 +52,7 @@ def secret_of(folder: Path) -> bytes:
         with _only_maker(folder):
             known = _read(path)
             if known is None:
-                private.write(path, secrets.token_bytes(BYTES))
+                files.write(path, secrets.token_bytes(BYTES))
                 # Without locks another process may have made one meanwhile: the last one counts.
                 known = _read(path)
     if known is None:
@@ -63,7 +63,7 @@ def secret_of(folder: Path) -> bytes:
 def _read(path: Path) -> bytes | None:
     """The secret, if it is whole; a crash can leave a file of zeros."""
     try:
-        found = private.read(path, BYTES, hidden=True)
+        found = files.read(path, BYTES, hidden=True)
     except OSError:
         return None
     return found if found is not None and len(found) == BYTES and any(found) else None
@@ -131,10 +131,10 @@ def problem() -> str | None:
     if _is_nowhere(folder):
         return None
     try:
-        private.make_folder(folder)
+        files.make_folder(folder)
         if not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        why = private.exposure(folder)
+        why = files.exposure(folder)
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         reason = getattr(error, "strerror", None) or str(error)
         return f"{folder} cannot be used: {reason}; set SHINE_CACHE_DIR to a folder of your own"
@@ -180,7 +180,7 @@ def cached(
         return known
     content = make()
     try:
-        private.write(path, _head(name, content, secret) + content)
+        files.write(path, _head(name, content, secret) + content)
     except OSError as error:
         # A folder in the place of an entry concerns that entry only.
         if not path.is_dir():
@@ -222,7 +222,7 @@ def _head(name: str, content: bytes, secret: bytes) -> bytes:
 def _cache_read(path: Path, secret: bytes) -> bytes | None:
     """Content of an entry; None if there is none, or it cannot be trusted."""
     try:
-        found = private.read(path, MOST_BYTES)
+        found = files.read(path, MOST_BYTES)
     except OSError:
         return None
     if found is None:

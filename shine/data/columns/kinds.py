@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Floats
 from shine.data.files.dates import Order, dates_of, durations_of
-from shine.data.files.marks import NO_MARKS, Marks
 from shine.data.files.numerals import Decimal, Numeral, is_missing, numeral, plain_numbers
-from shine.data.files.source import RawColumn
+from shine.data.files.source import NO_MARKS, Marks, RawColumn
 from shine.lang.forms.names import cut
 
 Kind = Literal["number", "truth", "date", "duration", "text"]

@@ -12,8 +12,8 @@ from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text
 from shine.data.datasets.dataset import stable_mean
 from shine.data.files.dates import Order, counted, origin_of, unit_of
-from shine.data.files.marks import NO_MARKS, Marks
 from shine.data.files.numerals import Decimal
+from shine.data.files.source import NO_MARKS, Marks
 from shine.lang.forms.names import Numbering, identifier, listed
 
 Missing = Literal["error", "drop", "mean"]

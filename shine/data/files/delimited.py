@@ -21,9 +21,8 @@ from shine.compiler.llvm import Engine, cached, host_object
 from shine.data.files.dialect import dialect_of
 from shine.data.files.files import read_bytes
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
-from shine.data.files.marks import NO_MARKS, Marks
 from shine.data.files.numerals import numeral
-from shine.data.files.source import RawColumn, Source
+from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source
 from shine.lang.forms.names import listed
 
 _QUOTED_COMMA = re.compile(r'"[^"]*[0-9],[0-9][^"]*"')

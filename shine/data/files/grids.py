@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.data.files.marks import Marks
 from shine.data.files.numerals import numeral
-from shine.data.files.source import RawColumn
+from shine.data.files.source import Marks, RawColumn
 from shine.lang.forms.names import listed
 
 MAX_REPORTED = 10

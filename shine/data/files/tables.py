@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from shine.base.errors import DataError
 from shine.data.files.files import check_file, check_size
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
-from shine.data.files.marks import NO_MARKS, Marks
-from shine.data.files.source import RawColumn, Source
+from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source
 from shine.lang.forms.names import cut, listed, shown
 
 

@@ -19,8 +19,7 @@ from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, AllRows, Data
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
 from shine.data.datasets.training import LOSS_COLUMN, Loaded
 from shine.data.files.source import RawColumn
-from shine.data.streams.facts import Facts
-from shine.data.streams.scanning import Scan, check, taken, without
+from shine.data.streams.scanning import Facts, Scan, check, taken, without
 from shine.data.streams.streams import Stream, Texts, Values
 from shine.lang.forms.names import Numbering, distinct_names, identifier
 

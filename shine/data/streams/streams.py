@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Indices
-from shine.data.files.marks import Marks
-from shine.data.files.source import RawColumn, Source
+from shine.data.files.source import Marks, RawColumn, Source
 
 BLOCK_ROWS = 1 << 17
 """Rows of a block, whatever the batches of a file are: sums over blocks in their order have the same bits for every way

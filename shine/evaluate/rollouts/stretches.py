@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays.functions import dot, solved
+from shine.compiler.arrays import dot, solved
 from shine.compiler.threads import Workers
 from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.equations import equations_size

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 
 from shine.base.parallel import ParallelSettings
 from shine.data.datasets.preparation import Categories, Missing, Reading
-from shine.data.files.marks import Marks
 from shine.data.files.numerals import Decimal
+from shine.data.files.source import Marks
 from shine.data.loading import Recipe
 from shine.formats.read.guesses import is_graph_file
 from shine.search.constraints.constraints import Constraints

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot, log
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, log
 from shine.data.datasets.dataset import Dataset
 from shine.data.user_data import TrainingArrays
 from shine.faces.estimators.fit_searches import FitSearches

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from shine.base.errors import ShineError
-from shine.compiler.llvm.private import exposure
+from shine.base.files import exposure
 from shine.faces.mcp.answers import quoted
 from shine.lang.forms.names import listed
 

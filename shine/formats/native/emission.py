@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from shine.base.files import write_bytes
 from shine.compiler.codegen.native.row_by_row import emit_kernel
-from shine.formats.native import headers, linking, python_module, wasm
+from shine.formats.native import headers, linking, wasm
 from shine.formats.native.code import Code, Files, Job, TextCode
 from shine.formats.native.headers import commented
 from shine.formats.native.interface import Column, Interface
@@ -207,7 +207,7 @@ EMITTERS: dict[str, Emitter] = {
     "ir": OF_CODE["ir"],
     "asm": OF_CODE["asm"],
     "shared": OF_CODE["shared"],
-    "python": python_module.python_files,
+    "python": linking.python_files,
     "cmake": OF_CODE["cmake"],
     "pkgconfig": OF_CODE["pkgconfig"],
     "bench": bench_files,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import ExportError, GraphImportError
-from shine.formats.read.messages import TYPE_NAMES, Messages, messages
+from shine.formats.read.protobuf import TYPE_NAMES, Messages, messages
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.statements.straightline import straight_line
 from shine.lang.forms.library import STANDARD

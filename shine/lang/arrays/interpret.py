@@ -10,8 +10,16 @@ from numpy.typing import DTypeLike
 
 from shine.base.typing import AnyArray
 from shine.lang.arrays.affine import length_symbol
-from shine.lang.arrays.checks import check_indices, loop_values
-from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, IntegerValue, Reduction
+from shine.lang.arrays.formula import (
+    STARTS,
+    STEPS,
+    ArrayFormula,
+    Element,
+    IntegerValue,
+    Reduction,
+    check_indices,
+    loop_values,
+)
 from shine.lang.forms.visitor import Visit
 from shine.lang.interpret import Interpreter
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.inner_constants import ConstantMover
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, plus_sum, raised, times_sum
+from shine.lang.simplify.terms import (
+    CONSTANT,
     ONE,
     ZERO,
     Coefficient,
+    Terms,
     Unfit,
     coefficient,
     negative,
@@ -22,9 +26,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.inner_constants import ConstantMover
-from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, plus_sum, raised, times_sum
-from shine.lang.simplify.terms import CONSTANT, Terms
 
 SUMS = frozenset({"add", "sub", "neg"})
 _PRODUCTS = {"mul": 1, "div": 1, "inv": -1, "square": 2, "cube": 3, "pow": 1}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.sums import Builder, Sum
+from shine.lang.simplify.terms import (
     ONE,
     ZERO,
     Coefficient,
@@ -15,7 +16,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.sums import Builder, Sum
 
 _DEEPEST = 4
 """Greatest nesting of factors that are taken out."""

@@ -6,11 +6,18 @@ import math
 from collections.abc import Callable, Mapping
 
 from shine.lang.forms.facts import FACTS, basic_where
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.exact import ExactRules
+from shine.lang.simplify.factoring import SumBuilder
+from shine.lang.simplify.ranges import Ranges
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, raised, times_sum
+from shine.lang.simplify.terms import (
+    CONSTANT,
     MINUS_ONE,
+    NAME,
     ONE,
     ZERO,
     Coefficient,
+    Terms,
     Unfit,
     coefficient,
     negative,
@@ -19,11 +26,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.exact import ExactRules
-from shine.lang.simplify.factoring import SumBuilder
-from shine.lang.simplify.ranges import Ranges
-from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, combined, raised, times_sum
-from shine.lang.simplify.terms import CONSTANT, NAME, Terms
 
 
 class FunctionBuilder(SumBuilder):

@@ -7,7 +7,9 @@ need be, and no data determine both.
 from __future__ import annotations
 
 from shine.lang.forms.facts import basic_where
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.functions import FunctionBuilder, common_power
+from shine.lang.simplify.sums import Product, Sum, combined, raised
+from shine.lang.simplify.terms import (
     MINUS_ONE,
     ONE,
     ZERO,
@@ -19,8 +21,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.functions import FunctionBuilder, common_power
-from shine.lang.simplify.sums import Product, Sum, combined, raised
 
 _ODD = basic_where(lambda facts: facts.family == "function" and facts.parity == "odd")
 

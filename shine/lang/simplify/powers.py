@@ -7,18 +7,18 @@ from typing import ClassVar
 
 from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.algebra import Algebra
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.sums import Product, Sum, combined, raised
+from shine.lang.simplify.terms import (
     MINUS_ONE,
     ONE,
     ZERO,
+    Terms,
     Unfit,
     coefficient,
     times,
     to_the_power,
     value,
 )
-from shine.lang.simplify.sums import Product, Sum, combined, raised
-from shine.lang.simplify.terms import Terms
 
 
 class PowerForms(Algebra):

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from shine.lang.simplify.coefficients import ONE, ZERO, Coefficient, Unfit, coefficient, negative, plus, times, value
-from shine.lang.simplify.terms import Terms
+from shine.lang.simplify.terms import ONE, ZERO, Coefficient, Terms, Unfit, coefficient, negative, plus, times, value
 
 
 class Product(NamedTuple):

@@ -17,11 +17,18 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, UNITS, figures, named_number, short
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import EXACT, Functions
-from shine.lang.simplify.coefficients import (
+from shine.lang.simplify.powers import PowerForms
+from shine.lang.simplify.simplifier import settled
+from shine.lang.simplify.sums import Product, Sum, combined, raised, times_sum
+from shine.lang.simplify.terms import (
     MINUS_ONE,
+    NAME,
+    NO_RANGES,
     ONE,
     ZERO,
     Coefficient,
+    Range,
+    Terms,
     Unfit,
     coefficient,
     negative,
@@ -30,10 +37,6 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.powers import PowerForms
-from shine.lang.simplify.simplifier import settled
-from shine.lang.simplify.sums import Product, Sum, combined, raised, times_sum
-from shine.lang.simplify.terms import NAME, NO_RANGES, Range, Terms
 
 
 class AngleForms(PowerForms):

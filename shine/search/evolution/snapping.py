@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays.functions import inverse_diagonal
+from shine.compiler.arrays import inverse_diagonal
 from shine.evaluate.protocols import Fit, Linearizer, NormalEquations
 from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats
-from shine.data.columns.matching import columns_for
+from shine.data.columns.numbers import columns_for
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.rounding import Precision
 from shine.lang.wrapping import wrapped

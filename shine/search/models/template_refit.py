@@ -13,7 +13,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.threads import processors
 from shine.data.columns.headings import frame_headings
-from shine.data.columns.matching import columns_for
+from shine.data.columns.numbers import columns_for
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.user_data import TrainingArrays
 from shine.evaluate.losses.form import Loss, loss_of

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
-from shine.data.columns.matching import columns_for
+from shine.data.columns.numbers import columns_for
 from shine.lang.forms.names import listed, value_text
 from shine.lang.forms.tree import Tree
 

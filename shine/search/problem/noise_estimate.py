@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression
 from shine.data.datasets.dataset import Dataset, stable_sum
 
 FEWEST = 5

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, inner, log
 from shine.lang.population import Population
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Nodes, constant, tape

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, inner, log
 from shine.search.description import Stagnation
 from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.bank.coordinates import Coordinates

@@ -12,8 +12,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.messages import messages
-from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
+from shine.formats.read.protobuf import MAX_MEMORY, messages, parsed_size
 from shine.tensor.graphdef.checkpoint_table import MAGIC, crc32c, masked, ordered_key, read_table, varint
 from shine.tensor.graphdef.constants import (
     ELEMENTS,

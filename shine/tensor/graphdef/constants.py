@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.formats.read.messages import TYPE_NAMES
+from shine.formats.read.protobuf import TYPE_NAMES
 from shine.tensor.form.types import widened
 
 Shape = tuple[int | None, ...] | None

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.messages import messages
-from shine.formats.read.protobuf import MAX_MEMORY, parsed_size
+from shine.formats.read.protobuf import MAX_MEMORY, messages, parsed_size
 
 MAX_BYTES = 128 << 20
 """Largest graph that is read, in bytes."""

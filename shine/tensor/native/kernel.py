@@ -13,8 +13,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray
 from shine.compiler.llvm import Engine
-from shine.compiler.llvm.builtins import builtin
-from shine.compiler.llvm.object_layout import is_readable
+from shine.compiler.llvm.object_layout import builtin, is_readable
 from shine.compiler.threads import Workers
 from shine.lang.forms.names import listed, shown
 from shine.tensor.loops.arena import ALIGNMENT

@@ -1,8 +1,8 @@
 """A native function that takes arrays of NumPy as they are: it checks them, finds their elements and calls the program.
 
 Around a small program, Python takes longer for a call of `ctypes`, the address of an array's elements and a new array
-than the program itself. So CPython calls the native function as one of its own (`shine.compiler.llvm.builtins`), and it
-does the rest: it reads the fields of the objects, at the offsets that CPython and NumPy promise to extension
+than the program itself. So CPython calls the native function as one of its own (`shine.compiler.llvm.object_layout`),
+and it does the rest: it reads the fields of the objects, at the offsets that CPython and NumPy promise to extension
 modules, which have them compiled in as macros (`PyTuple_GET_ITEM`, `PyArray_DATA`, ...), and NumPy's own function makes
 new arrays.
 """
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.compiler.llvm.builtins import interpreter_function
 from shine.compiler.llvm.object_layout import (
     ALIGNED,
     CONTIGUOUS,
@@ -29,6 +28,7 @@ from shine.compiler.llvm.object_layout import (
     WORD,
     WRITEABLE,
     array_function,
+    interpreter_function,
 )
 from shine.tensor.native.interface import Interface, Tensor
 
@@ -125,7 +125,7 @@ none:
 
 
 def objects_ir(interface: Interface) -> str:
-    """LLVM IR of a function for `shine.compiler.llvm.builtins.builtin`: ``NAME.objects(arguments, results, arena)``.
+    """LLVM IR of a `builtin` (`shine.compiler.llvm.object_layout`): ``NAME.objects(arguments, results, arena)``.
 
     In Python, it takes a tuple of arrays, a tuple of arrays for the results or None for new ones, and an address, and
     returns the tuple of results. It returns None if the tuples have other lengths, or contain something that is no

@@ -218,7 +218,7 @@ def test_changed_texts_are_read_again():
 
 def test_texts_are_encoded_once_a_frame(frame, monkeypatch):
     frame.shine.query("texts == 'x'")
-    monkeypatch.setattr("shine.frames.arrow_table._encoded", lambda array, kind: pytest.fail("encoded again"))
+    monkeypatch.setattr("shine.frames.arrow._encoded", lambda array, kind: pytest.fail("encoded again"))
     assert frame.shine.query("texts == 'y'").tolist() == [2, 6]
 
 

@@ -69,7 +69,7 @@ def test_texts_are_encoded_once_a_frame(monkeypatch):
     frame = pl.DataFrame({"s": ["a text that is longer than a view", "b"]})
     assert frame.shine.query("s == 'b'").tolist() == [1]
     changed = frame.clone()
-    monkeypatch.setattr("shine.frames.arrow_table._encoded", lambda array, kind: pytest.fail("encoded again"))
+    monkeypatch.setattr("shine.frames.arrow._encoded", lambda array, kind: pytest.fail("encoded again"))
     assert frame.shine.query("s == 'a'").tolist() == []
     monkeypatch.undo()
     changed[1, "s"] = "a"

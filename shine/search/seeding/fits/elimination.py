@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.arrays import dot
-from shine.compiler.arrays.functions import Regression, combined
+from shine.compiler.arrays import Regression, combined, dot
 
 DEPENDENT = 1e-14
 """Length, as a share of its own, below which what a term adds to simpler ones is rounding."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Singles
-from shine.compiler.arrays import Panels, dot
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Panels, Regression, dot
 from shine.search.seeding.fits.correlations import best_matches
 
 NEARLY_PARALLEL = 1e-4

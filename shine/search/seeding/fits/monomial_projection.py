@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot, inner, log
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, inner, log
 
 DEPENDENT = 1e-9
 """Length, as a share of its own, below which a logarithm adds only rounding to the others."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler import arrays
-from shine.compiler.arrays import dot
-from shine.compiler.arrays.functions import combined, solved
+from shine.compiler.arrays import combined, dot, solved
 
 ROWS_A_TERM = 6
 """Rows that each term of the polynomial needs."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot
 
 REWEIGHTINGS = 4
 """Regressions of a quotient, each weighted by the divisor found before: more hardly change it."""

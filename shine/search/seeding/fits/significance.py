@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays import dot
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot
 
 ROUNDING = 1e-28
 """Residual variance, as a share of the mean square, that rounding alone can cause."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import apply, dot
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, apply, dot
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.search.seeding.bank.formula_writer import Nodes, unknown, with_constants
 

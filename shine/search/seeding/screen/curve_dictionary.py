@@ -9,8 +9,7 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Panels, dot
-from shine.compiler.arrays.functions import Regression, combined
+from shine.compiler.arrays import Panels, Regression, combined, dot
 from shine.search.seeding.fits.correlations import units_of
 from shine.search.seeding.fits.elimination import of_length_one
 from shine.search.seeding.screen.curves import Curve

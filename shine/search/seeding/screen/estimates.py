@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import log
-from shine.compiler.arrays.functions import combined, least_squares
+from shine.compiler.arrays import combined, least_squares, log
 from shine.search.seeding.fits.forward_selection import Sums
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Skeleton

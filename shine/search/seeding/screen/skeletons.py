@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.compiler.arrays import dot, log, power
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, log, power
 from shine.search.seeding.bank.formula_writer import Factor, Nodes, Unwritable, Writer
 from shine.search.seeding.fits.quotient_regression import quotient_of_sums, squared_error, variance
 from shine.search.seeding.screen import target_views

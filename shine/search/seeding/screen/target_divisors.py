@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot, log, power
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression, dot, log, power
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
 from shine.search.seeding.screen import target_views
 from shine.search.seeding.screen.screen import Screen

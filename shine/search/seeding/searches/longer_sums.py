@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot
-from shine.compiler.arrays.functions import Regression, combined, least_squares
+from shine.compiler.arrays import Regression, combined, dot, least_squares
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term

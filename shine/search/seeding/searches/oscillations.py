@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Panels, apply, dot, exp
-from shine.compiler.arrays.functions import combined, least_squares
+from shine.compiler.arrays import Panels, apply, combined, dot, exp, least_squares
 from shine.lang.forms.library import STANDARD
 from shine.search.seeding.bank.formula_writer import Nodes, constant
 from shine.search.seeding.bank.function_families import rate

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays.functions import Regression, combined, least_squares
+from shine.compiler.arrays import Regression, combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.significance import significant
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate

@@ -16,8 +16,7 @@ from math import comb
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Singles
-from shine.compiler.arrays import inner
-from shine.compiler.arrays.functions import Regression, combined, least_squares
+from shine.compiler.arrays import Regression, combined, inner, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.correlations import Normalized, best_pairs, best_triples
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.compiler.arrays import dot, log
-from shine.compiler.arrays.functions import combined, least_squares
+from shine.compiler.arrays import combined, dot, least_squares, log
 from shine.search.seeding.screen.curve_dictionary import CurveDictionary, Sum
 from shine.search.seeding.screen.curves import Curve, curves_of
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate

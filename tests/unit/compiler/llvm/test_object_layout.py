@@ -1,13 +1,17 @@
 """Native code reads Python's objects only where their layout is known; elsewhere the ordinary way gives the same."""
 
+import gc
+import sys
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import shine
-from shine.compiler.llvm import object_layout
-from shine.compiler.llvm.object_layout import VERSIONS, is_known_python, is_readable
+from shine.base.errors import CompilationError
+from shine.compiler.llvm import Engine, object_layout
+from shine.compiler.llvm.object_layout import VERSIONS, builtin, interpreter_function, is_known_python, is_readable
 from shine.faces.deap import lists
 
 OTHERS = {
@@ -56,3 +60,40 @@ def test_results_there_are_the_same(elsewhere):
     wanted = results()
     elsewhere()
     assert results() == wanted == (2, False, [5.0, 25.0])
+
+
+LAST = f"""
+define ptr @last(ptr %self, ptr %arguments, i64 %count) {{
+  %is_empty = icmp eq i64 %count, 0
+  br i1 %is_empty, label %error, label %some
+error:
+  call void inttoptr (i64 {interpreter_function("PyErr_NoMemory")} to ptr)()
+  ret ptr null
+some:
+  %place = sub i64 %count, 1
+  %at = getelementptr ptr, ptr %arguments, i64 %place
+  %found = load ptr, ptr %at
+  call void inttoptr (i64 {interpreter_function("Py_IncRef")} to ptr)(ptr %found)
+  ret ptr %found
+}}
+"""
+
+
+@pytest.mark.slow
+def test_it_takes_and_returns_objects_and_keeps_its_code_as_long_as_it_lives():
+    engine = Engine(LAST)
+    with pytest.raises(CompilationError, match="no function 'first'"):
+        builtin(engine, "first")
+    last, alive = builtin(engine, "last"), weakref.ref(engine)
+    del engine
+    gc.collect()
+    thing = object()
+    count = sys.getrefcount(thing)
+    assert all(last(1, "a", thing) is thing for _ in range(100)) and sys.getrefcount(thing) == count
+    with pytest.raises(MemoryError):
+        last()
+    with pytest.raises(TypeError, match="no keyword arguments"):
+        last(x=1)
+    del last
+    gc.collect()
+    assert alive() is None

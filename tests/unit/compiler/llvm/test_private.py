@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shine.compiler.llvm import cache, cached, private
+from shine.base import files
+from shine.compiler.llvm import cache, cached
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners and modes")
 ROOT_ALONE = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -62,7 +63,7 @@ EXPOSED = {
 
 @pytest.mark.parametrize("case", EXPOSED)
 def test_a_folder_that_others_can_change_is_not_used_which_is_said_once(folder, case, monkeypatch):
-    monkeypatch.setattr(private, "_is_of_one", lambda found, user: False)
+    monkeypatch.setattr(files, "_is_of_one", lambda found, user: False)
     arguments, reason = EXPOSED[case]
     changed(folder, *arguments)
     with warnings.catch_warnings(record=True) as caught:
@@ -133,7 +134,7 @@ def test_missing_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
 
 
 def test_where_there_are_no_owners_entries_are_authenticated_all_the_same(folder, monkeypatch):
-    monkeypatch.setattr(private, "HAS_OWNERS", False)
+    monkeypatch.setattr(files, "HAS_OWNERS", False)
     folder.chmod(0o777)
     assert is_kept()
     for path in folder.iterdir():

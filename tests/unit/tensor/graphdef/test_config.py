@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shine.base.errors import GraphImportError
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.tensor.graphdef.config import Feed, Fetch, named, read_config
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from shine.base.errors import GraphImportError
 from shine.formats.read import protobuf as memory
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.tensor.graphdef.constants import DTYPES, broadcast, covers, same, tensor_from_message
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of

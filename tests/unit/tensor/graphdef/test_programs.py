@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
 from shine.tensor.graphdef import load_graph

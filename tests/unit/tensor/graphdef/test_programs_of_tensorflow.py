@@ -20,7 +20,7 @@ from helpers.markers import mostly_slow
 from numpy.typing import NDArray
 
 import shine
-from shine.formats.read.messages import messages
+from shine.formats.read.protobuf import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
 from shine.tensor.graphdef.rules.language import ELEMENTWISE

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shine.compiler.arrays.functions import Regression
+from shine.compiler.arrays import Regression
 from shine.search.seeding.fits.significance import significant
 
 RNG = np.random.default_rng(0)

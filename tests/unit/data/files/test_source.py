@@ -13,7 +13,7 @@ from shine.data import open_dataset
 from shine.data.applying import new_blocks, new_rows
 from shine.data.datasets.preparation import Preparation, Reading
 from shine.data.datasets.training import Loaded
-from shine.data.files.marks import Marks
+from shine.data.files.source import Marks
 from shine.data.loading import load
 from shine.data.streams.sources import open_stream
 

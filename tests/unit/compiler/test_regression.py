@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shine.compiler.arrays.functions import Regression, combined, least_squares
+from shine.compiler.arrays import Regression, combined, least_squares
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])

@@ -1,4 +1,4 @@
-"""Functions of whole arrays with the same bits as formulas: elementary functions, and sums in a fixed order.
+"""Arithmetic of whole arrays with the same bits on every processor: functions, inner products, small linear systems.
 
 NumPy's `log`, `exp` and matrix products give other bits on other processors. A search decides about formulas by the
 functions here, so that it decides the same on every processor.
@@ -26,6 +26,9 @@ from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import EXACT, INEXACT, REFERENCE
 from shine.lang.interpret import Functions as Meanings
+
+__all__ = ["COMPILED", "Panels", "apply", "dot", "exp", "inner", "log", "power"]
+
 
 AT_ONCE = 6
 """Rows of the first matrix that use each load from the second: their sums just fit into the 16 registers of AVX2."""

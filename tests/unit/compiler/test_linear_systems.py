@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shine.compiler.arrays.functions import inverse_diagonal, solved
+from shine.compiler.arrays import inverse_diagonal, solved
 
 
 def test_a_system_is_solved():

@@ -8,7 +8,7 @@ import pytest
 
 import shine
 from shine.base.errors import DataError
-from shine.data.columns.matching import columns_for
+from shine.data.columns.numbers import columns_for
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 
