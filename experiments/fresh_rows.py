@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from blackbox import data_sets
 
 import shine
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 
 Array = NDArray[np.float64]
 

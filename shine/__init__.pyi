@@ -21,7 +21,7 @@ from .base.errors import SamplingWarning as SamplingWarning
 from .base.errors import ShineError as ShineError
 from .base.errors import UnsupportedSyntaxError as UnsupportedSyntaxError
 from .base.errors import WorkerError as WorkerError
-from .evaluate.kernels.gradient import grad as grad
+from .evaluate.kernels.jit import grad as grad
 from .evaluate.kernels.jit import jit as jit
 from .evaluate.kernels.kernel import Kernel as Kernel
 from .evaluate.tiers.evaluator import Evaluator as Evaluator

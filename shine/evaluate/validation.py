@@ -1,11 +1,13 @@
-"""The validator of settings: limits stand with the dataclasses, messages have the user's names and values."""
+"""The validator of settings, with the user's names and values in messages; and the options of evaluators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from shine.lang.forms.names import cut, similar, value_text
 
@@ -128,3 +130,23 @@ _WORDINGS: dict[str, Wording] = {
     "value_error": lambda context, value, shown: cut(context["error"], 1000),
 }
 """Message by the type of pydantic's error; other types keep pydantic's own message."""
+
+
+Dtype = Literal["float64", "float32"]
+Tier = Literal["auto", "machine", "native", "reference"]
+Threads = Annotated[int, Ge(1), Le(1024)]
+
+
+@dataclass(frozen=True)
+class EvaluatorOptions:
+    """Options of an evaluator (see `shine.Evaluator`)."""
+
+    linear_scaling: bool
+    dtype: Dtype
+    tier: Tier
+    threads: Threads | None
+
+    @classmethod
+    def checked(cls, **values: Any) -> EvaluatorOptions:
+        """Options within their bounds; a `ValueError` names those outside."""
+        return valid_settings(cls, values)

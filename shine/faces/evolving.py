@@ -25,12 +25,11 @@ from shine.search.following import followed
 from shine.search.kinds.objective import ObjectiveProblem
 from shine.search.kinds.objective_function import Function, Objective
 from shine.search.models.result import Result
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import training_data
 from shine.search.run import search
-from shine.search.templates.headings import with_names
-from shine.search.templates.reading import TemplateSource
+from shine.search.templates.reading import TemplateSource, with_names
 
 
 def evolve(

@@ -26,7 +26,7 @@ import numpy as np
 
 import shine
 from shine.evaluate.kernels.kernel import Kernel
-from shine.evaluate.tiers.machine_code import Machine
+from shine.evaluate.tiers.machine_rows import Machine
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import select
 from shine.lang.program.trees import tree_program

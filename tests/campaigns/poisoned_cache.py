@@ -29,8 +29,8 @@ from helpers.poisons import FOREIGN_OWNER, KINDS, Scene
 
 import shine
 from shine.compiler.llvm import cache
-from shine.evaluate.tiers.machine_code import Machine, machine_of
-from shine.evaluate.tiers.machine_code import _machine_of as machines
+from shine.evaluate.tiers.machine_rows import Machine, machine_of
+from shine.evaluate.tiers.machine_rows import _machine_of as machines
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import select

@@ -21,7 +21,7 @@ from helpers.run_folders import newest_good
 from shine.base import files
 from shine.base.errors import ExportError
 from shine.faces.config import read_job
-from shine.faces.runs import log
+from shine.faces.runs import keeping
 from shine.faces.runs.checkpoints import Checkpoint, DamagedCheckpointError, Shelf, read_checkpoint
 from shine.runs import Notice, chosen_folder, open_run, resume_job, run_job
 
@@ -83,13 +83,13 @@ def write_fault(scratch: Path, expected: list[dict[str, Any]], system: FaultySys
 
     def start(progress: Any) -> None:
         if progress.generation == 0:  # not before: a run that cannot begin is refused
-            for module in (files, log):
+            for module in (files, keeping):
                 module.os = system  # type: ignore[attr-defined]
 
     try:
         result = run_job(job, folder, start, tell=told.append, checkpoint_seconds=0)
     finally:
-        for module in (files, log):
+        for module in (files, keeping):
             module.os = os  # type: ignore[attr-defined]
     if list(result.rows()) != expected:
         return f"{call}: another front"

@@ -12,8 +12,7 @@ from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.search.evolution.operators.creation import ptc2
 from shine.search.evolution.operators.slot_breeding import assembled
-from shine.search.templates.binding import bound, resolved
-from shine.search.templates.composition import Composition
+from shine.search.templates.composition import Composition, bound, resolved
 from shine.search.templates.law import Groups, Law, law_from
 from shine.search.templates.reading import template
 

@@ -35,12 +35,14 @@ from shine.evaluate.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,
     HANDLER,
+    NO_PARTIAL,
     OPERAND_BYTES,
     OPERAND_WORDS,
     OPERANDS,
+    UNCHANGED,
+    GradientTables,
 )
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
-from shine.evaluate.gradient.tables import NO_PARTIAL, UNCHANGED, GradientTables
 from shine.lang.forms.primitives import CONSTANT
 
 NODE_WORDS = 2 * OPERAND_WORDS + 4
@@ -86,7 +88,7 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     )  # fmt: skip
     words = {"count", "functions", "length", "most", "residual"}
     kinds = [I64 if name in words else POINTER for name in names]
-    function = declare(module, "shine.evaluate.kernels.gradient.assemble", I64, kinds, names)
+    function = declare(module, "shine.evaluate.kernels.jit.assemble", I64, kinds, names)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
     _Assembler(build, tables, size, dict(zip(names, function.args, strict=True))).emit()

@@ -24,10 +24,9 @@ from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, decl
 from shine.evaluate.gradient.assembler import emit_gradient_assembler
 from shine.evaluate.gradient.constant_fitting import advance_function, emit_advances, emit_fit
 from shine.evaluate.gradient.grouped import GroupedEquations
-from shine.evaluate.gradient.instructions import gradient_instruction_bytes
+from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
 from shine.evaluate.gradient.job import GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import Assembled, Sums
-from shine.evaluate.gradient.tables import emit_gradient_tables, most_arguments
 from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import over_parts
 from shine.lang.forms.tree import Primitive

@@ -6,7 +6,7 @@ apart. So is the coefficient of each term, 1 where none is written: ``x + 3`` is
 
 * whole and half exponents: the 2 in ``x**2``, the 0.5 in ``x**0.5``;
 * numbers that the user takes as exact;
-* simple numbers without which the others would not be determined (see `shine.evaluate.inference.redundant`): the 1 in
+* simple numbers without which the others would not be determined (see `shine.evaluate.inference.determined`): the 1 in
   ``c0/(1 + c1*x)``.
 
 Constants are called ``c0, c1, ...`` in the order in which people read them.
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.evaluate.kernels.gradient import GradientKernel
+from shine.evaluate.kernels.jit import GradientKernel
 from shine.lang.derivative import value_and_gradient
 from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.named_numbers import named_number

@@ -17,8 +17,7 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.evaluate.inference.likelihood import Block, Likelihood, Local, gram
-from shine.evaluate.inference.row_errors import Derivatives, derivatives_of
+from shine.evaluate.inference.likelihood import Block, Derivatives, Likelihood, Local, derivatives_of, gram
 from shine.evaluate.losses.form import RowLoss
 
 STEP = 1e-3

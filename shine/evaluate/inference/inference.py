@@ -17,8 +17,7 @@ from shine.evaluate.inference.covariance import Covariance, Kind, covariance
 from shine.evaluate.inference.fitting import Optimum, fitted
 from shine.evaluate.inference.intervals.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
 from shine.evaluate.inference.intervals.profiles import profiled
-from shine.evaluate.inference.likelihood import Likelihood
-from shine.evaluate.inference.row_errors import derivatives_of, row_error
+from shine.evaluate.inference.likelihood import Likelihood, derivatives_of, row_error
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.losses.reading import built_in_of, call_of

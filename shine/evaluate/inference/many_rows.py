@@ -1,11 +1,14 @@
-"""Inference from very many rows, in the time that a large sample of them takes.
+"""Inference from very many rows: by a large sample of them, then by sums over all of them.
 
-The sample tells what needs many passes: the kind of the covariance, what the rows do not determine, quantiles of the
-noise. Sums over all rows say the rest, in one pass (see `shine.evaluate.inference.all_rows`).
+A covariance is carried over by the normal equations of both: ``T C T'`` with ``T A T' = B``, where A and B are the
+inverse normal matrices of the sample and of all rows. If the covariance trusts the weights of the rows, the result is
+that of all rows; a robust one keeps the unevenness of the noise that the sample shows.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -13,13 +16,130 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
-from shine.evaluate.inference.all_rows import Sums, with_all_rows
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.covariance import Kind
 from shine.evaluate.inference.curvature import Curvature
-from shine.evaluate.inference.inference import Basis, Inference
+from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, Basis, Inference, rounded_notes
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.inference.uncertainty import Uncertainty
+
+CLOSE = 0.1
+"""Most standard errors of a step that is as good as exact: the errors are all but quadratic over it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over some rows at some constants of a formula.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_constants,)
+        The constants.
+    errors : float
+    normal : ndarray of shape (n_constants, n_constants)
+        Of the products of the derivatives by any two constants.
+    slope : ndarray of shape (n_constants,)
+        Of the products of the residual and a derivative.
+    """
+
+    values: Floats
+    errors: float
+    normal: Floats
+    slope: Floats
+
+    @classmethod
+    def of(cls, values: Floats, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
+        """The sums of normal equations (see `shine.evaluate.protocols.NormalEquations`).
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_constants,)
+        errors : float
+        matrix : ndarray of shape (first + n_on_the_tape, first + n_on_the_tape)
+        columns : ndarray of shape (n_constants, n_on_the_tape)
+            Occurrences of each constant on the tape, with its sign.
+        first : int
+            Column of the first constant; that of the residual is 0.
+        """
+        own = slice(first, first + columns.shape[1])
+        return cls(values, errors, columns @ matrix[own, own] @ columns.T, columns @ matrix[0, own])
+
+    def step(self) -> tuple[Floats, float]:
+        """The step to the least sum of errors, and that sum, if the errors are quadratic."""
+        if not len(self.slope) or not (np.isfinite(self.normal).all() and np.isfinite(self.slope).all()):
+            return np.zeros(len(self.slope)), self.errors
+        scale = np.sqrt(np.diagonal(self.normal))
+        scale = np.where(scale > 0, scale, 1.0)
+        step = np.linalg.lstsq(self.normal / scale / scale[:, None], self.slope / scale, rcond=None)[0] / scale
+        return step, max(self.errors - float(step @ self.slope), 0.0)
+
+
+def with_all_rows(
+    sampled: Inference, sample: Sums, all_rows: Sums, rows: float, ranges: Mapping[str, tuple[float, float]]
+) -> Uncertainty:
+    """The uncertainty by all rows.
+
+    Parameters
+    ----------
+    sampled : Inference
+        By a sample of the rows.
+    sample, all_rows : Sums
+        At the same constants.
+    rows : float
+        Effective number of all rows.
+    ranges : mapping of str to (float, float)
+        Of the features, over all rows.
+    """
+    known, curved = sampled.uncertainty, sampled.found.determined
+    if curved is not None and curved.curvature.smoothed:
+        # Errors with kinks have a curvature only in the mean over the noise, which the sample tells.
+        mean = curved.curvature.hessian / 2
+        sample, all_rows = replace(sample, normal=mean), replace(all_rows, normal=mean * (rows / known.rows))
+    # Both steps are approximate where errors are not squares: what they miss cancels.
+    (before_step, before_least), (step, least) = sample.step(), all_rows.step()
+    total = least * (known.total / before_least if before_least > 0 else 1.0)
+    freedom = known.freedom if math.isinf(known.freedom) else max(rows - (known.rows - known.freedom), 0.0)
+    before = known.total / known.freedom if known.likelihood is None and known.freedom > 0 else 1.0
+    now = total / freedom if known.likelihood is None and freedom > 0 else 1.0
+    noise = now / before if before > 0 and math.isfinite(now / before) else 1.0
+    turn = _transport(sample.normal, all_rows.normal, known.rows / rows)
+    covariance = noise * turn @ known.covariance @ turn.T
+    with np.errstate(invalid="ignore"):
+        close = bool((np.abs(step) <= CLOSE * np.sqrt(np.diagonal(covariance))).all())
+    moved = all_rows.values + step if close else known.best + step - before_step
+    best = np.where(known.undetermined, known.best, moved)
+    with np.errstate(all="ignore"):
+        grown = np.diagonal(all_rows.normal) / np.diagonal(sample.normal)
+    information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
+    notes = [note for note in known.notes if not note.startswith((ROUNDED, FAR_AWAY))]
+    return replace(
+        known,
+        best=best,
+        covariance=(covariance + covariance.T) / 2,
+        rows=rows,
+        freedom=freedom,
+        total=total,
+        information=information,
+        scale=known.scale * math.sqrt(noise),
+        residuals=known.residuals * math.sqrt(noise),
+        ranges={name: ranges[name] for name in known.ranges},
+        notes=(*notes, *rounded_notes(known.names, known.values, best, covariance, known.undetermined)),
+        profiles={},
+    )
+
+
+def _transport(sample: Floats, all_rows: Floats, share: float) -> Floats:
+    """The matrix T above; where there is none, that of so many times the same rows."""
+    try:
+        scale = np.sqrt(np.diagonal(all_rows))
+        before, now = (np.linalg.cholesky(each / scale / scale[:, None]) for each in (sample, all_rows))
+        turn: Floats = np.linalg.solve(now.T, before.T) / scale[:, None] * scale
+        if np.isfinite(turn).all():
+            return turn
+    except np.linalg.LinAlgError:
+        pass
+    return math.sqrt(share) * np.eye(len(all_rows))
+
 
 SAMPLED_ROWS = 1 << 17
 """Rows of the sample."""
@@ -65,7 +185,7 @@ class InferenceOfManyRows(Inference):
 
 
 def sums_of(form: Form, basis: Basis, values: Floats) -> Sums:
-    """The sums of `shine.evaluate.inference.all_rows`, with half the curvature of any error as normal matrix."""
+    """The sums of `shine.evaluate.inference.many_rows`, with half the curvature of any error as normal matrix."""
     near = Likelihood(form, basis.rows, basis.error).local(values)
     return Sums(values, near.total, near.curvature / 2, -near.gradient / 2)
 
@@ -98,7 +218,7 @@ class SumsOfForm:
     ----------
     sums : Sums
     redundant : tuple of int
-        Places of simple numbers that are no constants (see `shine.evaluate.inference.redundant`).
+        Places of simple numbers that are no constants (see `shine.evaluate.inference.determined`).
     here : Sums, optional
         Over the sample, if they were made in the same way.
     """

@@ -59,7 +59,7 @@ class Uncertainty:
     exact : bool
         Whether the errors are rounding.
     redundant : tuple of int
-        Places of simple numbers that are no constants (see `shine.evaluate.inference.redundant`).
+        Places of simple numbers that are no constants (see `shine.evaluate.inference.determined`).
     notes : tuple of str
         Notes for the user.
     profiles : mapping of float to ndarray of shape (n_constants, 2)

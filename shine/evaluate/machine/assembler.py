@@ -41,9 +41,9 @@ from shine.evaluate.machine.instructions import (
     OPERANDS,
     VECTOR_BYTES,
     WORDS_BYTES,
+    Tables,
     operand_offset,
 )
-from shine.evaluate.machine.tables import Tables
 from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_BYTES, TILE_OPERAND, OperandStack
 from shine.lang.forms.primitives import CONSTANT
 

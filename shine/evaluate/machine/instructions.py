@@ -1,15 +1,16 @@
-"""The tile machine's instruction set, generated from the primitives of a set.
+"""The tile machine's instruction set, generated from the primitives of a set, and the tables of its handlers.
 
 An instruction applies a primitive to a tile of rows. Its handler is a function of its own that ends by jumping to the
 handler of the next instruction (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is
 a tile on the stack, a column of the data, or a constant: leaves cost nothing.
 
-Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves
-a store and a load of the tile in between. Every operation still rounds on its own.
+Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves a
+store and a load of the tile in between. Every operation still rounds on its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -24,6 +25,7 @@ from shine.compiler.codegen.blocks import (
     declare,
     element_pointer,
     load,
+    number,
     store,
 )
 from shine.compiler.codegen.lowering import FLOAT_LOWERINGS
@@ -225,3 +227,92 @@ def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Va
     handler = load(build, following, ir.Constant(I64, HANDLER), _BYTE, FunctionPointer(handler_type()), 8)
     build.call(handler, [following, offset, length], tail="musttail")
     build.ret_void()
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables for the assembler, as global constants of the module.
+
+    Parameters
+    ----------
+    arity : ir.Value
+        i64 of each function.
+    arithmetic : ir.Value
+        i64 of each function: its place in `ARITHMETIC`, or -1.
+    handlers : ir.Value
+        `OPERAND_FORMS` addresses of each function; null where it has fewer.
+    fused : ir.Value
+        Addresses of the handlers of pairs, an array of shape `FUSED_RADICES`.
+    commutative : ir.Value
+        i64 of each arithmetic primitive: whether its operands may change places.
+    fill, copy, end : ir.Value
+        Addresses of the handlers that apply no primitive: fill a tile with a constant, copy a column, end.
+    functions : int
+        Number of functions.
+    instruction_bytes : int
+        Size of an instruction.
+    """
+
+    arity: ir.Value
+    arithmetic: ir.Value
+    handlers: ir.Value
+    fused: ir.Value
+    commutative: ir.Value
+    fill: ir.Value
+    copy: ir.Value
+    end: ir.Value
+    functions: int
+    instruction_bytes: int
+
+
+def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str) -> Tables:
+    """Emit all handlers of some functions, and the tables."""
+    size = instruction_bytes(functions)
+
+    def handler(instruction: Instruction) -> ir.Function:
+        return emit_handler(module, instruction, dtype, size)
+
+    def identity(jit: object, value: ir.Value) -> ir.Value:
+        return value
+
+    null = ir.Constant(POINTER, None)
+    handlers: list[ir.Value] = []
+    for function in functions:
+        own = [handler(instruction) for instruction in primitive_instructions(function)]
+        handlers += own + [null] * (OPERAND_FORMS - len(own))
+    arithmetic = [ARITHMETIC.index(f.name) if f.name in ARITHMETIC else -1 for f in functions]
+    fused: list[ir.Value] = [null] * math.prod(FUSED_RADICES)
+    for place, instruction in fused_instructions():
+        first, _, second, *_ = place
+        if first in arithmetic and second in arithmetic:
+            fused[_flat(place)] = handler(instruction)
+    return Tables(
+        arity=table(module, "arity", [number(f.arity) for f in functions]),
+        arithmetic=table(module, "arithmetic", [number(i) for i in arithmetic]),
+        handlers=table(module, "handlers", handlers),
+        fused=table(module, "fused", fused),
+        commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
+        fill=handler(Instruction("shine.fill", (True,), identity)),
+        copy=handler(Instruction("shine.copy", (False,), identity)),
+        end=emit_end(module),
+        functions=len(functions),
+        instruction_bytes=size,
+    )
+
+
+def _flat(place: tuple[int, ...]) -> int:
+    """Position in the table of fused pairs."""
+    position = 0
+    for radix, digit in zip(FUSED_RADICES, place, strict=True):
+        position = position * radix + digit
+    return position
+
+
+def table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.GlobalVariable:
+    """A constant array of words."""
+    element = I64 if all(entry.type == I64 for entry in entries) else POINTER
+    kind = ir.ArrayType(element, len(entries))
+    variable = ir.GlobalVariable(module, kind, f"shine.table.{name}")
+    variable.type, variable.linkage, variable.global_constant = POINTER, "internal", True
+    variable.initializer = ir.Constant(kind, list(entries))
+    return variable

@@ -39,9 +39,8 @@ from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, FIT, LANES, LINE
 from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.losses.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
-from shine.evaluate.machine.instructions import HANDLER_POINTER
+from shine.evaluate.machine.instructions import HANDLER_POINTER, emit_tables
 from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields
-from shine.evaluate.machine.tables import emit_tables
 from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
 from shine.lang.forms.tree import Primitive
 

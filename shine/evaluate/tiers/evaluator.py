@@ -19,8 +19,8 @@ from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
-from shine.evaluate.tiers.options import EvaluatorOptions
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
+from shine.evaluate.validation import EvaluatorOptions
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
 

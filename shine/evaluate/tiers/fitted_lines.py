@@ -19,8 +19,7 @@ from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.tiles import tile_rows
 from shine.evaluate.protocols import PickledByArguments
 from shine.evaluate.scores import Scores
-from shine.evaluate.tiers.machine_code import machine_of
-from shine.evaluate.tiers.machine_rows import MachineRows, is_large
+from shine.evaluate.tiers.machine_rows import MachineRows, is_large, machine_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import columns_from, lane_sums, target_of
 from shine.lang.population import Population

@@ -17,11 +17,15 @@ from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
-from shine.evaluate.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
+from shine.evaluate.gradient.instructions import (
+    BROADCAST_BYTES,
+    OPERAND_BYTES,
+    gradient_instruction_bytes,
+    most_arguments,
+)
 from shine.evaluate.gradient.interpreter import ADVANCE, FIT, GROUPED, NORMAL, emit_gradient_machine
 from shine.evaluate.gradient.job import FIT_JOB, GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, SHORTEST_TILE
-from shine.evaluate.gradient.tables import most_arguments
 from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
 from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows

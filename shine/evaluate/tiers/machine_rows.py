@@ -1,23 +1,28 @@
-"""A data set laid out for the tile machine, and passes of the machine over it."""
+"""A data set laid out for the tile machine, the machine's code, and passes of the machine over the data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from shine.base.lazy import cached_property
+from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
+from shine.compiler.codegen.numbers import Functions, described, source_digest
+from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.row_errors import Table
-from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
-from shine.evaluate.machine.tiles import ROW_GROUP, tile_rows
+from shine.evaluate.machine.instructions import instruction_bytes
+from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS, RESULTS, emit_machine
+from shine.evaluate.machine.job import JOB, WORKER_LOOP
+from shine.evaluate.machine.tiles import OPERAND_BYTES, ROW_GROUP, TILE_BYTES, tile_rows
 from shine.evaluate.tiers.derived import DerivedColumns
-from shine.evaluate.tiers.jobs import zeros
-from shine.evaluate.tiers.machine_code import Machine, machine_of
+from shine.evaluate.tiers.jobs import PopulationFunctions, zeros
 from shine.evaluate.tiers.rows import (
     HELD_BYTES,
     Columns,
@@ -28,6 +33,7 @@ from shine.evaluate.tiers.rows import (
     known_chunks,
     used_features,
 )
+from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 
 SHARED_WORK = 1 << 21
@@ -241,3 +247,51 @@ class MachineRows:
 def shared(workers: Workers, population: Population, part: Pass, effort: int) -> Workers:
     """The threads, or the calling one alone if a pass has little work (see `MachineRows.workers_for`)."""
     return workers if len(population) * part.rows * effort >= SHARED_WORK else ONE_THREAD
+
+
+class Machine:
+    """The compiled machine of a set of primitives and a number type.
+
+    Parameters
+    ----------
+    functions : sequence of Primitive
+    dtype : {"float64", "float32"}
+    """
+
+    def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
+        self.dtype = dtype
+        self._instruction_bytes = instruction_bytes(functions)
+        description = (dtype, source_digest("evaluate"), *(described(function) for function in functions))
+        code = cached(description, lambda: _compiled(functions, dtype))
+        engine = Engine.of_object(code, (*RESULTS, WORKER_LOOP))
+        self._functions = PopulationFunctions(engine, RESULTS, JOB, self._scratch)
+
+    def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
+        """Run one function of the machine over a population and some rows; the fields say where results go."""
+        self._functions.run(name, population, fields, rows, workers)
+
+    def _scratch(self, width: int) -> dict[str, int]:
+        """Bytes of the scratch memory of one thread, by field of a job, for tapes of some width."""
+        return {
+            "instructions": (2 * width + 3) * self._instruction_bytes,
+            "operands": (width + 1) * OPERAND_BYTES,
+            "tiles": (width + 2) * TILE_BYTES,
+            "result": TILE_BYTES,
+        }
+
+
+@stage("compiling the machine that evaluates formulas; it is kept for the next time")
+def _compiled(functions: Sequence[Primitive], dtype: str) -> bytes:
+    """Object code of the machine."""
+    # Handlers are straight-line code: LLVM's passes would double the time of the first evaluation and gain nothing.
+    return host_object(str(emit_machine(functions, dtype)), "O0", selection=1)
+
+
+def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
+    """The machine of a set of primitives, made once in a process."""
+    return _machine_of(Functions.of(functions), dtype)
+
+
+@lru_cache(maxsize=16)
+def _machine_of(functions: Functions, dtype: str) -> Machine:
+    return Machine(functions.functions, dtype)

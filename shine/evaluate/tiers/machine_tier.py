@@ -12,8 +12,7 @@ from shine.evaluate.losses.row_errors import Table, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PickledByArguments
 from shine.evaluate.scores import Products, Scores, score
-from shine.evaluate.tiers.machine_code import Machine, machine_of
-from shine.evaluate.tiers.machine_rows import MachineRows
+from shine.evaluate.tiers.machine_rows import Machine, MachineRows, machine_of
 from shine.evaluate.tiers.rows import lane_sums, target_of
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population

@@ -14,7 +14,7 @@ from shine.compiler.llvm import host_object
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import SQUARED
 from shine.evaluate.machine.interpreter import emit_machine
-from shine.evaluate.tiers.machine_code import Machine
+from shine.evaluate.tiers.machine_rows import Machine
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import BATCH, NativeFitness
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator

@@ -16,8 +16,7 @@ from shine.evaluate.tiers.costs import measured_costs
 from shine.faces.bench.checks import Agreement, Expected, compare, expected_losses
 from shine.faces.bench.contenders import TIERS, Compile, Contender, Prepared, Timed, Unsupported
 from shine.faces.bench.host import description, installed
-from shine.faces.bench.peers import PEERS
-from shine.faces.bench.plain import PLAIN
+from shine.faces.bench.peers import PEERS, PLAIN
 from shine.lang.population import Population
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])

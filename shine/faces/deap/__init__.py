@@ -6,8 +6,8 @@ DEAP is an extra: without it, importing this package raises an error that says w
 
 from __future__ import annotations
 
+from shine.faces.deap.conversion import compile, tree
 from shine.faces.deap.evaluator import CompiledEvaluator
-from shine.faces.deap.formulas import compile, tree
 from shine.faces.deap.vectors import CompiledObjective
 
 __all__ = ["CompiledEvaluator", "CompiledObjective", "compile", "tree"]

@@ -1,8 +1,9 @@
-"""Arguments as scripts give them: number types, and data frames whose columns have names."""
+"""Arguments as scripts give them: number types, data frames whose columns have names, and registered functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -11,8 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray
-from shine.evaluate.tiers.options import Dtype
-from shine.evaluate.validation import valid_settings
+from shine.evaluate.validation import Dtype, valid_settings
 from shine.faces.deap.vocabulary import gp
 from shine.lang.forms.names import value_text
 
@@ -160,3 +160,35 @@ def failed_values(failed: Any) -> tuple[float, ...] | None:
     if not len(values):
         raise TypeError(f"failed is a number, or one for each value of the fitness, not {value_text(failed)}")
     return tuple(values.tolist())
+
+
+def without_arguments(function: Any) -> Any:
+    """The function that a toolbox has registered; it keeps functions as `functools.partial`."""
+    return function.func if isinstance(function, functools.partial) else function
+
+
+def is_evaluation(function: Any, stands_for: Callable[..., Any] | None) -> bool:
+    """Whether a function is the one that an evaluator replaces.
+
+    Parameters
+    ----------
+    function : callable
+        As `toolbox.map` gets it.
+    stands_for : callable, optional
+        The function that the evaluator was made to replace; by default the one registered as "evaluate", undecorated.
+    """
+    inner = without_arguments(function)
+    if stands_for is not None:
+        return function is stands_for or inner is stands_for
+    # A toolbox names a function by the alias it registers it under; a decorator changes what it computes.
+    return (
+        isinstance(function, functools.partial)
+        and getattr(function, "__name__", "") == "evaluate"
+        and not hasattr(inner, "__wrapped__")
+    )
+
+
+def weights_of(individuals: Sequence[Any]) -> Sequence[float] | None:
+    """Weights of the fitness, which all individuals of a script share; None if they have no fitness."""
+    weights: Sequence[float] | None = getattr(getattr(individuals[0], "fitness", None), "weights", None)
+    return weights

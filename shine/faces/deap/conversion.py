@@ -1,26 +1,26 @@
-"""From DEAP's trees, lists of nodes in prefix order, to a population of tapes, in postfix order.
-
-This is the only part of an evaluation that runs in Python, so it is written for speed: names are looked up by compiled
-functions, and all trees are reordered at once. If the depth of a node is the number of its ancestors, then
-
-    postfix place = prefix place - depth + length of the subtree - 1
-
-because the ancestors of a node precede it in prefix order only, and its descendants in postfix order only.
-"""
+"""From DEAP's trees, lists of nodes in prefix order, to a population of tapes, or to one formula and its kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+import ctypes
+import math
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from shine.base.typing import Floats, Indices
-from shine.faces.deap.vocabulary import Names, Vocabulary
+from shine.evaluate.kernels.kernel import Kernel
+from shine.faces.deap.arguments import float_name
+from shine.faces.deap.vocabulary import Names, Vocabulary, as_sets, vocabulary_of
+from shine.lang.forms.grammar import LARGEST_EXACT
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tape import MAX_NODES
+from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.python.expressions import described, number_of
 
@@ -203,3 +203,98 @@ class _Expansion:
             codes += operand[0]
             values += operand[1]
         return codes, values
+
+
+def tree(individual: Any, pset: Any, sources: Mapping[str, str] | None = None) -> Tree:
+    """The formula of an individual, as Shine's exports and simplification take it.
+
+    Parameters
+    ----------
+    individual : deap.gp.PrimitiveTree, or sequence of them
+        A tree; or a list of trees, one for each primitive set, if there are several.
+    pset : deap.gp.PrimitiveSetTyped, or sequence of them
+        As `gp.compile` and `gp.compileADF` take them.
+    sources : mapping of str to str, optional
+        Texts of the definitions of functions that have no file; see `CompiledEvaluator`.
+
+    Returns
+    -------
+    Tree
+        Its parameters are the arguments of the primitive set.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive of the set that cannot be compiled, with the reason.
+    ValueError
+        If the individual is not complete, or has a node that the primitive set lacks.
+    """
+    return with_integers(population_of([individual], vocabulary_of(pset, sources)).tree(0))
+
+
+def with_integers(formula: Tree) -> Tree:
+    """A new tree with 3 for 3.0, and 0 for False; changed in place."""
+    for node in ast.walk(formula.result):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            is_negative_zero = node.value == 0 and math.copysign(1.0, node.value) < 0
+            if node.value.is_integer() and abs(node.value) <= LARGEST_EXACT and not is_negative_zero:
+                node.value = int(node.value)
+    return formula
+
+
+class CompiledIndividual(Kernel):
+    """An individual as native code; `compile` makes it. See `shine.evaluate.kernels.kernel.Kernel`."""
+
+    def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
+        """Value for numbers, or arrays that broadcast, by position or by name."""
+        if not named and len(arguments) == len(self.parameters):
+            try:
+                return self.one_row(*arguments)
+            except ctypes.ArgumentError:
+                pass  # an argument is no number
+        return super().__call__(*arguments, **named)
+
+
+def compile(
+    individual: Any,
+    pset: Any,
+    dtype: DTypeLike = "float64",
+    opt_level: str | int = "O2",
+    sources: Mapping[str, str] | None = None,
+) -> Any:
+    """A faster `gp.compile`: the individual as native code.
+
+    Parameters
+    ----------
+    individual : deap.gp.PrimitiveTree, or sequence of them
+        A tree; or a list of trees, one for each primitive set, as `gp.compileADF` takes them.
+    pset : deap.gp.PrimitiveSetTyped, or sequence of them
+    dtype : {"float64", "float32"}
+        Type of arguments and result, as a name or NumPy's.
+    opt_level : {"O0", "O1", "O2", "O3"} or int
+    sources : mapping of str to str, optional
+        Texts of the definitions of functions that have no file; see `CompiledEvaluator`.
+
+    Returns
+    -------
+    CompiledIndividual or float
+        A callable of the set's arguments, by position or name: it returns a float for numbers, and an array for arrays
+        that broadcast. For a set without arguments the value itself, as in DEAP. Where Python's functions would raise
+        an error, the result is infinite or NaN.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive of the set that cannot be compiled, with the reason.
+    ValueError
+        If the individual is not complete, or has a node that the primitive set lacks.
+
+    Notes
+    -----
+    Compiling takes about 15 ms, a hundred times as long as `gp.compile`, and pays for a formula that is called for many
+    rows. `CompiledEvaluator` evaluates many formulas once each without compiling them.
+    """
+    formula, kind = tree(individual, pset, sources), float_name(dtype)
+    if as_sets(pset)[0].arguments:
+        return CompiledIndividual(formula, kind, opt_level)
+    return float(Kernel(formula, kind, opt_level)())

@@ -11,13 +11,21 @@ from numpy.typing import ArrayLike, DTypeLike
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers.options import EvaluatorOptions
-from shine.faces.deap.arguments import check_individual, columns_of, failed_values, float_name, population_checked
+from shine.evaluate.validation import EvaluatorOptions
+from shine.faces.deap.arguments import (
+    check_individual,
+    columns_of,
+    failed_values,
+    float_name,
+    is_evaluation,
+    population_checked,
+    weights_of,
+    without_arguments,
+)
 from shine.faces.deap.check import ALL_CHECKS, NO_CHECKS, Check
 from shine.faces.deap.conversion import population_of
 from shine.faces.deap.measurement import Measurement
 from shine.faces.deap.objectives import Batch, ObjectiveSource, check_weights, objectives_of, values_of
-from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
 from shine.faces.deap.vocabulary import gp, vocabulary_of
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.interpret import evaluate

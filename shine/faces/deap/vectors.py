@@ -17,10 +17,8 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
-from shine.faces.deap.arguments import failed_values, float_name
-from shine.faces.deap.lists import fill
-from shine.faces.deap.matrices import lengths_of, matrix_of
-from shine.faces.deap.registered import is_evaluation, weights_of, without_arguments
+from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
+from shine.faces.deap.matrices import fill, lengths_of, matrix_of
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
 from shine.lang.arrays.reading import array_formula

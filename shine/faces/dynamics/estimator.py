@@ -28,7 +28,7 @@ from shine.faces.estimators.parameters import (
 )
 from shine.lang.forms.names import listed
 from shine.lang.forms.synonyms import keywords_checked
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories

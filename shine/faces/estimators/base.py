@@ -17,16 +17,17 @@ from shine.base.errors import InterruptedFitWarning
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
     FREE,
+    Selection,
     check_known,
     check_parameters,
     checked_seed,
     checked_settings,
     checked_threads,
     checked_units,
+    selected,
     words_of,
 )
 from shine.faces.estimators.reports import reporter
-from shine.faces.estimators.selection import Selection, selected
 from shine.lang.forms.synonyms import keywords_checked, unexpected
 
 if TYPE_CHECKING:

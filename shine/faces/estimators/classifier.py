@@ -14,12 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from shine.base.typing import AnyArray, Floats
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import checked_weights, validated
+from shine.faces.estimators.checks import checked_weights, merged, validated
 from shine.faces.estimators.fitted import Index
-from shine.faces.estimators.rows import merged
-from shine.faces.estimators.selection import Selection
+from shine.faces.estimators.parameters import Selection
 from shine.faces.estimators.uncertain import UncertainEstimator
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
     from shine.evaluate.inference.intervals.bands import Kind as Band

@@ -13,7 +13,7 @@ from shine.compiler.arrays import Regression, dot, log
 from shine.data.datasets.dataset import Dataset
 from shine.data.user_data import TrainingArrays
 from shine.faces.estimators.fit_searches import FitSearches
-from shine.faces.estimators.selection import Selection, selected
+from shine.faces.estimators.parameters import Selection, selected
 from shine.formats.read.guesses import Guess
 from shine.search.description import NATS_A_NODE
 from shine.search.models.choice import CONVINCING, fitted_constants

@@ -40,7 +40,7 @@ class FittedEstimator(BaseEstimator):
 
     def _names(self) -> tuple[str, ...]:
         """Names of the validated features in formulas."""
-        from shine.faces.estimators.rows import formula_names  # slow to import
+        from shine.faces.estimators.checks import formula_names  # slow to import
 
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 

@@ -1,21 +1,78 @@
-"""The parameters of estimators: what they may be, in errors that name the parameter as it was typed."""
+"""The parameters of estimators: what they may be, in errors that name them, and the choice of a formula."""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from shine.compiler.threads import processors
 from shine.data.columns.numbers import int_if_exact
-from shine.faces.estimators.selection import SELECTIONS
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 from shine.lang.forms.synonyms import ESTIMATOR_WORDS, hint, meant, synonym
 from shine.search.constraints.units import parse_unit
 from shine.search.evolution.settings import EvolutionSettings
+
+if TYPE_CHECKING:
+    from shine.search.models.front import Front
+
+Selection: TypeAlias = "str | Callable[[Front], int]"
+
+
+def _most_accurate(front: Front) -> int:
+    return int(np.argmin([model.loss for model in front]))
+
+
+def _largest_score(front: Front) -> int:
+    scores = [-math.inf if math.isnan(score) else score for score in front.scores]
+    return int(np.argmax(scores))
+
+
+SELECTIONS: dict[str, Callable[[Front], int]] = {
+    "best": lambda front: front.best_index,
+    "accuracy": _most_accurate,
+    "score": _largest_score,
+}
+"""The criteria by name: the shortest description (see `shine.search.models.choice.choose`), the least loss, and the
+largest fall of the loss's logarithm per unit of complexity."""
+
+
+def check_selection(selection: str) -> None:
+    """Raise a `ValueError` if no criterion has this name."""
+    if selection not in SELECTIONS:
+        known = ", ".join(map(repr, SELECTIONS))
+        raise ValueError(
+            f"unknown model_selection {value_text(selection)}; use one of {known}, or a function of the front"
+        )
+
+
+def selected(front: Front, selection: Selection) -> Front:
+    """The front, with the formula that a criterion chooses as its best.
+
+    Raises
+    ------
+    ValueError
+        If there is no such criterion, or it returns no position in the front.
+    """
+    if isinstance(selection, str):
+        check_selection(selection)
+        selection = SELECTIONS[selection]
+    given = selection(front)
+    choice = operator.index(given) if hasattr(given, "__index__") else len(front)
+    if not -len(front) <= choice < len(front):
+        raise ValueError(
+            f"model_selection chose formula {value_text(given)} of a front that has {len(front)}; return a position, "
+            f"0 to {len(front) - 1}"
+        )
+    if choice % len(front) == front.best_index:
+        return front
+    return replace(front, best_index=choice % len(front), reason="")
+
 
 OWN_NAMES = {
     "population": "population_size",

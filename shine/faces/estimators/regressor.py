@@ -16,12 +16,19 @@ from shine.base.typing import Floats
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 from shine.data.columns.roles import LossColumns, split_loss_columns
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, validated
+from shine.faces.estimators.checks import (
+    check_in_memory,
+    checked_sigma,
+    checked_weights,
+    in_order,
+    merged,
+    seen,
+    validated,
+)
 from shine.faces.estimators.fitted import Index
-from shine.faces.estimators.rows import in_order, merged, seen
-from shine.faces.estimators.selection import Selection
+from shine.faces.estimators.parameters import Selection
 from shine.faces.estimators.uncertain import UncertainEstimator
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
     from shine.evaluate.inference.intervals.bands import Kind as Band
@@ -226,11 +233,11 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         """
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays
-        from shine.faces.estimators.rows import names_and_headings
+        from shine.faces.estimators.checks import names_and_headings
         from shine.search.problem.template_data import texts_to_numbers
         from shine.search.run import search
-        from shine.search.templates.headings import with_names
         from shine.search.templates.reading import template as template_of
+        from shine.search.templates.reading import with_names
 
         check_in_memory(X)
         X, columns = split_loss_columns(X, loss_columns)

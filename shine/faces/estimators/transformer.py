@@ -14,11 +14,10 @@ from shine.base.errors import ExtrapolationWarning
 from shine.base.typing import Floats
 from shine.data.columns.numbers import int_if_exact, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import checked_weights, validated
-from shine.faces.estimators.rows import merged
-from shine.faces.estimators.selection import Selection
+from shine.faces.estimators.checks import checked_weights, merged, validated
+from shine.faces.estimators.parameters import Selection
 from shine.lang.forms.names import value_text
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
     from shine.formats.read.guesses import Guess

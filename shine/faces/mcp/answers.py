@@ -1,4 +1,4 @@
-"""Results of calls -> short JSON for a model, with nothing that looks like part of the protocol."""
+"""Arguments and answers of calls: types that schemas are made of, and short JSON that a model can read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
 
 LONGEST_TEXT = 2000
 """Most characters of a text in an answer."""
@@ -35,7 +37,7 @@ DIGITS = 6
 
 
 class Channel:
-    """Receiver of a call's progress and answer.
+    """Where progress and the answer of a call go.
 
     Parameters
     ----------
@@ -100,3 +102,32 @@ def brief(value: Mapping[str, Any]) -> dict[str, Any]:
         if len(json.dumps(answer)) <= LONGEST_ANSWER or lists == 1:
             return answer
         lists, texts = max(lists // 2, 1), max(texts // 2, NAME)
+
+
+Answer = dict[str, Any]
+
+
+class Formula(TypedDict, total=False):
+    """A formula: ``{"run": "runs/NAME"}``, perhaps with an ``index`` of its front, or ``{"formula": "a*exp(-b)"}``."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    run: str
+    index: int
+    formula: Annotated[str, Field(max_length=20_000)]
+
+
+Of = Annotated[Formula, Field(description='{"run": "runs/NAME"}, perhaps with "index", or {"formula": "a*exp(-b)"}')]
+Table = Annotated[str, Field(description="Path of a table below the server's folder, such as data.csv")]
+Run = Annotated[str, Field(description="Folder of a run, such as runs/cooling")]
+Index = Annotated[int | None, Field(description="Place in the front; by default that of the chosen formula")]
+Out = Annotated[str | None, Field(description="File to write below the server's folder; it must not exist")]
+Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]*$", max_length=60)]
+Settings = Annotated[
+    dict[str, Any],
+    Field(
+        description="As in Shine's YAML: {data: {path, target, features?, missing?, categories?, sigma?}, "
+        "primitives?: [add, sub, mul, div, exp, ...], stop?: {seconds?, generations?}, constraints?: {units?, "
+        "target_unit?, monotonic?}, evolution?: {max_size?}, fitness?: {loss?}, template?, guesses?, seed?}"
+    ),
+]

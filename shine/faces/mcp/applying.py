@@ -16,8 +16,7 @@ from pydantic import Field
 from shine.base.errors import ShineError
 from shine.base.files import write_bytes
 from shine.base.typing import Floats
-from shine.faces.mcp.answers import quoted
-from shine.faces.mcp.arguments import Answer, Formula, Of, Out, Run, Table
+from shine.faces.mcp.answers import Answer, Formula, Of, Out, Run, Table, quoted
 from shine.faces.mcp.places import CallError, existing, new_file
 from shine.faces.mcp.searching import job_of_run, model_at, opened, with_rows
 from shine.faces.mcp.tables import columns_of, guessed_unit

@@ -13,8 +13,7 @@ from shine.base.stages import listening, ticking
 from shine.faces.config import Job
 from shine.faces.config.document import document_of, read_document
 from shine.faces.config.reading import job_of
-from shine.faces.mcp.answers import CHANNEL, quoted
-from shine.faces.mcp.arguments import Answer, Index, Name, Run, Settings
+from shine.faces.mcp.answers import CHANNEL, Answer, Index, Name, Run, Settings, quoted
 from shine.faces.mcp.places import CallError, check_runs, existing, run_folder
 from shine.faces.progress import Status
 from shine.faces.runs import Run as OpenedRun

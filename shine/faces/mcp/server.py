@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from shine import __version__
 from shine.faces.mcp.calls import Desk
-from shine.faces.mcp.tools import TOOLS
+from shine.faces.mcp.worker import TOOLS
 
 INSTRUCTIONS = """Shine finds formulas that explain a column of a table.
 Begin with describe_table, then search, then front; explain, compare and predict before you recommend a formula.

@@ -14,8 +14,7 @@ from shine.data.columns.kinds import Column, reading_notes, recognized
 from shine.data.datasets.preparation import plain_preparation
 from shine.data.opened import opened
 from shine.data.opening import writing
-from shine.faces.mcp.answers import quoted
-from shine.faces.mcp.arguments import Answer, Table
+from shine.faces.mcp.answers import Answer, Table, quoted
 from shine.faces.mcp.places import existing
 from shine.search.constraints.units import parse_unit
 

@@ -15,12 +15,15 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shine.faces.mcp.answers import CHANNEL, Channel, brief, quoted
+from shine.faces.mcp.answers import CHANNEL, Answer, Channel, brief, quoted
+from shine.faces.mcp.applying import compare, explain, export, next_measurement, plot, predict
+from shine.faces.mcp.searching import front, past_runs, resource, search
+from shine.faces.mcp.tables import describe_table
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -37,7 +40,6 @@ def answer(call: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError, validate_call
 
     from shine.base.errors import ShineError
-    from shine.faces.mcp.tools import WORK
 
     try:
         found = validate_call(config={"strict": True})(WORK[call["tool"]])(**call["arguments"])
@@ -130,3 +132,15 @@ def _line() -> bytes:
 
 if __name__ == "__main__":
     main()
+
+
+TOOLS: dict[str, Callable[..., Answer]] = {
+    each.__name__: each
+    for each in (
+        describe_table, search, front, explain, compare, predict, plot, export, next_measurement, past_runs,
+    )
+}  # fmt: skip
+"""Tools for clients: docstrings and arguments are their descriptions."""
+
+WORK = {**TOOLS, "resource": resource}
+"""Functions that workers run."""

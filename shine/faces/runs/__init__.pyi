@@ -8,7 +8,7 @@ from .finding import find as find
 from .jobs import resume_job as resume_job
 from .jobs import run_job as run_job
 from .keeping import Notice as Notice
-from .log import progress_record as progress_record
+from .keeping import progress_record as progress_record
 from .opening import Run as Run
 from .opening import open_run as open_run
 from .records import ModelRecord as ModelRecord

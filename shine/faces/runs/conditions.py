@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import UnsupportedSyntaxError
-from shine.faces.runs.entries import Entry, FormulaEntry, printable
-from shine.faces.runs.words import word
+from shine.faces.runs.entries import Entry, FormulaEntry, printable, word
 from shine.lang.conditions.reading import HOLDS, Literal, Reader
 from shine.lang.conditions.scanning import Name, Scanned, scan
 from shine.lang.forms.names import listed, shown, similar, value_text

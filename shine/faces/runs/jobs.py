@@ -14,8 +14,7 @@ from shine.base.errors import ConfigError, ExportError
 from shine.base.parallel import opened
 from shine.faces.config import Job, config_values, dump_config, read_job, with_formulas
 from shine.faces.runs.files import check_empty, write_text
-from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
-from shine.faces.runs.log import formulas_put_in, progress_record
+from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in, progress_record
 from shine.faces.runs.opening import open_run
 from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
 from shine.faces.runs.resuming import check_limits, description, last_state

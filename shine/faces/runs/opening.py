@@ -23,7 +23,7 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
-from shine.search.problem.noise_estimate import NoiseEstimate
+from shine.search.problem.noise import NoiseEstimate
 from shine.search.templates.template import primitives_of
 
 
@@ -134,7 +134,7 @@ class Run:
         """A formula of a template, which the configuration has."""
         # Slow to import, and most runs have none.
         from shine.search.models.template_model import TemplateModel
-        from shine.search.templates.binding import resolved
+        from shine.search.templates.composition import resolved
         from shine.search.templates.law import Groups, law_from
 
         given = self.config.search.template

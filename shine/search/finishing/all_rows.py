@@ -13,10 +13,9 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.streams.scanning import Moments
 from shine.evaluate.domain import Domain
-from shine.evaluate.inference.all_rows import Sums
 from shine.evaluate.inference.constants import Form, is_simple, with_values
 from shine.evaluate.inference.inference import Basis
-from shine.evaluate.inference.many_rows import SAMPLED_ROWS, SumsOfForm
+from shine.evaluate.inference.many_rows import SAMPLED_ROWS, Sums, SumsOfForm
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet

@@ -39,7 +39,7 @@ from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import basis_in_user_units, front_in_user_units, model_in_user_units
-from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
+from shine.search.problem.budget import planned, steps_of, with_affordable_rows
 from shine.search.problem.lines import with_functions
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared

@@ -32,15 +32,19 @@ from shine.search.models.choice import Choice, choose
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import report_in_user_units, tell_best, teller
-from shine.search.problem.all_rows_time import planned, steps_of, with_affordable_rows
-from shine.search.problem.budget import FEWER_PASSES
-from shine.search.problem.evaluation import evaluator_for
+from shine.search.problem.budget import FEWER_PASSES, planned, steps_of, with_affordable_rows
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise import check_noise, resumed_noise
+from shine.search.problem.noise import check_noise, estimated_noise, resumed_noise
 from shine.search.problem.noise_choice import HURRIED_WORK, PROBING, PROBING_WORK, with_noise
-from shine.search.problem.noise_estimate import estimated_noise
 from shine.search.problem.outliers import rows_of_seeding, without_gross
-from shine.search.problem.preparation import SEEDING_ROWS, Task, constraint_compiler, prepared, seeding_task
+from shine.search.problem.preparation import (
+    SEEDING_ROWS,
+    Task,
+    constraint_compiler,
+    evaluator_for,
+    prepared,
+    seeding_task,
+)
 from shine.search.problem.reference_losses import description_length, good_enough
 from shine.search.seeding import Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.effort import Deadline, Effort

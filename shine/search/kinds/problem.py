@@ -24,9 +24,9 @@ from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.budget import TimeBudget
-from shine.search.problem.evaluation import shared
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise_estimate import NoiseEstimate
+from shine.search.problem.noise import NoiseEstimate
+from shine.search.problem.preparation import shared
 
 
 class Problem(ABC):

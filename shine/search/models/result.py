@@ -16,7 +16,7 @@ from shine.lang.wrapping import wrapped
 from shine.search.models.figures import screen_width
 from shine.search.models.front import Front
 from shine.search.models.model import Model
-from shine.search.problem.noise_estimate import NoiseEstimate
+from shine.search.problem.noise import NoiseEstimate
 
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation

@@ -129,7 +129,7 @@ class UncertainModel:
     def form(self, exact: Exact = ()) -> Form:
         """The formula with names in place of its constants; see `conf_int` for the parameter."""
         from shine.evaluate.inference.constants import Held
-        from shine.evaluate.inference.redundant import redundant
+        from shine.evaluate.inference.determined import redundant
 
         numbers = _exact(exact)
         if numbers not in self._forms:
@@ -363,7 +363,7 @@ class UncertainModel:
         """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""
         if vars(self).get("_has_warned") or (self.basis is None and self.known is None) or self.r2 > LAW:
             return
-        from shine.evaluate.inference.ranges import outside, warn_of_extrapolation
+        from shine.evaluate.inference.intervals.bands import outside, warn_of_extrapolation
 
         found = outside(dict(zip(self.tree.parameters, columns, strict=True)), self._ranges)
         if found:

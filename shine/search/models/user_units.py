@@ -20,7 +20,7 @@ from shine.search.models.figures import loss_text, r2_text
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.lines import with_functions, with_line
-from shine.search.problem.noise_estimate import NoiseEstimate
+from shine.search.problem.noise import NoiseEstimate
 from shine.search.problem.preparation import Task
 from shine.search.problem.scaling import Scaling
 from shine.search.seeding import Finding

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shine.base.errors import GraphImportError, ShineError, UnsupportedSyntaxError
+from shine.base.parallel import Pool
 from shine.base.typing import Floats
+from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.protocols import Linearizer
+from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import Linearizer, PopulationEvaluator
+from shine.evaluate.tiers.evaluator import evaluator_of
+from shine.evaluate.tiers.fitted_lines import FittedLines
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.monotonic import Monotonicity
@@ -30,9 +35,11 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
+from shine.search.evolution.settings import EvolutionSettings
 from shine.search.problem.lines import without_line
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling
+from shine.search.problem.settings import FitnessSettings
 from shine.search.seeding import SeedingTask
 from shine.search.seeding.screen.skeletons import Rows
 
@@ -255,3 +262,37 @@ def linearizer_of(features: tuple[str, ...], threads: int, rows: Rows) -> Linear
     return MachineLinearizer(
         Dataset(np.ascontiguousarray(rows.columns), rows.target, rows.weights, features), "mse", threads
     )
+
+
+def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting_rows: int) -> PopulationEvaluator:
+    """The evaluator of a loss over some rows; with linear scaling, its lines are those of the least loss.
+
+    Parameters
+    ----------
+    sample : Dataset
+    fitness : FitnessSettings
+    loss : Loss
+    fitting_rows : int
+        Most rows that lines are fitted to where they do not follow from moments.
+    """
+    dtype, threads = fitness.dtype, fitness.threads or processors()
+    if fitness.linear_scaling and not loss.kind.follows_from_moments:
+        return FittedLines(sample, fitting_rows, loss, dtype, threads)
+    return evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
+
+
+def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | None) -> FitnessSettings:
+    """The fitness settings of the islands, with their threads: one in a worker, if the user names no number.
+
+    Raises
+    ------
+    ValueError
+        If there is a pool and only one island: nothing can be done apart.
+    """
+    if pool is None:
+        return replace(fitness, threads=fitness.threads or processors())
+    if evolving.islands == 1:
+        raise ValueError(
+            "workers (or an executor) share islands, and islands is 1; raise it, for example to twice their number"
+        )
+    return replace(fitness, threads=fitness.threads or 1)

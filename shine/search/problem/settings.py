@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Lt
 
-from shine.evaluate.tiers.options import Dtype, Threads, Tier
+from shine.evaluate.validation import Dtype, Threads, Tier
 from shine.formats.read.guesses import Guess
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 from shine.search.templates.template import Template
 
 

@@ -1,12 +1,14 @@
-"""Templates: unknown functions, parameters, and the known part around them."""
+"""Templates: unknown functions and parameters with their options, and the known part around them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from shine.lang.forms.names import shown
+from shine.lang.forms.grammar import check_name
+from shine.lang.forms.names import is_list, shown, value_text
 from shine.lang.forms.tree import Tree
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
@@ -136,3 +138,167 @@ class Template:
 def primitives_of(template: Template) -> list[PrimitiveSource]:
     """The functions that unknown functions of a template have of their own."""
     return [primitive for unknown in template.unknowns for primitive in unknown.primitives or ()]
+
+
+_UNKNOWN = ("arguments", "primitives", "max_size", "max_depth", "constraints")
+_PARAMETER = ("bounds", "integer", "value", "start")
+
+
+def read_unknowns(given: object) -> dict[str, Unknown] | None:
+    """The unknown functions by name; None if nothing is said. Those without arguments get them from their calls.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is invalid.
+    """
+    if given is None:
+        return None
+    if is_list(given):
+        given = dict.fromkeys(given)  # type: ignore[call-overload]
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(f"unknown is a mapping such as {{'f': ['a', 'b']}}, not {value_text(given)}")
+    return {check_name(name): _unknown(check_name(name), each) for name, each in given.items()}
+
+
+def _unknown(name: str, given: object) -> Unknown:
+    where = f"unknown {name!r}"
+    if isinstance(given, Unknown):
+        return given
+    if given is None:
+        return Unknown(name, ())
+    if isinstance(given, str):
+        given = [given]
+    if is_list(given):
+        given = {"arguments": given}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where} is a list of its arguments, or a mapping with {', '.join(_UNKNOWN)}")
+    _check_keys(where, given, _UNKNOWN)
+    arguments = given.get("arguments") or ()
+    if isinstance(arguments, str):
+        arguments = (arguments,)
+    if not is_list(arguments):
+        raise TypeError(f"{where}: arguments is a list of names, not {value_text(arguments)}")
+    names = tuple(check_name(each) for each in arguments)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{where} lists an argument twice")
+    primitives = given.get("primitives")
+    if primitives is not None and (not is_list(primitives) or not len(primitives)):
+        raise TypeError(f"{where}: primitives is a list, such as ['add', 'mul'], not {value_text(primitives)}")
+    return Unknown(
+        name,
+        names,
+        None if primitives is None else tuple(primitives),
+        _size(where, "max_size", given),
+        _size(where, "max_depth", given),
+        _constraints(where, given.get("constraints") or {}),
+    )
+
+
+def _constraints(where: str, given: Any) -> Constraints:
+    if isinstance(given, Constraints):
+        return given
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: constraints is a mapping, not {value_text(given)}")
+    _check_keys(f"{where}: constraints", given, [each.name for each in fields(Constraints)])
+    try:
+        return Constraints(**given)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{where}: constraints: {error}") from None
+
+
+def _size(where: str, key: str, given: Mapping[str, Any]) -> int | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{where}: {key} is a whole number from 1, not {value_text(value)}")
+    return value
+
+
+def read_parameters(given: object) -> dict[str, Parameter]:
+    """The options of parameters, by name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is invalid.
+    """
+    if given is None:
+        return {}
+    if is_list(given):
+        given = dict.fromkeys(given)  # type: ignore[call-overload]
+    if not isinstance(given, Mapping):
+        raise TypeError(f"parameters is a mapping such as {{'k': (0, None)}}, not {value_text(given)}")
+    return {check_name(name): _parameter(check_name(name), each) for name, each in given.items()}
+
+
+def _parameter(name: str, given: object) -> Parameter:
+    where = f"parameter {name!r}"
+    if isinstance(given, Parameter):
+        return given
+    if _is_number(given):
+        given = {"value": given}
+    elif is_list(given):
+        given = {"bounds": given}
+    elif given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{where} is a fixed value, bounds such as (0, None), or a mapping with {', '.join(_PARAMETER)}"
+        )
+    _check_keys(where, given, _PARAMETER)
+    integer = given.get("integer", False)
+    if not isinstance(integer, bool):
+        raise TypeError(f"{where}: integer is true or false, not {value_text(integer)}")
+    bounds = _bounds(where, given.get("bounds"))
+    value, start = (_number(f"{where}: {key}", given[key]) if given.get(key) is not None else None for key in _LEAVES)
+    if value is not None and start is not None:
+        raise ValueError(f"{where} has a fixed value; start says nothing about it")
+    if integer and all(map(math.isfinite, bounds)) and math.ceil(bounds[0]) > math.floor(bounds[1]):
+        raise ValueError(f"{where}: there is no whole number from {bounds[0]:g} to {bounds[1]:g}")
+    for key, number in (("value", value), ("start", start)):
+        if number is not None and not bounds[0] <= number <= bounds[1]:
+            raise ValueError(f"{where}: {key} {number:g} is not within the bounds {bounds[0]:g} to {bounds[1]:g}")
+        if number is not None and integer and number != int(number):
+            raise ValueError(f"{where} is a whole number; {key} is {number:g}")
+    return Parameter(name, False, bounds, integer, value, start)
+
+
+_LEAVES = ("value", "start")
+
+
+def _bounds(where: str, given: object) -> tuple[float, float]:
+    if given is None:
+        return -math.inf, math.inf
+    if not is_list(given) or len(given) != 2:  # type: ignore[arg-type]
+        raise ValueError(
+            f"{where}: bounds are two numbers, None where there is none: (0, None); not {value_text(given)}"
+        )
+    ends: Sequence[Any] = given  # type: ignore[assignment]
+    low = -math.inf if ends[0] is None else _number(f"{where}: bounds", ends[0], infinite=True)
+    high = math.inf if ends[1] is None else _number(f"{where}: bounds", ends[1], infinite=True)
+    if not low < high:
+        raise ValueError(f"{where}: the lower bound {low:g} is not below the upper bound {high:g}")
+    return low, high
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def _number(where: str, given: Any, *, infinite: bool = False) -> float:
+    ordinary: Callable[[float], bool] = (lambda value: not math.isnan(value)) if infinite else math.isfinite
+    try:
+        found = float(given) if not isinstance(given, bool | str) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not ordinary(found):
+        raise ValueError(f"{where} is a number, not {value_text(given)}")
+    return found
+
+
+def _check_keys(where: str, given: Mapping[Any, Any], allowed: Sequence[str]) -> None:
+    wrong = [key for key in given if key not in allowed]
+    if wrong:
+        raise ValueError(f"{where} has the key {value_text(wrong[0])}; allowed are {', '.join(allowed)}")

@@ -20,9 +20,8 @@ from shine.base.errors import FormError
 from shine.lang.derivative import is_constant
 from shine.lang.partials import table_partials
 from shine.tensor.adjoint import products
-from shine.tensor.adjoint.shaping import Adjoints, Step, reshaped, sliced, stretched_to, summed_to, transposed, zeros
-from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import write_formula
+from shine.tensor.adjoint.products import Adjoints, Step, reshaped, sliced, stretched_to, summed_to, transposed, zeros
+from shine.tensor.form.builder import FunctionBuilder, write_formula
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value, with_result_names
 from shine.tensor.form.operations import FROM_THE_LANGUAGE

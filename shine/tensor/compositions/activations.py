@@ -10,8 +10,7 @@ from shine.base.errors import FormError
 from shine.lang.forms.functions import with_definitions
 from shine.lang.forms.names import choices
 from shine.lang.forms.tree import Primitive
-from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import DIFFERENTIABLE, write_composite
+from shine.tensor.form.builder import DIFFERENTIABLE, FunctionBuilder, write_composite
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
 

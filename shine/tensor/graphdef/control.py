@@ -9,8 +9,7 @@ from typing import Any
 from shine.base.errors import GraphImportError
 from shine.tensor.form.shapes import Types
 from shine.tensor.graphdef.evaluation import Call, Evaluation
-from shine.tensor.graphdef.node import Function, Node
-from shine.tensor.graphdef.rules.attributes import check_count
+from shine.tensor.graphdef.node import Function, Node, check_count
 from shine.tensor.imported.building import Building, Operand, Output, Variable
 
 _SMALL = 64

@@ -6,8 +6,8 @@ from typing import Any
 
 from shine.base.errors import GraphImportError
 from shine.lang.forms.names import choices
+from shine.tensor.graphdef.node import Rule
 from shine.tensor.graphdef.rules import elementwise, language, pieces, reductions, shaping, variables, windows
-from shine.tensor.graphdef.rules.attributes import Rule
 
 _SAME = ("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
 """Operations that return their inputs."""

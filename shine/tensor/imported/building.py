@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.formulas import write_composite
+from shine.tensor.form.builder import FunctionBuilder, write_composite
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import ELEMENTWISE
-from shine.tensor.passes.canonicalize import canonicalize
+from shine.tensor.passes.canonicalize import canonicalize, fold
 from shine.tensor.passes.dce import share
-from shine.tensor.passes.fold import fold
 from shine.tensor.passes.rewriting import Replacement, Rewriting, Rule, by_table, integer, integers, rewritten, trimmed
 
 SMALL_PART = 8

@@ -8,9 +8,8 @@ from typing import TypeAlias
 from shine.tensor.form.module import Function, Module, with_result_names
 from shine.tensor.form.verifier import verify
 from shine.tensor.passes.algebra import simplify
-from shine.tensor.passes.canonicalize import canonicalize
+from shine.tensor.passes.canonicalize import canonicalize, fold
 from shine.tensor.passes.dce import entries_of, remove_dead, share
-from shine.tensor.passes.fold import fold
 from shine.tensor.passes.layout import choose_layout
 from shine.tensor.passes.products import flatten_products, join_products, order_products
 from shine.tensor.passes.specialize import inline, specialize

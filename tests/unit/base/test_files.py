@@ -13,7 +13,7 @@ from shine.base.files import WRITING, remove_leftovers, replacing, target, write
 from shine.data.streams.writers import writer_of
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.jobs import only_writer
-from shine.faces.runs.log import Log
+from shine.faces.runs.keeping import Log
 from shine.formats.native.emission import written
 from shine.runs import find
 

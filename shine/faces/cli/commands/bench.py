@@ -59,7 +59,7 @@ def bench(
       shine bench --rows 1000 10000 --primitives add,mul,sin
     """
     from shine.faces.bench import Settings, benchmark, report_text
-    from shine.faces.bench.plot import plot
+    from shine.faces.bench.table import plot
 
     chosen = tuple(dict.fromkeys(rows)) or ((100, 1000, 10_000, 100_000) if plot_path else (1000, 10_000))
     names = tuple(name.strip() for name in primitives.split(","))

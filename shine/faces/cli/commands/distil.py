@@ -207,7 +207,7 @@ def _write(folder: Path, taught: Lesson, seed: int) -> None:
     from shine.faces.config.models import DataSettings
     from shine.faces.runs import write_text
     from shine.search.evolution.settings import StopSettings
-    from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+    from shine.search.problem import DEFAULT_PRIMITIVES
     from shine.search.problem.settings import FitnessSettings
 
     table = np.column_stack([taught.X, taught.values]).tolist()

@@ -251,7 +251,7 @@ def _changed(entry: Entry) -> dict[str, Any]:
 
 def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
     from shine.base.errors import ShineError
-    from shine.faces.cli.display import front_table
+    from shine.faces.cli.tables import front_table
     from shine.faces.runs import open_run
     from shine.search.models.figures import screen_width
 

@@ -30,23 +30,19 @@ from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
-from shine.search.kinds.template.guesses import guessed
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
-from shine.search.kinds.template.view import template_view
+from shine.search.kinds.template.view import guessed, template_view
 from shine.search.models.choice import choose
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.all_rows_time import LEAST, Work, affordable, planned
-from shine.search.problem.budget import FEWER_PASSES, FRONT
+from shine.search.problem.budget import FEWER_PASSES, FRONT, LEAST, Work, affordable, planned
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise import with_model
-from shine.search.problem.noise_estimate import estimated_noise
+from shine.search.problem.noise import estimated_noise, with_model
 from shine.search.problem.preparation import warn_of_bitwise
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
-from shine.search.templates.binding import bound, resolved
-from shine.search.templates.composition import Composition
+from shine.search.templates.composition import Composition, bound, resolved
 from shine.search.templates.fits.linearizer import TemplateLinearizer
 from shine.search.templates.fits.scores import TemplateEvaluator
 from shine.search.templates.fits.sections import OUTPUT

@@ -1,8 +1,8 @@
 """The next measurement: points where the formulas that the rows do not tell apart part most.
 
-How much a reading would tell is its expected information about the form (see `shine.evaluate.inference.design`), by the
-evidence for each formula, the uncertainty of its constants, and the noise. Several points are found one after another,
-each with what those before it are expected to tell.
+A reading would tell its expected information about the form (see `shine.evaluate.inference.evidence`), by the evidence
+for each formula, the uncertainty of its constants, and the noise. Several points are found one after another, each with
+what those before it are expected to tell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.inference.design import Cases, Predictions, foreseen, of_constants
+from shine.evaluate.inference.evidence import Cases, Predictions, foreseen, of_constants
 from shine.lang.forms.names import value_text
 from shine.lang.wrapping import wrapped
 from shine.search.models.choice import CONVINCING

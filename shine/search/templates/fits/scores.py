@@ -11,8 +11,7 @@ from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.protocols import PickledByArguments
 from shine.evaluate.scores import Scores
-from shine.evaluate.tiers.machine_code import machine_of
-from shine.evaluate.tiers.machine_rows import MachineRows
+from shine.evaluate.tiers.machine_rows import MachineRows, machine_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.population import Population

@@ -10,8 +10,7 @@ from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
 from shine.tensor.graphdef.constants import broadcast
 from shine.tensor.graphdef.constants import same as same_shape
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import check_count, check_types
+from shine.tensor.graphdef.node import Node, check_count, check_types
 from shine.tensor.graphdef.rules.language import FUNCTIONS
 from shine.tensor.imported.building import Building, Operand
 from shine.tensor.imported.definitions import FUNCTIONS as DEFINED

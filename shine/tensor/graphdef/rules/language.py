@@ -14,8 +14,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.constants import broadcast
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import check_count, check_types
+from shine.tensor.graphdef.node import Node, check_count, check_types
 from shine.tensor.imported.building import Building, Operand
 
 Extra = Callable[[Node, str], Sequence[float]]

@@ -9,8 +9,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import axis_of, check_count, one_number, one_of
+from shine.tensor.graphdef.node import Node, axis_of, check_count, one_number, one_of
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers
 
 MOST_PIECES = 4096

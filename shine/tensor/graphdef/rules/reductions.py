@@ -8,8 +8,7 @@ from math import prod
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions import contraction, normalization
 from shine.tensor.compositions import networks as compositions
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import Rule, axes_of, axis_of, check_count, flag, one_number, one_of, word
+from shine.tensor.graphdef.node import Node, Rule, axes_of, axis_of, check_count, flag, one_number, one_of, word
 from shine.tensor.imported.building import Building, Operand
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.tensor.graphdef.constants import RESOURCE
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import axis_of, check_count, listed, one_number
+from shine.tensor.graphdef.node import Node, axis_of, check_count, listed, one_number
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers, repeated
 
 

@@ -9,8 +9,7 @@ from math import prod
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import check_count, one_number
+from shine.tensor.graphdef.node import Node, check_count, one_number
 from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, Output, Variable, numbers
 
 WRITES = frozenset(

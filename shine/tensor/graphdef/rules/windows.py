@@ -12,8 +12,7 @@ from shine.base.errors import GraphImportError
 from shine.tensor.compositions import pooling
 from shine.tensor.compositions.pooling import resize_linear, resize_nearest
 from shine.tensor.graphdef.constants import MAX_ELEMENTS
-from shine.tensor.graphdef.node import Node
-from shine.tensor.graphdef.rules.attributes import check_count, flag, listed, one_of
+from shine.tensor.graphdef.node import Node, check_count, flag, listed, one_of
 from shine.tensor.imported.building import Building, Operand, numbers
 from shine.tensor.imported.channels import Convolution, transposed_convolution
 

@@ -8,10 +8,9 @@ from shine.tensor.imported.building import Operand
 from shine.tensor.onnx.node import Node
 from shine.tensor.onnx.rules.elementwise import ELEMENTWISE
 from shine.tensor.onnx.rules.movement import MOVEMENT
-from shine.tensor.onnx.rules.products import PRODUCTS
 from shine.tensor.onnx.rules.recurrence import RECURRENCE
 from shine.tensor.onnx.rules.reductions import REDUCTIONS
-from shine.tensor.onnx.rules.windows import RESIZING, WINDOWS
+from shine.tensor.onnx.rules.windows import PRODUCTS, RESIZING, WINDOWS
 
 RULES: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
     **ELEMENTWISE,

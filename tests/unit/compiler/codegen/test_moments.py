@@ -12,8 +12,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED
 from shine.evaluate.scores import Measure
-from shine.evaluate.tiers.machine_code import machine_of
-from shine.evaluate.tiers.machine_rows import MachineRows
+from shine.evaluate.tiers.machine_rows import MachineRows, machine_of
 from shine.evaluate.tiers.machine_tier import MachineMeasure
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows

@@ -19,8 +19,8 @@ import shine
 from shine.compiler.llvm import cache, cached
 from shine.compiler.llvm import cache as cache_module
 from shine.compiler.llvm.cache import ENTRIES, cache_folder
-from shine.evaluate.tiers import machine_code as machine
-from shine.evaluate.tiers.machine_code import Machine
+from shine.evaluate.tiers import machine_rows as machine
+from shine.evaluate.tiers.machine_rows import Machine
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
@@ -466,7 +466,7 @@ def test_a_second_process_loads_the_machine_of_the_first(folder):
     code = """
 import sys
 from shine.evaluate.losses import row_errors as loss
-from shine.evaluate.tiers import machine_code as machine
+from shine.evaluate.tiers import machine_rows as machine
 if sys.argv[1] == "load":
     def refuse(*arguments):
         raise AssertionError("compiled again")

@@ -6,8 +6,8 @@ import numpy as np
 
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.constants import Held, form_of
+from shine.evaluate.inference.determined import redundant
 from shine.evaluate.inference.inference import Basis, Inference
-from shine.evaluate.inference.redundant import redundant
 from shine.evaluate.losses.form import RowLoss
 from shine.lang.parse import parse
 from shine.losses import loss_from

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from unit.evaluate.inference.cases import inference, line
 
-from shine.evaluate.inference.evidence import averaged, nats, shares
+from shine.evaluate.inference.evidence import Predictions, averaged, foreseen, information, nats, of_constants, shares
 
 
 def lengths(formulas, y_of=lambda x, y: y, loss="mse", exact=()):
@@ -75,3 +75,105 @@ def test_an_average_scatters_by_its_parts_and_their_disagreement():
 def test_formulas_without_weight_may_be_undefined():
     mean, deviation = averaged(np.array([[1.0], [np.nan]]), np.array([[0.5], [np.nan]]), np.array([1.0, 0.0]))
     assert (mean[0], deviation[0]) == (1.0, 0.5)
+
+
+def normal(y, mean, deviation):
+    return np.exp(-(((y - mean) / deviation) ** 2) / 2) / deviation / math.sqrt(2 * math.pi)
+
+
+def integrated(weights, means, deviations):
+    """Mutual information of the form and a reading, on a grid of 400 001 readings."""
+    low = min(m - 12 * s for m, s in zip(means, deviations, strict=True))
+    high = max(m + 12 * s for m, s in zip(means, deviations, strict=True))
+    y = np.linspace(low, high, 400_001)
+    parts = [normal(y, m, s) for m, s in zip(means, deviations, strict=True)]
+    mixed = sum(w * part for w, part in zip(weights, parts, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [w * np.where(part > 1e-200, part * np.log(part / mixed), 0.0)
+                 for w, part in zip(weights, parts, strict=True)]  # fmt: skip
+    return float(np.trapezoid(sum(terms), y) if hasattr(np, "trapezoid") else np.trapz(sum(terms), y))
+
+
+@pytest.mark.parametrize(
+    ("weights", "means", "deviations"),
+    [((0.5, 0.5), (0.0, 1.0), (1.0, 1.0)),
+     ((0.5, 0.5), (0.0, 0.0), (1.0, 3.0)),
+     ((0.9, 0.1), (5.0, 9.0), (1.0, 2.0)),
+     ((0.2, 0.3, 0.5), (-1.0, 0.5, 4.0), (0.5, 1.0, 1.5)),
+     ((0.5, 0.5), (0.0, 100.0), (1.0, 1.0))],
+)  # fmt: skip
+def test_information_is_that_of_an_integral(weights, means, deviations):
+    found = information(np.array([weights]), np.array(means)[None, :, None], np.array(deviations)[:, None] ** 2)
+    assert found[0] == pytest.approx(integrated(weights, means, deviations), abs=2e-4)
+
+
+def test_information_is_never_more_than_what_is_missing():
+    weights = np.array([[0.25, 0.75]])
+    apart = np.array([0.0, 1.0, 3.0, 10.0, 1e9])
+    found = information(weights, np.array([np.zeros(5), apart])[None], np.ones((2, 5)))
+    missing = -(weights * np.log(weights)).sum()
+    assert found[0] == pytest.approx(0.0, abs=1e-12) and (np.diff(found) >= -1e-12).all()
+    assert found[-1] == pytest.approx(missing) and (found <= missing + 1e-12).all()
+
+
+def test_more_noise_tells_less():
+    noise = np.array([0.1, 1.0, 10.0, 100.0])
+    found = information(np.array([[0.5, 0.5]]), np.array([np.zeros(4), np.ones(4)])[None], np.tile(noise, (2, 1)))
+    assert (np.diff(found) < 0).all()
+
+
+def line_and_bend(places, noise=0.04):
+    """Two forms with a constant each: c*x with c = 1.0 ± 0.2, and c*x**2 with c = 0.5 ± 0.1."""
+    x = np.array(places, np.float64)
+    values = np.array([x, 0.5 * x**2])
+    return Predictions(values, [0.2 * x[None], 0.1 * x[None] ** 2], np.full(len(x), noise))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [[3.0], [3.0, 3.0], [1.0, 4.0]])
+def test_the_probability_to_decide_is_that_of_a_simulation(places):
+    chosen, weights = line_and_bend(places), np.array([0.6, 0.4])
+    rng = np.random.default_rng(5)
+    x, decided, draws = np.array(places), 0, 20_000
+    covariances = [0.04 * np.outer(x, x) + 0.04 * np.eye(len(x)), 0.01 * np.outer(x**2, x**2) + 0.04 * np.eye(len(x))]
+    means = [x, 0.5 * x**2]
+    inverses = [np.linalg.inv(each) for each in covariances]
+    for _ in range(draws):
+        form = int(rng.random() < 0.4)
+        y = rng.multivariate_normal(means[form], covariances[form])
+        logs = [
+            math.log(weight) - (y - mean) @ inverse @ (y - mean) / 2 - np.linalg.slogdet(covariance)[1] / 2
+            for weight, mean, inverse, covariance in zip(weights, means, inverses, covariances, strict=True)
+        ]
+        decided += abs(logs[0] - logs[1]) >= math.log(20)
+    found = foreseen(weights, chosen, 20_000, np.random.default_rng(0)).deciding(20)
+    assert found == pytest.approx(decided / draws, abs=0.015)
+
+
+def test_what_a_second_reading_tells_is_what_both_tell_without_what_the_first_tells():
+    weights, first = np.array([0.6, 0.4]), line_and_bend([3.0])
+    entropy = -float((weights * np.log(weights)).sum())
+
+    def told(places):
+        after = foreseen(weights, line_and_bend(places), 200_000, np.random.default_rng(3)).weights
+        after = np.where(after > 0, after, 1.0)
+        return entropy + float((after * np.log(after)).sum(axis=1).mean())
+
+    cases = foreseen(weights, first, 2000, np.random.default_rng(0))
+    assert cases.information(line_and_bend([4.0]))[0] == pytest.approx(told([3.0, 4.0]) - told([3.0]), abs=0.01)
+
+
+def test_no_readings_leave_the_weights():
+    cases = foreseen(np.array([0.6, 0.4]), line_and_bend([]), 1, np.random.default_rng(0))
+    assert cases.weights.tolist() == [[pytest.approx(0.6), pytest.approx(0.4)]]
+    assert cases.information(line_and_bend([2.0]))[0] == pytest.approx(
+        information(np.array([[0.6, 0.4]]), line_and_bend([2.0]).values[None], line_and_bend([2.0]).variances)[0]
+    )
+
+
+def test_readings_tell_constants_by_their_uncertainty_and_less_the_second_time():
+    weights, point = np.array([1.0]), Predictions(np.array([[2.0]]), [np.array([[0.6]])], np.array([0.09]))
+    first = of_constants(weights, point.at(np.array([], np.int64)), point)
+    second = of_constants(weights, point, point)
+    assert first[0] == pytest.approx(math.log(1 + 0.36 / 0.09) / 2)
+    assert first[0] + second[0] == pytest.approx(math.log(1 + 2 * 0.36 / 0.09) / 2)

@@ -23,8 +23,7 @@ from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.evaluator import TIERS, evaluator_of
 from shine.evaluate.tiers.jobs import STEP_ROWS
-from shine.evaluate.tiers.machine_code import machine_of
-from shine.evaluate.tiers.machine_rows import MachineRows
+from shine.evaluate.tiers.machine_rows import MachineRows, machine_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.population import Population
 

@@ -16,8 +16,7 @@ from shine.faces.bench import TIERS, Contender, Settings, benchmark, report_text
 from shine.faces.bench import run as bench_run
 from shine.faces.bench.checks import Expected, compare, difference, expected_losses
 from shine.faces.bench.contenders import Prepared, Timed, prepare_reference
-from shine.faces.bench.peers import PEERS
-from shine.faces.bench.plain import PLAIN, SCALARS, composed
+from shine.faces.bench.peers import PEERS, PLAIN, SCALARS, composed
 from shine.faces.bench.run import random_dataset, random_population
 from shine.faces.cli.commands import shine as main
 from shine.lang.interpret import REFERENCE
@@ -186,7 +185,7 @@ def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkey
 
 def test_a_plot_is_drawn() -> None:
     pytest.importorskip("matplotlib")
-    from shine.faces.bench.plot import plot
+    from shine.faces.bench.table import plot
 
     drawn = plot(benchmark(SMALL, [REFERENCE_TIER]), ".png")
     assert drawn.startswith(b"\x89PNG")

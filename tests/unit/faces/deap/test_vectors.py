@@ -16,7 +16,7 @@ from helpers.objectives import call_all
 
 import shine.deap
 from shine.base.errors import UnsupportedSyntaxError
-from shine.faces.deap.lists import fill
+from shine.faces.deap.matrices import fill
 from shine.faces.deap.vectors import CompiledObjective
 
 TEXT = "w" if "w" in array.typecodes else "u"

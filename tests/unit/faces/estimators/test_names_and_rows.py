@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import check_features
-from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, rows
+from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, checks
 from shine.faces.estimators.base import guesses_within
+from shine.faces.estimators.checks import formula_names, merged
 from shine.faces.estimators.parameters import checked_seed, checked_threads
-from shine.faces.estimators.rows import formula_names, merged
 from shine.lang.forms.library import STANDARD
 from shine.lang.parse import parse
 
@@ -64,7 +64,7 @@ def test_weights_and_repetitions_are_the_same_rows(seed, count):
 
 
 def test_many_rows_stay_where_they_are(monkeypatch):
-    monkeypatch.setattr(rows, "MOST_MERGED", 2)
+    monkeypatch.setattr(checks, "MOST_MERGED", 2)
     X, Y = np.array([[2.0], [1.0], [2.0], [3.0]]), np.zeros((4, 1))
     assert merged(X, Y, None)[0] is X
     assert merged(X, Y, np.array([1.0, 0.0, 2.0, 1.0]))[0].tolist() == [[2.0], [2.0], [3.0]]

@@ -15,7 +15,7 @@ import shine
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.data.columns.headings import check_features
 from shine.data.files.source import Source
-from shine.faces.estimators.rows import formula_names
+from shine.faces.estimators.checks import formula_names
 from shine.formats.write.json import from_json, to_json
 from shine.lang.forms.names import (
     MOST_CHARACTERS,

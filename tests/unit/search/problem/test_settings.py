@@ -14,7 +14,7 @@ from shine.evaluate.losses.form import LOSSES
 from shine.faces.config import Config
 from shine.faces.keywords import KEYWORDS, constraints_from, settings_from
 from shine.search.constraints.constraints import Constraints
-from shine.search.problem.defaults import DEFAULT_PRIMITIVES
+from shine.search.problem import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 
 DATA_AND_REPORT = {

@@ -23,8 +23,8 @@ from shine.search.evolution.operators.slot_breeding import (
     formulas_of_slot,
 )
 from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
+from shine.search.evolution.run_state import header_of_slots, keep_slots, slotted_set
 from shine.search.evolution.settings import EvolutionSettings
-from shine.search.evolution.slot_state import header_of_slots, keep_slots, slotted_set
 
 MADE = composition("f(a, b) + h(a)*k[g] + c", ("a", "b", "g"), 3,
                    unknown={"f": ["u", "v"], "h": {"arguments": ["x"], "primitives": ["add", "sin"], "max_size": 6}},

@@ -1,4 +1,4 @@
-"""log.jsonl: whole lines in order, each generation once."""
+"""keeping.jsonl: whole lines in order, each generation once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from helpers.faulty_system import FaultySystem
 
-from shine.faces.runs import log
-from shine.faces.runs.log import Log
+from shine.faces.runs import keeping
+from shine.faces.runs.keeping import Log
 
 
 def generations(path: Path) -> list[int]:
@@ -21,7 +21,7 @@ def generations(path: Path) -> list[int]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A log of the generations 0 to 4."""
-    path = tmp_path / "log.jsonl"
+    path = tmp_path / "keeping.jsonl"
     written = Log(path)
     written.begin(0)
     for generation in range(5):
@@ -48,8 +48,8 @@ def test_a_line_that_was_cut_short_is_dropped_and_counted(missing: int, path: Pa
 
 
 def test_a_log_that_is_gone_is_begun(tmp_path: Path) -> None:
-    assert Log(tmp_path / "log.jsonl").begin(3) == 3
-    assert (tmp_path / "log.jsonl").read_bytes() == b""
+    assert Log(tmp_path / "keeping.jsonl").begin(3) == 3
+    assert (tmp_path / "keeping.jsonl").read_bytes() == b""
 
 
 @pytest.mark.parametrize("call", ["open", "write", "short"])
@@ -59,7 +59,7 @@ def test_lines_that_could_not_be_written_are_written_with_the_next(
     again = Log(path)
     again.begin(5)
     with monkeypatch.context() as patch:
-        patch.setattr(log, "os", FaultySystem(call, 1, errno.ENOSPC, lasting=True))
+        patch.setattr(keeping, "os", FaultySystem(call, 1, errno.ENOSPC, lasting=True))
         for generation in (5, 6):
             with pytest.raises(OSError, match="No space left"):
                 again.add({"generation": generation})
@@ -79,7 +79,7 @@ def test_an_interrupt_after_a_write_does_not_double_the_line(path: Path, monkeyp
     again = Log(path)
     again.begin(5)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(log, "os", Interrupted())
+        patch.setattr(keeping, "os", Interrupted())
         again.add({"generation": 5})
     again.flush()
     assert generations(path) == [0, 1, 2, 3, 4, 5]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
 import shine
-from shine.evaluate.kernels.gradient import GradientKernel
+from shine.evaluate.kernels.jit import GradientKernel
 from shine.lang.derivative import gradient
 from shine.lang.interpret import evaluate
 

@@ -7,7 +7,7 @@ import pytest
 from unit.evaluate.inference.cases import inference, line
 
 from shine.base.errors import DataError
-from shine.evaluate.inference.row_errors import derivatives_of, row_error
+from shine.evaluate.inference.likelihood import derivatives_of, row_error
 from shine.evaluate.losses import poisson, student_t
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, RowLoss
 from shine.lang.forms.tree import Primitive
