@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.inference.bands import Bands
 from shine.evaluate.inference.constants import Form, Held, form_of, with_values
 from shine.evaluate.inference.inference import Basis, Inference
-from shine.evaluate.inference.intervals.bands import Bands
 from shine.evaluate.losses import poisson, student_t
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, RowLoss
 from shine.lang.interpret import evaluate

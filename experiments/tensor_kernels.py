@@ -35,8 +35,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from shine.compiler.llvm import Engine, object_code
-from shine.compiler.llvm.passes import parse
-from shine.compiler.llvm.target import target_machine
+from shine.compiler.llvm.target import parse, target_machine
 from shine.compiler.processor import Machine, machine_of
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module, Value

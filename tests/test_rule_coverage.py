@@ -32,7 +32,7 @@ from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISO
 from shine.lang.interpret import EXACT, INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, Inexact, evaluate
 from shine.lang.partials import PARTIALS
 from shine.lang.program.trees import tree_program
-from shine.search.constraints.dimension_rules import RULES
+from shine.search.constraints.dimensional_analysis import RULES
 
 FLOAT_ONLY = basic_where(lambda facts: facts.floats_only)
 INEXACT = basic_where(lambda facts: facts.inexact)

@@ -21,14 +21,13 @@ from shine.lang.forms.names import value_text
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.observers import Observers, Progress, ignore
-from shine.search.following import followed
 from shine.search.kinds.objective import ObjectiveProblem
 from shine.search.kinds.objective_function import Function, Objective
 from shine.search.models.result import Result
 from shine.search.problem import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import training_data
-from shine.search.run import search
+from shine.search.run import followed, search
 from shine.search.templates.reading import TemplateSource, with_names
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shine.base.stages import Stages
 from shine.faces.live.notebook import in_notebook
 from shine.lang.forms.names import shortened
-from shine.search.models.figures import loss_text
+from shine.search.models.front_table import loss_text
 
 if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows progress before it is needed
     from shine.search.evolution.observers import Progress

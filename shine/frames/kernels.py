@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
-from shine.frames.inputs import BIT, BYTE, ELEMENTS, GROUP, Inputs, i64_intrinsic, lanes, size_of
+from shine.frames.columns import BIT, BYTE, ELEMENTS, GROUP, Inputs, i64_intrinsic, lanes, size_of
 from shine.frames.language.types import Plan
 from shine.frames.steps import Number, Place, Truth, emit_steps, slot_values
 

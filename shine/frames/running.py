@@ -16,8 +16,7 @@ from shine.base.typing import AnyArray, Hashes, Mask
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import Workers, processors
-from shine.frames.columns import Column, Piece, Segment, segments
-from shine.frames.inputs import GROUP
+from shine.frames.columns import GROUP, Column, Piece, Segment, segments
 from shine.frames.kernels import COMPUTE, POSITIONS, SELECT, emit_positions, emit_query
 from shine.frames.language.types import Code, Plan, Query
 

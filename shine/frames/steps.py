@@ -18,7 +18,7 @@ from shine.compiler.codegen.blocks import I64, broadcast, load
 from shine.compiler.codegen.lowering import INTEGER_LOWERINGS
 from shine.compiler.codegen.native.astjit import BLOCK_NODES, AstJit
 from shine.compiler.codegen.numbers import Numbers, splat
-from shine.frames.inputs import BIT, ELEMENTS, Inputs, lanes, size_of
+from shine.frames.columns import BIT, ELEMENTS, Inputs, lanes, size_of
 from shine.frames.language.types import FLOATS, Plan, Step
 from shine.lang.forms.tree import Tree
 from shine.lang.python.known import TABLE

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.lang.c_names import identifier
-from shine.lang.forms.names import listed, shown, value_text
+from shine.lang.forms.names import c_identifier, listed, shown, value_text
 from shine.tensor.form.module import Module
 from shine.tensor.form.reading import module_of
 from shine.tensor.native.function import TensorFunction
@@ -97,7 +96,7 @@ def load(
     read = getattr(import_module(READERS[kind][0]), READERS[kind][1])
     _check_options(f"the format {kind}", tuple(signature(read).parameters)[1:], reading)
     module = read(source if path is None else path, **reading)
-    name, description = ("", "") if path is None else (identifier(path.stem), path.name)
+    name, description = ("", "") if path is None else (c_identifier(path.stem), path.name)
     return TensorFunction(module, function, name=name, description=description, opt_level=opt_level, threads=threads)
 
 

@@ -18,13 +18,12 @@ from shine.compiler.processor import Machine
 from shine.formats.native.code import Code, Files, Options, Order
 from shine.formats.native.emission import OF_CODE, gathered, written
 from shine.formats.native.headers import commented, for_comment
-from shine.tensor.native.lowering import machine_for
+from shine.tensor.native.function import machine_for
 from shine.trees.compiled import CompiledTrees, compiled_of
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.kernel import plan_of
-from shine.trees.layout import Layout, layout
+from shine.trees.layout import DOUBLE, I1, I32, Layout, Plan, layout, number
 from shine.trees.onnx import read_onnx
-from shine.trees.parts import DOUBLE, I1, I32, Plan, number
 from shine.trees.reading import Reading, read
 
 _HEADER = """\

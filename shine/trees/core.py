@@ -20,14 +20,16 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.compiler.codegen.vecmath import functions as vecmath
 from shine.trees.form import CODES
-from shine.trees.layout import CATEGORICAL, MISSING_LEFT, TREE_FIELDS
-from shine.trees.parts import (
+from shine.trees.layout import (
+    CATEGORICAL,
     COUNTS,
     DOUBLE,
     FLOAT,
     I1,
     I32,
+    MISSING_LEFT,
     TABLES,
+    TREE_FIELDS,
     Plan,
     add_values,
     every,

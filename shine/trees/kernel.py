@@ -22,9 +22,8 @@ from shine.compiler.processor import machine_of
 from shine.compiler.threads import Workers, processors
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.form import Ensemble
-from shine.trees.layout import Layout, Shape, layout
+from shine.trees.layout import COUNTS, DOUBLE, I1, I32, REALS, TABLES, Layout, Plan, Shape, layout, number
 from shine.trees.objects import of_rows, row_words
-from shine.trees.parts import COUNTS, DOUBLE, I1, I32, REALS, TABLES, Plan, number
 
 CHUNK_ROWS = 1024
 """Rows that a thread takes at once: much more work than taking them."""

@@ -19,7 +19,7 @@ from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, decl
 from shine.compiler.codegen.numbers import source_digest, splat
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.processor import machine_of
-from shine.trees.parts import AT_ONCE, DOUBLE, FLOAT, gather, number
+from shine.trees.layout import AT_ONCE, DOUBLE, FLOAT, gather, number
 
 TYPES: dict[str, ir.Type] = {
     "float64": DOUBLE,

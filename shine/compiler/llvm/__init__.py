@@ -5,6 +5,6 @@ The only package that touches `llvmlite.binding`. It takes LLVM IR as text and k
 
 from shine.compiler.llvm.cache import cached
 from shine.compiler.llvm.engine import Engine, assembly, host_object, object_code, optimized_ir
-from shine.compiler.llvm.passes import PIPELINES
+from shine.compiler.llvm.target import PIPELINES
 
 __all__ = ["PIPELINES", "Engine", "assembly", "cached", "host_object", "object_code", "optimized_ir"]

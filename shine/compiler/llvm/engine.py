@@ -14,8 +14,7 @@ from typing import Any, Self, TypeVar
 import llvmlite.binding as llvm
 
 from shine.base.errors import CompilationError
-from shine.compiler.llvm.passes import Optimizer, host_optimizer, parse, pipeline_level
-from shine.compiler.llvm.target import host_cpu, target_machine
+from shine.compiler.llvm.target import Optimizer, host_cpu, host_optimizer, parse, pipeline_level, target_machine
 
 _DECLARATION = re.compile(r'^declare (?P<type>float|<\d+ x float>) @"?llvm\.fma\.(?P<suffix>\w+)"?\(.*$', re.MULTILINE)
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from shine.base.errors import CompilationError, GraphImportError
-from shine.compiler.llvm.passes import parse
-from shine.compiler.llvm.target import llvm_version, target_machine
+from shine.compiler.llvm.target import llvm_version, parse, target_machine
 
 MAX_BYTES = 16_000_000
 """Largest file that is read."""

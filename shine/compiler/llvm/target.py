@@ -1,10 +1,19 @@
-"""Target machines: the host with all its features, or any other triple that LLVM was built for."""
+"""Target machines: the host or any other triple that LLVM was built for; and pipelines of optimization for them.
+
+Pipelines run through llvmlite's `PassBuilder`, which succeeds `PassManagerBuilder` since LLVM's new pass manager;
+llvmlite no longer has the old one.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from shine.base.errors import CompilationError
 
@@ -85,3 +94,122 @@ def target_machine(
             f"LLVM has no target {triple!r}: {str(error).strip()}; "
             "use a triple such as x86_64-linux-gnu, aarch64-linux-gnu, armv7-linux-gnueabihf or wasm32"
         ) from None
+
+
+_GUARD: Any = getattr(ffi.lib, "_lock", None)
+"""llvmlite's guard, which offers no public way to hold it; its `_lock` is an `RLock`."""
+
+
+class _Lock:
+    """llvmlite's lock, or one of Shine's own if llvmlite's is not found."""
+
+    def __init__(self) -> None:
+        self._own = threading.RLock()
+
+    @property
+    def _current(self) -> Any:
+        return getattr(_GUARD, "_lock", self._own)
+
+    def __enter__(self) -> None:
+        self._current.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._current.release()
+
+    def after_fork_in_parent(self) -> None:
+        with suppress(RuntimeError):  # an interrupt ended the wait for it
+            self._current.release()
+
+    def after_fork_in_child(self) -> None:
+        try:
+            self._current.release()
+        except RuntimeError:  # as above; the thread that holds it does not run here
+            self._own = threading.RLock()
+            if hasattr(_GUARD, "_lock"):
+                _GUARD._lock = threading.RLock()
+
+
+LOCK = _Lock()
+"""Held while LLVM works. The thread that holds it may take it again."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=LOCK.__enter__, after_in_parent=LOCK.after_fork_in_parent, after_in_child=LOCK.after_fork_in_child
+    )
+
+
+PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
+"""LLVM's speed level of each pipeline."""
+
+
+def pipeline_level(name: str | int) -> int:
+    """Speed level of a pipeline given as ``"O2"`` or ``2``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such pipeline.
+    """
+    level = PIPELINES.get(name, -1) if isinstance(name, str) else name
+    if isinstance(level, bool) or level not in PIPELINES.values():
+        raise ValueError(f"unknown optimization level {name!r}; use one of {', '.join(PIPELINES)}")
+    return level
+
+
+def parse(ir: str) -> llvm.ModuleRef:
+    """The module of a textual IR, verified, in a context of its own (a shared context would grow)."""
+    try:
+        module = llvm.parse_assembly(ir, context=llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise CompilationError(f"LLVM rejects the module: {error}") from None
+    return module
+
+
+class Optimizer:
+    """Runs the default pipeline of one speed level, on modules for one target machine.
+
+    Shine's loops are vector code already, so vectorizers and unroller are off: they would gain nothing and cost most of
+    the compile time.
+
+    Parameters
+    ----------
+    machine : TargetMachine
+    level : {0, 1, 2, 3}
+    """
+
+    # A pass builder gets slower with each run, and leaks 1.5 KB when it is closed: this many runs keep both small.
+    _RUNS = 32
+
+    def __init__(self, machine: llvm.TargetMachine, level: int) -> None:
+        self._machine = machine
+        self._tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+        self._tuning.loop_vectorization = False
+        self._tuning.slp_vectorization = False
+        self._tuning.loop_unrolling = False
+        # Elementary functions stay calls: inlining a few hundred of them takes seconds and gains next to nothing.
+        self._tuning.inlining_threshold = 50
+        self._builder: llvm.PassBuilder | None = None
+        self._runs = 0
+
+    def run(self, module: llvm.ModuleRef) -> None:
+        """Optimize a module in place."""
+        with LOCK:
+            if self._builder is None or self._runs == self._RUNS:
+                if self._builder is not None:
+                    self._builder.close()
+                self._builder, self._runs = llvm.create_pass_builder(self._machine, self._tuning), 0
+            self._runs += 1
+            passes = self._builder.getModulePassManager()
+            try:
+                passes.run(module, self._builder)
+            finally:
+                # llvmlite never frees a module pass manager (57 KB a compile), and running one twice aborts.
+                ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+                passes.detach()
+
+
+@cache
+def host_optimizer(level: int) -> Optimizer:
+    """The optimizer of code for this process."""
+    return Optimizer(target_machine(level=level, jit=True), level)

@@ -26,8 +26,8 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.evaluate.inference.determined import Determined, determined
-from shine.evaluate.inference.intervals.quantiles import tail_of_chi_squared
 from shine.evaluate.inference.likelihood import Likelihood, gram
+from shine.evaluate.inference.quantiles import tail_of_chi_squared
 
 CONVINCING = 0.05
 """Probability below which even noise would give such errors; then it counts as uneven. Robust standard errors cost

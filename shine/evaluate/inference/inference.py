@@ -12,12 +12,11 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.inference.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
 from shine.evaluate.inference.constants import Form, Held
 from shine.evaluate.inference.covariance import Covariance, Kind, covariance
-from shine.evaluate.inference.fitting import Optimum, fitted
-from shine.evaluate.inference.intervals.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
-from shine.evaluate.inference.intervals.profiles import profiled
 from shine.evaluate.inference.likelihood import Likelihood, derivatives_of, row_error
+from shine.evaluate.inference.profiles import Optimum, fitted, profiled
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.losses.reading import built_in_of, call_of

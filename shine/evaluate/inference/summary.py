@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.evaluate.inference.intervals.bands import UNKNOWN
-from shine.evaluate.inference.intervals.quantiles import tail_of_t
+from shine.evaluate.inference.bands import UNKNOWN
+from shine.evaluate.inference.quantiles import tail_of_t
 from shine.evaluate.inference.uncertainty import Uncertainty
 
 DIGITS_OF_ERRORS = 2

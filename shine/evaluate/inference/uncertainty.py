@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.evaluate.inference.intervals.quantiles import two_sided
+from shine.evaluate.inference.quantiles import two_sided
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Uncertainty:
     scale : float
         Standard deviation of the noise, in units of the quantity that it grows with.
     residuals : ndarray
-        Quantiles of the residuals at `shine.evaluate.inference.intervals.bands.SHARES`, in units of what the noise
+        Quantiles of the residuals at `shine.evaluate.inference.bands.SHARES`, in units of what the noise
         grows with; empty if the distribution of the errors is known.
     ranges : mapping of str to (float, float)
         Least and largest value of each feature that the formula uses.

@@ -15,7 +15,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.native.arrays import block_numbers, emit_arrays
 from shine.compiler.llvm import Engine, optimized_ir
-from shine.compiler.llvm.passes import pipeline_level
+from shine.compiler.llvm.target import pipeline_level
 from shine.lang.arrays.formula import ArrayFormula, check_indices
 from shine.lang.forms.names import value_text
 

@@ -16,7 +16,7 @@ from shine.compiler.codegen.native.loops import VECTOR_BYTES
 from shine.compiler.codegen.native.programs import emit_program_scalar
 from shine.compiler.codegen.numbers import ELEMENTS
 from shine.compiler.llvm import Engine, assembly, object_code, optimized_ir
-from shine.compiler.llvm.passes import pipeline_level
+from shine.compiler.llvm.target import pipeline_level
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.rows import ProgramRows, rows_ir
 from shine.evaluate.losses.form import Loss, loss_of

@@ -161,7 +161,7 @@ def predicted_states(
         means, deviations = found if interval is not None else (found, None)
         columns = {dynamics.time: asked, **dict(zip(read, means.T, strict=False))}
         if deviations is not None and interval is not None:
-            from shine.evaluate.inference.intervals.quantiles import two_sided
+            from shine.evaluate.inference.quantiles import two_sided
 
             reach = two_sided(interval, math.inf) * deviations
             for place, heading in enumerate(read):

@@ -22,7 +22,7 @@ LEAST_ROOM = 20
 
 def table(rows: Sequence[tuple[str, ...]], cut: bool = False) -> list[str]:
     """The lines of a table; on a terminal, cells that are too long can be cut."""
-    from shine.search.models.figures import screen_width
+    from shine.search.models.front_table import screen_width
 
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
     widths = [min(width, WIDEST) if cut and place else width for place, width in enumerate(widths)]

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from shine.base.typing import AnyArray
-from shine.compiler.codegen.native.lists import lists_ir
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.llvm.object_layout import HEAD, WORD, is_known_python
+from shine.compiler.llvm.object_layout import HEAD, WORD, is_known_python, lists_ir
 from shine.lang.forms.names import value_text
 
 

@@ -169,7 +169,7 @@ class SymbolicDynamics(BaseEstimator):
             If a parameter is invalid.
         """
         # Slow to import, and only a fit needs them.
-        from shine.faces.estimators.reports import reporter
+        from shine.faces.estimators.fit_searches import reporter
         from shine.faces.keywords import settings_from
         from shine.search.dynamics.run import find_dynamics
         from shine.search.dynamics.settings import DynamicsSettings

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 
 from shine.base.errors import InterruptedFitWarning
+from shine.faces.estimators.fit_searches import reporter
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
     FREE,
@@ -27,7 +28,6 @@ from shine.faces.estimators.parameters import (
     selected,
     words_of,
 )
-from shine.faces.estimators.reports import reporter
 from shine.lang.forms.synonyms import keywords_checked, unexpected
 
 if TYPE_CHECKING:

@@ -15,13 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from shine.base.typing import AnyArray, Floats
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, merged, validated
-from shine.faces.estimators.fitted import Index
+from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
-from shine.faces.estimators.uncertain import UncertainEstimator
 from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
-    from shine.evaluate.inference.intervals.bands import Kind as Band
+    from shine.evaluate.inference.bands import Kind as Band
     from shine.formats.read.guesses import Guess
     from shine.lang.vocabulary import PrimitiveSource
     from shine.search.models.uncertain import Exact

@@ -25,13 +25,12 @@ from shine.faces.estimators.checks import (
     seen,
     validated,
 )
-from shine.faces.estimators.fitted import Index
+from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
-from shine.faces.estimators.uncertain import UncertainEstimator
 from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
-    from shine.evaluate.inference.intervals.bands import Kind as Band
+    from shine.evaluate.inference.bands import Kind as Band
     from shine.evaluate.losses import LossSource
     from shine.faces.estimators.fit_searches import Search
     from shine.formats.read.guesses import Guess

@@ -37,7 +37,7 @@ DIGITS = 6
 
 
 class Channel:
-    """Where progress and the answer of a call go.
+    """Receiver of a call's progress and answer.
 
     Parameters
     ----------

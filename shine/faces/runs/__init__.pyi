@@ -1,5 +1,5 @@
-from .comparing import Comparison as Comparison
-from .comparing import compare as compare
+from .entries import Comparison as Comparison
+from .entries import compare as compare
 from .files import chosen_folder as chosen_folder
 from .files import default_folder as default_folder
 from .files import write_text as write_text

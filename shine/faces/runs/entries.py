@@ -1,4 +1,4 @@
-"""Entry of a run, read from its folder; a damaged file is a remark, never an error.
+"""Entries of runs, read from their folders, and comparisons of them; a damaged file is a remark, never an error.
 
 The functions and names of a formula are read from its text without parsing it: a query reads hundreds of thousands of
 formulas, of any depth; a parser would take minutes.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
-from shine.base.errors import ShineError
+from shine.base.errors import ExportError, ShineError
 from shine.base.lazy import cached_property
 from shine.lang.forms.names import cut
 from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
@@ -293,3 +293,61 @@ def words_of(formula: str) -> frozenset[str]:
 def word(given: str) -> str:
     """The word for a function, an operator or a feature as users name it."""
     return OPERATORS.get(given) or FUNCTIONS.get(given, given)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several runs beside each other.
+
+    Parameters
+    ----------
+    folders : tuple of Path
+    runs : tuple of Entry
+        What the folders tell.
+    """
+
+    folders: tuple[Path, ...]
+    runs: tuple[Entry, ...]
+
+    @property
+    def settings(self) -> dict[str, tuple[Any, ...]]:
+        """The value of each run, by setting, of the settings that differ; None where a run does not have one."""
+        keys = dict.fromkeys(key for run in self.runs for key in run.settings)
+        values = {key: tuple(run.settings.get(key) for run in self.runs) for key in keys}
+        return {key: each for key, each in values.items() if any(value != each[0] for value in each)}
+
+    @property
+    def same_data(self) -> bool | None:
+        """Whether all searched in the same names and numbers; None if not all of them noted that."""
+        hashes = {run.data_hash for run in self.runs}
+        return None if "" in hashes else len(hashes) == 1
+
+    @property
+    def fronts(self) -> dict[int, tuple[FormulaEntry | None, ...]]:
+        """The formula of each run, by number of nodes: None where its front has none of this size."""
+        sizes = sorted({each.nodes for run in self.runs for each in run.formulas if each.nodes is not None})
+        by_size = [{each.nodes: each for each in reversed(run.formulas)} for run in self.runs]
+        return {size: tuple(front.get(size) for front in by_size) for size in sizes}
+
+
+def compare(folders: Sequence[str | Path]) -> Comparison:
+    """Runs beside each other.
+
+    Parameters
+    ----------
+    folders : sequence of path
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ExportError
+        If a folder holds no run.
+    """
+    paths = tuple(Path(folder) for folder in folders)
+    for path in paths:
+        if not any((path / name).exists() for name in ("config.yaml", "result.json")):
+            raise ExportError(f"{path}: holds no run; a run has a config.yaml, and a result.json once it has ended")
+    return Comparison(paths, tuple(map(read_entry, paths)))

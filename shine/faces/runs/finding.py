@@ -1,4 +1,4 @@
-"""Past runs and formulas that meet conditions."""
+"""Past runs and formulas that meet conditions, in the folders of a folder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shine.base.errors import ExportError
 from shine.base.stages import stage
 from shine.faces.runs.conditions import (
     COLUMNS,
@@ -22,7 +23,6 @@ from shine.faces.runs.conditions import (
     without_word,
 )
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
-from shine.faces.runs.scanning import run_names
 from shine.lang.conditions.scanning import Scanned
 from shine.lang.forms.names import listed
 
@@ -247,3 +247,57 @@ def _found(folder: Path, name: str, entry: Entry, formula: FormulaEntry | None) 
 
 def _several(given: str | Iterable[str]) -> Iterable[str]:
     return (given,) if isinstance(given, str) else given
+
+
+DEEPEST = 4
+"""Most folders between a folder and a run in it: the runs of a sweep are in a folder of their own."""
+
+
+def run_names(folder: Path) -> list[str]:
+    """The paths of the runs in a folder, within it.
+
+    Raises
+    ------
+    ExportError
+        If the folder is missing or cannot be read.
+    """
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "no such folder"
+        raise ExportError(f"{folder}: {problem}; name the folder that holds the runs")
+    try:
+        return list(_runs_below(os.fspath(folder), "", 0))
+    except OSError as error:
+        raise ExportError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _runs_below(place: str, prefix: str, depth: int) -> Iterator[str]:
+    with os.scandir(place) as entries:
+        folders = [each for each in entries if not each.name.startswith(".") and _is_folder(each)]
+    for each in folders:
+        name = prefix + each.name
+        if os.path.exists(f"{each.path}/result.json") or os.path.exists(f"{each.path}/config.yaml"):
+            yield name
+        elif depth < DEEPEST:
+            try:
+                yield from _runs_below(each.path, f"{name}/", depth + 1)
+            except OSError:  # it is not readable, or has just been removed
+                continue
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        if not entry.is_dir():
+            return False
+        # A link to a folder around it would list runs twice.
+        return not entry.is_symlink() or not _same_branch(entry.path)
+    except OSError:
+        return False
+
+
+def _same_branch(link: str) -> bool:
+    """Whether a link leads to something in its own folder, or to a folder around it."""
+    target, home = os.path.realpath(link), os.path.realpath(os.path.dirname(link))
+    try:
+        return os.path.commonpath([target, home]) in (target, home)
+    except ValueError:  # on another drive
+        return False

@@ -18,9 +18,9 @@ from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warn
 from shine.faces.runs.opening import open_run
 from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
 from shine.faces.runs.resuming import check_limits, description, last_state
-from shine.search.following import followed
 from shine.search.models.model import Model
 from shine.search.models.result import Result
+from shine.search.run import followed
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress, Visitor

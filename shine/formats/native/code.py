@@ -10,7 +10,7 @@ from shine.base.errors import CompilationError
 from shine.base.lazy import cached_property
 from shine.compiler.codegen.native.entries import COPY_BYTES, SMALL_COPY_BYTES, entries_ir
 from shine.compiler.llvm import assembly, optimized_ir
-from shine.compiler.llvm.passes import pipeline_level
+from shine.compiler.llvm.target import pipeline_level
 from shine.formats.native import freestanding
 from shine.formats.native.interface import Interface, check_name, interface_of
 from shine.formats.native.targets import Target, target_of

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from shine.base.errors import CompilationError
 from shine.base.lazy import cached_property
-from shine.lang.c_names import identifier
-from shine.lang.forms.names import check_text
+from shine.lang.forms.names import c_identifier, check_text
 from shine.lang.program.program import Program
 
 C_TYPES: dict[str, str] = {
@@ -92,7 +91,7 @@ def check_name(name: str) -> None:
         If it is no text.
     """
     check_text("name", name)
-    possible = identifier(name)
+    possible = c_identifier(name)
     if possible != name or name.startswith("shine"):
         hint = f"; {possible!r} would do" if possible != name else ""
         raise ValueError(f"name {name!r} is not free for a function in C{hint}")
@@ -117,7 +116,7 @@ def interface_of(program: Program, name: str, can_fail: bool) -> Interface:
     taken |= {f"{name}_{suffix}" for suffix in ("batch", "columns", "n_features", "n_outputs", "division_by_zero")}
 
     def free(text: str) -> str:
-        chosen = identifier(text, taken)
+        chosen = c_identifier(text, taken)
         taken.add(chosen)
         return chosen
 

@@ -10,8 +10,7 @@ import numpy as np
 from shine.base.errors import ExportError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.formats.page.charts.certainty import band_along
-from shine.formats.page.charts.dependence import dependence_on
+from shine.formats.page.charts.certainty import band_along, dependence_on
 from shine.formats.page.subject import ModelLike, UncertainLike, columns_of
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"

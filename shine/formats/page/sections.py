@@ -8,8 +8,13 @@ from typing import Any
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.formats.page.charts.certainty import band_along, band_figure, constants_figure
-from shine.formats.page.charts.dependence import dependence_figures, dependences
+from shine.formats.page.charts.certainty import (
+    band_along,
+    band_figure,
+    constants_figure,
+    dependence_figures,
+    dependences,
+)
 from shine.formats.page.charts.fit import Fit, fit_figures, fit_numbers
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.charts.search import history_figure, pareto_figure

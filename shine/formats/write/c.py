@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
 from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
-from shine.lang.c_names import identifier
+from shine.lang.forms.names import c_identifier
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 
@@ -273,13 +273,13 @@ class Writer:
 
     def __init__(self, tree: Tree, name: str, headings: Headings) -> None:
         self.tree, self.headings = tree, headings
-        self.name = identifier(name)
+        self.name = c_identifier(name)
         self.code: StraightLine = straight_line(tree, "C")
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
         self.globals = [self.name, *own]
         self.composites: dict[str, str] = {}
         for function in self.code.functions:
-            self.composites[function] = identifier(f"{self.name}_{function}", self.globals)
+            self.composites[function] = c_identifier(f"{self.name}_{function}", self.globals)
             self.globals.append(self.composites[function])
         self.parameters = self._parameters(tree)
 
@@ -287,7 +287,7 @@ class Writer:
         """The name of each parameter in C."""
         names: dict[str, str] = {}
         for parameter in tree.parameters:
-            names[parameter] = identifier(parameter, {*self.globals, *names.values()})
+            names[parameter] = c_identifier(parameter, {*self.globals, *names.values()})
         return names
 
     def description(self) -> str:

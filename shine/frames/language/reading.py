@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shine.frames.language.arithmetic import Arithmetic, is_number
-from shine.frames.language.bounds import float_bound, integer_bound
 from shine.frames.language.instants import duration, instant
-from shine.frames.language.steps import Adding, Steps, Typed, Value
+from shine.frames.language.steps import Adding, Steps, Typed, Value, float_bound, integer_bound
 from shine.frames.language.types import INTEGERS, ColumnType, Query
 from shine.lang.conditions.reading import FUNCTIONS, HOLDS, Literal, Reader
 from shine.lang.conditions.scanning import Name, Scanned

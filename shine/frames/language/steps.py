@@ -1,13 +1,21 @@
-"""Steps of a query: made once each, with the conversions between their types."""
+"""Steps of a query: made once each, with the conversions between their types and exact comparisons.
+
+The number of a comparison may have any size and any fraction: the comparison holds for the same values as in exact
+arithmetic, which is Python's meaning of ``<`` between int and float. A comparison in a small type reads as many values
+at a time as fit.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
-from shine.frames.language.bounds import Bound
+import numpy as np
+
 from shine.frames.language.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, SameTexts, Step
-from shine.lang.conditions.reading import FLIPPED, Literal, Reject
+from shine.lang.conditions.reading import FLIPPED, HOLDS, Literal, Reject
 
 MOST_STEPS = 5_000
 """Most steps of a query: the time of LLVM's passes is not linear in their number."""
@@ -189,3 +197,62 @@ class Adding:
 
     def __init__(self, steps: Steps, reject: Reject) -> None:
         self._steps, self._reject = steps, reject
+
+
+Bound = tuple[str, int | float]
+"""A comparison and the number to compare with."""
+
+
+def integer_bound(comparison: str, number: int | float | Fraction, storage: str) -> Bound:
+    """A comparison of integers of a type with any number.
+
+    Examples
+    --------
+    >>> integer_bound("<", 2.5, "int8")
+    ('<=', 2)
+    >>> integer_bound("<", 1000, "int8")
+    ('<=', 127)
+    """
+    least, most = INTEGERS[storage]
+    always, never = (">=", least), ("<", least)
+    if isinstance(number, float) and not math.isfinite(number):
+        holds = HOLDS[comparison](0.0, number)  # each integer stands to an infinity and to NaN as 0 does
+        return always if holds else never
+    if comparison in ("==", "!="):
+        whole = math.floor(number)
+        if whole == number and least <= whole <= most:
+            return comparison, whole
+        return always if comparison == "!=" else never
+    # x < c is x <= ceil(c) - 1, and so on.
+    if comparison in ("<", "<="):
+        bound = math.ceil(number) - 1 if comparison == "<" else math.floor(number)
+        return never if bound < least else ("<=", min(bound, most))
+    bound = math.floor(number) + 1 if comparison == ">" else math.ceil(number)
+    return ("<", least) if bound > most else (">=", max(bound, least))
+
+
+def float_bound(comparison: str, number: int | float, storage: str) -> Bound:
+    """A comparison of floats of a type with any number.
+
+    Examples
+    --------
+    >>> float_bound("<", 2**53 + 1, "float64")
+    ('<=', 9007199254740992.0)
+    """
+    with np.errstate(over="ignore"):
+        near = _nearest(number, storage)
+    if math.isnan(near) or near == number:
+        return comparison, near
+    if comparison in ("==", "!="):
+        # Nothing is below -inf; everything is unequal to NaN.
+        return ("<", -math.inf) if comparison == "==" else ("!=", math.nan)
+    if comparison in ("<", "<="):
+        return ("<" if near > number else "<="), near
+    return (">=" if near > number else ">"), near
+
+
+def _nearest(number: int | float, storage: str) -> float:
+    try:
+        return float(np.dtype(storage).type(float(number)))
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shine.base.typing import AnyArray
-from shine.lang.arrays.affine import length_symbol
 from shine.lang.arrays.formula import (
     STARTS,
     STEPS,
@@ -18,6 +17,7 @@ from shine.lang.arrays.formula import (
     IntegerValue,
     Reduction,
     check_indices,
+    length_symbol,
     loop_values,
 )
 from shine.lang.forms.visitor import Visit

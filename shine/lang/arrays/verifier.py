@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shine.lang.arrays.affine import Affine, length_of
-from shine.lang.arrays.formula import STEPS, Element, IntegerValue, Reduction
+from shine.lang.arrays.formula import STEPS, Affine, Element, IntegerValue, Reduction, length_of
 from shine.lang.forms.grammar import ExpressionVerifier, check_name, reject
 from shine.lang.forms.names import Numbering, shown
 from shine.lang.forms.tree import Primitive

@@ -13,8 +13,8 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.search.dynamics.next_experiment import Box, NextExperiment, next_experiment
 from shine.search.dynamics.system import Controls, SystemModel
-from shine.search.models.figures import loss_text
 from shine.search.models.front import Front
+from shine.search.models.front_table import loss_text
 from shine.search.models.result import STOPS
 
 NEAR = 6.0

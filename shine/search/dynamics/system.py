@@ -13,13 +13,13 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import dot
-from shine.evaluate.inference.intervals.quantiles import two_sided
+from shine.evaluate.inference.quantiles import two_sided
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.lang.forms.names import listed
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 from shine.lang.wrapping import wrapped
-from shine.search.models.figures import loss_text, r2_text, screen_width
+from shine.search.models.front_table import loss_text, r2_text, screen_width
 from shine.search.models.model import Model
 
 Controls = AnyArray | Callable[[float], Any] | None

@@ -18,9 +18,9 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.generator_state import generator_of
 from shine.search.evolution.islands import Habitat, Island
 from shine.search.evolution.memory import CAPACITY, Known
+from shine.search.evolution.run_state_checks import generator_of
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.seeding.effort import Deadline

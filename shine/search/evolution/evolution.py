@@ -18,12 +18,12 @@ from shine.lang.subtrees import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World
-from shine.search.evolution.generator_state import generator_state, restored_generator
 from shine.search.evolution.islands import Island, migrated
 from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
+from shine.search.evolution.run_state_checks import generator_state, restored_generator
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses

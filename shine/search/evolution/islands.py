@@ -14,13 +14,13 @@ from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents
 from shine.search.evolution.complexity import complexities
-from shine.search.evolution.generator_state import generator_of
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import at_width, limit_of, within, within_life
-from shine.search.evolution.operators.offspring import Offspring, breed
 from shine.search.evolution.operators.selection import SURVIVAL, lexicase, ranking, tournaments
 from shine.search.evolution.operators.slot_breeding import breed_slots, created_with_slots
 from shine.search.evolution.operators.slots import SlottedSet
+from shine.search.evolution.operators.variation import Offspring, breed
+from shine.search.evolution.run_state_checks import generator_of
 from shine.search.evolution.scoring import Errors, Scorer
 from shine.search.evolution.settings import EvolutionSettings
 

@@ -17,7 +17,6 @@ from shine.lang.population import Population
 from shine.lang.subtrees import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.generator_state import generator_of, plain, restored_generator
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import Known
 from shine.search.evolution.operators.limits import formula_depths, formula_limits, width_of, within_life
@@ -31,7 +30,10 @@ from shine.search.evolution.run_state_checks import (
     check_losses,
     check_scores,
     checked_arrays,
+    generator_of,
     names_of,
+    plain,
+    restored_generator,
     seconds_of,
     stagnation_of,
     text_of,
@@ -61,7 +63,7 @@ class State:
     seconds : float
         Since the run began.
     random : mapping
-        State of the run's generator (see `shine.search.evolution.generator_state.generator_state`).
+        State of the run's generator (see `shine.search.evolution.run_state_checks.generator_state`).
     noise : str
         Model of the noise that the losses are measured with; empty if it is not known.
     """

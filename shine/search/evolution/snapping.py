@@ -23,7 +23,7 @@ from shine.compiler.arrays import inverse_diagonal
 from shine.evaluate.protocols import Fit, Linearizer, NormalEquations
 from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
-from shine.search.evolution.constants import places
+from shine.search.evolution.scoring import places
 
 Nats = Callable[[Floats, Floats], Floats]
 """Log-likelihood by which some sums of errors are worse than others."""

@@ -23,7 +23,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
-from shine.search.evolution.constants import places
+from shine.search.evolution.scoring import places
 from shine.search.evolution.snapping import MOST_LOST
 from shine.search.finishing.polishing import population_of
 from shine.search.finishing.supported_digits import with_supported_digits

@@ -28,8 +28,8 @@ from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
-from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred

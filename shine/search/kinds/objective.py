@@ -30,9 +30,9 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.search.description import DescriptionLength
-from shine.search.evolution.constants import places
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
+from shine.search.evolution.scoring import places
 from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured

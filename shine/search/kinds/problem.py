@@ -13,11 +13,10 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.search.description import DescriptionLength
-from shine.search.evolution.constants import TOLERANCE, fitter
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import Errors, Scoring
+from shine.search.evolution.scoring import TOLERANCE, Errors, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.choice import Choice
 from shine.search.models.front import Front
@@ -55,7 +54,7 @@ class Problem(ABC):
     interval : int
         Generations after which the evolution sees another sample; 0 for never.
     tolerance : float
-        See `shine.search.evolution.constants.fitter`.
+        See `shine.search.evolution.scoring.fitter`.
     """
 
     budget: TimeBudget

@@ -25,7 +25,7 @@ from shine.lang.population import Population
 from shine.lang.wrapping import wrapped
 from shine.search.description import NATS_A_NODE
 from shine.search.models.choice import choose
-from shine.search.models.figures import screen_width
+from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
 from shine.search.problem.lines import LINE_FUNCTIONS
 from shine.search.problem.reference_losses import description_length, good_enough

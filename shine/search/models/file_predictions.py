@@ -14,7 +14,7 @@ from shine.data.applying import new_blocks, new_rows
 from shine.data.datasets.preparation import plain_preparation
 from shine.data.streams.sources import open_stream
 from shine.data.streams.writers import check_output, checked_target, writer_of
-from shine.evaluate.inference.intervals.bands import Kind
+from shine.evaluate.inference.bands import Kind
 from shine.search.models.model import Model
 
 PREDICTION, ENDS = "prediction", ("low", "high")

@@ -16,7 +16,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search.models import front_table
-from shine.search.models.figures import screen_width
+from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
 
 if TYPE_CHECKING:

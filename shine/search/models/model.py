@@ -22,13 +22,13 @@ from shine.lang.parse import parse
 from shine.lang.presentation import for_people
 from shine.lang.wrapping import wrapped
 from shine.search.evolution.complexity import tree_complexity
-from shine.search.models.figures import figures_text, loss_text, r2_text, screen_width
+from shine.search.models.front_table import figures_text, loss_text, r2_text, screen_width
 from shine.search.models.uncertain import UncertainModel
 
 if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation
+    from shine.evaluate.inference.bands import Kind as Band
     from shine.evaluate.inference.inference import Basis
-    from shine.evaluate.inference.intervals.bands import Kind as Band
     from shine.evaluate.inference.many_rows import SumsOfForm
     from shine.evaluate.inference.uncertainty import Uncertainty
 

@@ -14,8 +14,7 @@ from shine.formats.page.mathml import typeset
 from shine.formats.page.mathml.operators import name_element
 from shine.lang.forms.rounding import ALL_DIGITS
 from shine.lang.forms.tree import Tree
-from shine.search.models.figures import loss_name, loss_text, noise_text
-from shine.search.models.front_table import Row
+from shine.search.models.front_table import Row, loss_name, loss_text, noise_text
 
 TYPESET, NESTED = 300, 200
 """Most nodes, and most levels of elements, of a typeset formula; larger ones are shown as text, which wraps."""

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.lang.wrapping import wrapped
-from shine.search.models.figures import screen_width
 from shine.search.models.front import Front
+from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
 from shine.search.problem.noise import NoiseEstimate
 

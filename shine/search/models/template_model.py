@@ -21,7 +21,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.presentation import for_people
 from shine.lang.wrapping import wrapped
 from shine.search.evolution.complexity import trees_complexity
-from shine.search.models.figures import screen_width
+from shine.search.models.front_table import screen_width
 from shine.search.models.model import LONGEST_IN_REPR, Model
 from shine.search.templates.grouping import grouped_preparation, with_known_groups
 from shine.search.templates.law import Law
@@ -181,7 +181,7 @@ class TemplateModel(Model):
 
     def _form(self, held: Held = NOTHING_HELD) -> Form:
         """The formula with names in place of the functions' constants, and of the parameters."""
-        from shine.search.models.template_form import form_of_law
+        from shine.search.models.template_refit import form_of_law
 
         return form_of_law(self.law, held, self._single_output())
 

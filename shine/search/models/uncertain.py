@@ -19,11 +19,11 @@ from shine.lang.forms.tree import Tree
 
 if TYPE_CHECKING:
     from shine.data.datasets.dataset import Dataset
+    from shine.evaluate.inference.bands import Bands
+    from shine.evaluate.inference.bands import Kind as Band
     from shine.evaluate.inference.constants import Form, Held
     from shine.evaluate.inference.covariance import Kind as Covariance
     from shine.evaluate.inference.inference import Basis, Inference
-    from shine.evaluate.inference.intervals.bands import Bands
-    from shine.evaluate.inference.intervals.bands import Kind as Band
     from shine.evaluate.inference.many_rows import SumsOfForm
     from shine.evaluate.inference.summary import Summary
     from shine.evaluate.inference.uncertainty import Uncertainty
@@ -173,7 +173,7 @@ class UncertainModel:
 
         See `conf_int` for the parameters.
         """
-        from shine.evaluate.inference.intervals.quantiles import check_level
+        from shine.evaluate.inference.quantiles import check_level
         from shine.evaluate.inference.summary import Summary
 
         known, level = self._known(exact, covariance), check_level(level)
@@ -217,7 +217,7 @@ class UncertainModel:
         DataError
             If X does not fit the formula, or the model does not know the rows that it was fitted to.
         """
-        from shine.evaluate.inference.intervals.quantiles import check_level
+        from shine.evaluate.inference.quantiles import check_level
 
         level = check_level(level)
         _check("kind", kind, BANDS)
@@ -277,7 +277,7 @@ class UncertainModel:
         return columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
 
     def _ends(self, level: float, method: object, exact: Exact, covariance: Covariance) -> Floats:
-        from shine.evaluate.inference.intervals.quantiles import check_level
+        from shine.evaluate.inference.quantiles import check_level
 
         level = check_level(level)
         _check("method", method, METHODS)
@@ -340,7 +340,7 @@ class UncertainModel:
         return {}
 
     def _bands(self, exact: Exact = ()) -> Bands:
-        from shine.evaluate.inference.intervals.bands import Bands
+        from shine.evaluate.inference.bands import Bands
 
         return Bands(self.form(exact), self._known(exact))
 
@@ -363,7 +363,7 @@ class UncertainModel:
         """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""
         if vars(self).get("_has_warned") or (self.basis is None and self.known is None) or self.r2 > LAW:
             return
-        from shine.evaluate.inference.intervals.bands import outside, warn_of_extrapolation
+        from shine.evaluate.inference.bands import outside, warn_of_extrapolation
 
         found = outside(dict(zip(self.tree.parameters, columns, strict=True)), self._ranges)
         if found:

@@ -16,8 +16,8 @@ from shine.lang.population import Population
 from shine.lang.presentation import for_people
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Progress
-from shine.search.models.figures import loss_text, r2_text
 from shine.search.models.front import pareto_front
+from shine.search.models.front_table import loss_text, r2_text
 from shine.search.models.model import Model
 from shine.search.problem.lines import with_functions, with_line
 from shine.search.problem.noise import NoiseEstimate

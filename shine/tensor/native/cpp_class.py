@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from shine.formats.native.code import Files
 from shine.formats.native.headers import commented, for_comment
-from shine.lang.c_names import RESERVED
+from shine.lang.forms.names import RESERVED
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import PROMISES, described

@@ -1,29 +1,32 @@
-"""A function of a tensor program as Python calls it."""
+"""A function of a tensor program as Python calls it, compiled through all passes for a target."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from numbers import Integral
 from typing import Any, Unpack
 
 from shine.base.errors import CompilationError, FormError
 from shine.base.lazy import cached_property
-from shine.compiler.llvm.passes import pipeline_level
+from shine.compiler.llvm.target import pipeline_level
+from shine.compiler.processor import Machine, machine_of
 from shine.compiler.threads import processors
 from shine.formats.native.code import Options, Order
-from shine.formats.native.targets import NATIVE
-from shine.lang.c_names import identifier
-from shine.lang.forms.names import check_text, listed, shown, value_text
+from shine.formats.native.targets import NATIVE, Target, target_of
+from shine.lang.forms.names import c_identifier, check_text, listed, shown, value_text
 from shine.tensor.adjoint.declarations import gradient, with_gradients
 from shine.tensor.form.module import Function, Module
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of
-from shine.tensor.native.code import TensorCode
+from shine.tensor.loops.emission import emit
+from shine.tensor.native.code import Lowered, Lowering, TensorCode
 from shine.tensor.native.cpp_class import parts_of
 from shine.tensor.native.interface import Interface, Tensor, interface_of
 from shine.tensor.native.kernel import Kernel
-from shine.tensor.native.lowering import lowering
+from shine.tensor.native.nvptx import kernel_ir
+from shine.tensor.passes.pipeline import optimized
 
 ENTRY = "main"
 """The function of a module that is meant if none is named."""
@@ -77,7 +80,7 @@ class TensorFunction:
         self.module = module
         self._complete = with_gradients(module)
         self.function = _chosen(self._complete, function)
-        self.name = name or identifier(module.name)
+        self.name = name or c_identifier(module.name)
         self.description = description or module.name
         self.opt_level = pipeline_level(opt_level)
         self.threads = _checked_threads(threads)
@@ -295,3 +298,39 @@ def _restored(
     return TensorFunction(
         module_of(text), function, name=name, description=description, opt_level=opt_level, threads=threads
     )
+
+
+def lowering(module: Module, function: str, name: str, is_shared: bool = False) -> Lowering:
+    """Lowering of a function of a module to LLVM IR.
+
+    Parameters
+    ----------
+    module : Module
+        Without declarations.
+    function : str
+    name : str
+        Name of the function in C.
+    is_shared : bool
+        Whether threads of this process share the work, if that pays.
+
+    Code for a GPU has a kernel, too.
+    """
+
+    @cache
+    def small() -> Module:
+        return optimized(module, [function])
+
+    def lower(target: Target) -> Lowered:
+        text, found = emit(small(), machine_for(target), function, name, is_shared=is_shared)
+        interface = interface_of(name, module.function(function), module.labels, found.arena_bytes)
+        if target.format == "ptx":
+            text += kernel_ir(interface)
+        return Lowered(text, interface, found.report, found.steps, found.scratch_bytes)
+
+    return lower
+
+
+def machine_for(target: Target) -> Machine:
+    """The processor of a target; if it is this one, with its own caches."""
+    is_here = target == target_of(None, NATIVE)
+    return machine_of(None if is_here else target.triple, target.cpu, target.features)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shine.formats.native.interface import C_TYPES
-from shine.lang.c_names import identifier
+from shine.lang.forms.names import c_identifier
 from shine.tensor.form.module import Function, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.loops.arena import ALIGNMENT, aligned
@@ -97,7 +97,7 @@ def padded(size: int) -> int:
 def _tensors(values: Sequence[Value], labels: Mapping[str, str], taken: set[str]) -> tuple[Tensor, ...]:
     found = []
     for value in values:
-        name = identifier(value.name, taken)
+        name = c_identifier(value.name, taken)
         taken.add(name)
         found.append(Tensor(name, labels.get(value.name, value.name), value.type))
     return tuple(found)

@@ -11,7 +11,7 @@ import pytest
 
 import shine.arrow
 from shine import UnsupportedSyntaxError
-from shine.frames.language.bounds import HOLDS
+from shine.frames.language.steps import HOLDS
 
 TABLE = pa.table({
     "x": pa.chunked_array([[1.0, None, 3.0], [], [4.0, 5.0]]),

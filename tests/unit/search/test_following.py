@@ -12,7 +12,7 @@ import pytest
 import shine
 from shine.faces.config import read_job
 from shine.runs import run_job
-from shine.search.following import Several
+from shine.search.run import Several
 
 X = np.random.default_rng(0).uniform(1, 2, (30, 2))
 Y = X[:, 0] * X[:, 1]

@@ -15,8 +15,16 @@ from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, decl
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.native.loops import row_numbers
 from shine.compiler.codegen.numbers import Numbers
-from shine.lang.arrays.affine import Affine, length_symbol
-from shine.lang.arrays.formula import STARTS, STEPS, ArrayFormula, Element, IntegerValue, Reduction
+from shine.lang.arrays.formula import (
+    STARTS,
+    STEPS,
+    Affine,
+    ArrayFormula,
+    Element,
+    IntegerValue,
+    Reduction,
+    length_symbol,
+)
 from shine.lang.forms.visitor import Visit
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)

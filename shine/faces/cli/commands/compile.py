@@ -143,11 +143,11 @@ def _write_trees(
     options: Options,
 ) -> None:
     """Write the native code of an ensemble of trees, named as its file if it has no name."""
-    from shine.lang.c_names import identifier
+    from shine.lang.forms.names import c_identifier
     from shine.trees import build
     from shine.trees.building import EMITTERS as OF_TREES
 
-    kinds, name = _kinds(emit, OF_TREES), identifier(path.stem) if name is None else name
+    kinds, name = _kinds(emit, OF_TREES), c_identifier(path.stem) if name is None else name
     try:
         paths = [str(written) for written in build(compiled, out, name, kinds, **options)]
     except (ShineError, ValueError) as error:

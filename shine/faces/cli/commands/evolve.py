@@ -26,7 +26,7 @@ from shine.faces.cli.options import (
 )
 from shine.faces.cli.output import FAILURE, USAGE, print_json
 from shine.lang.wrapping import wrapped
-from shine.search.models.figures import screen_width
+from shine.search.models.front_table import screen_width
 
 if TYPE_CHECKING:
     from shine.faces.cli.progress import Silence
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
     from shine.search.evolution.observers import Progress, Visitor
-    from shine.search.following import Callback
     from shine.search.models.result import Result
+    from shine.search.run import Callback
 
 
 @click.command("evolve")
@@ -177,7 +177,7 @@ def searched(
     before: Run | None = None,
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
-    from shine.search.following import Several
+    from shine.search.run import Several
 
     notices: list[Notice] = []
     display.status.stop = config.stop

@@ -253,7 +253,7 @@ def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
     from shine.base.errors import ShineError
     from shine.faces.cli.tables import front_table
     from shine.faces.runs import open_run
-    from shine.search.models.figures import screen_width
+    from shine.search.models.front_table import screen_width
 
     try:
         click.echo(front_table(open_run(folder).result, screen_width(), precision))
@@ -264,7 +264,7 @@ def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
 
 def _compared(folders: Sequence[Path]) -> Any:
     from shine.base.errors import ExportError
-    from shine.faces.runs.comparing import compare
+    from shine.faces.runs.entries import compare
 
     try:
         return compare(folders)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shine.formats.write.c import Writer, commented, in_comment
 from shine.formats.write.systems.system import System, filled
-from shine.lang.c_names import identifier
+from shine.lang.forms.names import c_identifier
 
 _PROGRAM = """\
 /*
@@ -221,7 +221,7 @@ def c_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition.
     """
-    name = identifier(name)
+    name = c_identifier(name)
     functions: list[str] = []
     rates: list[str] = []
     known = {parameter: f"states[{place}]" for place, parameter in enumerate(system.states)}
@@ -249,8 +249,8 @@ def c_program(system: System, name: str = "f") -> str:
         "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
         "N_STATES": str(len(system.states)),
         "N_CONTROLS": str(len(system.controls)),
-        "STARTS": " ".join(f"{identifier(state).upper()}0" for state in system.states),
-        "HEADING": ",".join(identifier(column) for column in (system.time, *system.states)),
+        "STARTS": " ".join(f"{c_identifier(state).upper()}0" for state in system.states),
+        "HEADING": ",".join(c_identifier(column) for column in (system.time, *system.states)),
         "CAPITALS": name.upper(),
         "NAME": name,
     }

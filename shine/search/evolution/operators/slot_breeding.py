@@ -14,9 +14,8 @@ from shine.lang.population import Population
 from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import limit_of
-from shine.search.evolution.operators.offspring import Offspring, breed
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
-from shine.search.evolution.operators.variation import Segments, neutral_elements, splice
+from shine.search.evolution.operators.variation import Offspring, Segments, breed, neutral_elements, splice
 from shine.search.evolution.settings import EvolutionSettings
 
 EXCHANGED = 0.1
@@ -142,7 +141,7 @@ def breed_slots(
     everyone : Parents
         All possible parents; their primitive set is a `SlottedSet`.
     select, settings, terminals, rng, parts
-        See `shine.search.evolution.operators.offspring.breed`.
+        See `shine.search.evolution.operators.variation.breed`.
     life : int
         Life of the island, which limits the size of formulas.
     """

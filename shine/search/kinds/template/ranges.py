@@ -20,7 +20,7 @@ from shine.lang.forms.primitives import CONSTANT
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.lang.simplify.terms import Range
-from shine.search.evolution.constants import places
+from shine.search.evolution.scoring import places
 from shine.search.evolution.snapping import Nats
 from shine.search.templates.body import Call, Expression
 from shine.search.templates.composition import Composition

@@ -14,9 +14,9 @@ from shine.evaluate.protocols import Fit
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
-from shine.search.evolution.constants import places
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.evolution.operators.slots import Slot, SlottedSet
+from shine.search.evolution.scoring import places
 from shine.search.problem.lines import with_functions
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer

@@ -30,7 +30,7 @@ from shine.search.evolution.settings import EvolutionSettings
 from shine.search.kinds.template.rough_fits import RoughFit, RoughFitter
 from shine.search.kinds.template.rough_functions import rough_functions
 from shine.search.kinds.template.solving import Known, Solved, solved, solved_for_all
-from shine.search.models.figures import r2_text
+from shine.search.models.front_table import r2_text
 from shine.search.models.user_units import DIGITS
 from shine.search.problem.lines import with_line
 from shine.search.problem.preparation import SEEDING_ROWS, seeding_task

@@ -11,10 +11,10 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
+from shine.evaluate.inference.bands import UNKNOWN, growth
 from shine.evaluate.inference.constants import Form
 from shine.evaluate.inference.evidence import LEAST_SHARE, Predictions, shares
 from shine.evaluate.inference.inference import ROUNDING
-from shine.evaluate.inference.intervals.bands import UNKNOWN, growth
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
 from shine.search.description import NATS_A_NODE, DescriptionLength, oddities

@@ -22,8 +22,8 @@ from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
 from shine.lang.population import Population
-from shine.search.evolution.constants import places
 from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.scoring import places
 
 MIXED = PrimitiveSet(
     select(STANDARD, ("add", "sub", "mul", "div", "pow", "exp", "log", "sqrt", "sin", "abs", "max", "floor", "where")),

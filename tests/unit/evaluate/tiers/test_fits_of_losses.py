@@ -17,7 +17,7 @@ from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.population import Population
 from shine.losses import loss_from
-from shine.search.evolution.constants import places
+from shine.search.evolution.scoring import places
 
 POISSON = "def poisson(p, y):\n    # Deviance of counts; a constant is left out.\n    return 2*(p - y*log(p))"
 POISSON_LOG = "def poisson_log(p, y):\n    return 2*(exp(p) - y*p)"

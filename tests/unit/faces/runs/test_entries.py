@@ -11,11 +11,12 @@ from helpers.past_runs import model, past_run
 from hypothesis import given
 from strategies import trees
 
+from shine.base.errors import ExportError
 from shine.faces.config import read_job
 from shine.faces.runs.entries import DAMAGED, UNFINISHED, read_entry, word, words_of
 from shine.faces.runs.resuming import data_digest
 from shine.lang.forms.tree import Tree
-from shine.runs import run_job
+from shine.runs import compare, run_job
 
 SMALL = """
 data: {generate: {rows: 20, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}
@@ -135,3 +136,27 @@ def test_names_and_operators_are_those_that_pythons_parser_finds(tree: Tree):
     found = words_of(str(tree))
     assert names <= found
     assert found & (set(BINARY.values()) - names - {"pow"}) == operators - names - {"pow"}
+
+
+def test_settings_that_differ_and_fronts_by_size(tmp_path: Path):
+    first = past_run(tmp_path / "a", model("x", nodes=1), model("exp(x)", nodes=2), population=100)
+    second = past_run(tmp_path / "b", model("x", nodes=1), model("x*x", nodes=3), population=500)
+    found = compare([first, second])
+    assert found.settings == {"evolution.population": (100, 500)}
+    assert found.same_data is True
+    assert {size: [each and each.expression for each in row] for size, row in found.fronts.items()} == {
+        1: ["x", "x"],
+        2: ["exp(x)", None],
+        3: [None, "x*x"],
+    }
+
+
+def test_other_data_are_told(tmp_path: Path):
+    runs = [past_run(tmp_path / name, data_hash=digest) for name, digest in [("a", "1"), ("b", "2"), ("c", None)]]
+    assert compare(runs[:2]).same_data is False
+    assert compare(runs).same_data is None
+
+
+def test_a_folder_without_a_run_is_told(tmp_path: Path):
+    with pytest.raises(ExportError, match="holds no run"):
+        compare([tmp_path, tmp_path])

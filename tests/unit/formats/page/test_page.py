@@ -11,7 +11,7 @@ from unit.formats.page.cases import Formula, Found, found
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.formats.page.charts.dependence import dependences
+from shine.formats.page.charts.certainty import dependences
 from shine.formats.page.charts.fit import Fit, fit_numbers
 from shine.formats.page.page import own_text
 from shine.lang.parse import parse

@@ -26,8 +26,8 @@ from unit.formats.write.native import (
 import shine
 from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.write.c import c_files, c_source
-from shine.lang.c_names import identifier
 from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import c_identifier
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
@@ -203,8 +203,8 @@ def test_names_reserved_in_c_are_changed(tmp_path):
 
 
 def test_names_are_changed_into_different_names():
-    assert identifier("a b", {"a_b"}) == "a_b_2"
-    assert [identifier(name) for name in ("x", "x_1", "X", "sin", "sinl", "Ä", "")] == [
+    assert c_identifier("a b", {"a_b"}) == "a_b_2"
+    assert [c_identifier(name) for name in ("x", "x_1", "X", "sin", "sinl", "Ä", "")] == [
         *("x", "x_1", "X", "sin_", "sinl_", "u00c4", "x"),
     ]
 

@@ -19,8 +19,7 @@ from shine.lang.growth import Terminals
 from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.population import Population
 from shine.lang.vocabulary import primitive_table
-from shine.search.constraints.dimension_rules import RULES, rule_of
-from shine.search.constraints.dimensional_analysis import MOST_ARGUMENTS, DimensionalAnalysis
+from shine.search.constraints.dimensional_analysis import MOST_ARGUMENTS, RULES, DimensionalAnalysis, rule_of
 from shine.search.constraints.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit
 from shine.search.evolution.operators.creation import ptc2
 

@@ -21,7 +21,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
-from shine.search.evolution.constants import fitter
+from shine.search.evolution.scoring import fitter
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses
 

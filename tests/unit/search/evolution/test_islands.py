@@ -31,10 +31,9 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
 from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.constants import fitter
 from shine.search.evolution.islands import Habitat, Island, migrated
 from shine.search.evolution.memory import hashes
-from shine.search.evolution.scoring import Scorer, Scoring
+from shine.search.evolution.scoring import Scorer, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
 from shine.search.seeding.effort import Deadline
 

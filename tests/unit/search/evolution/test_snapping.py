@@ -15,8 +15,8 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.search.evolution.constants import TOLERANCE
 from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.scoring import TOLERANCE
 from shine.search.evolution.snapping import rounded_off, snapped, without_idle_digits
 
 ROWS = 400

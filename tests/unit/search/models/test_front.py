@@ -148,7 +148,9 @@ LONG = Model(shine.parse("*".join(["a", *["(b + 0.123456)"] * 30]), ("a", "b")),
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setattr("shine.search.models.figures.sys.stdout", type("Screen", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr(
+        "shine.search.models.front_table.sys.stdout", type("Screen", (), {"isatty": lambda self: True})()
+    )
     monkeypatch.setenv("COLUMNS", str(width))
 
 

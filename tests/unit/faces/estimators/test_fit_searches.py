@@ -14,7 +14,7 @@ import shine
 from shine.base.stages import Stages, so_far, stage
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
 from shine.faces import progress
-from shine.faces.estimators import reports
+from shine.faces.estimators import fit_searches
 from shine.faces.progress import Status
 from shine.lang.parse import parse
 from shine.search.evolution.settings import StopSettings
@@ -60,9 +60,9 @@ def test_verbose_logs_each_stage_when_it_begins(caplog):
 def test_in_a_long_stage_a_line_a_second_tells_what_it_has_found(monkeypatch, caplog):
     now, ticks = [100.0], []
     monkeypatch.setattr(progress, "PAUSE", 1.0)
-    monkeypatch.setattr(reports, "ticking", lambda tick: (ticks.append(tick), nullcontext())[1])
+    monkeypatch.setattr(fit_searches, "ticking", lambda tick: (ticks.append(tick), nullcontext())[1])
     stop = StopSettings(None, 60.0)
-    with reports.reporter(None, 1, "", stop, lambda: now[0]):
+    with fit_searches.reporter(None, 1, "", stop, lambda: now[0]):
         now[0] += 1
         ticks[0]()
         with stage("looking"):
@@ -98,7 +98,7 @@ def look(now, tick):
 def test_a_thread_tells_of_a_search_that_is_busy_at_least_every_second_and_a_quarter(monkeypatch, caplog):
     monkeypatch.setattr(progress, "PAUSE", 1.0)
     begun = time.monotonic()
-    with reports.reporter(None, 1, "", StopSettings(None, 60.0)), stage("looking"):
+    with fit_searches.reporter(None, 1, "", StopSettings(None, 60.0)), stage("looking"):
         while time.monotonic() - begun < 3.5:  # holds the interpreter, as native calls do not
             pass
     times = [record.created for record in caplog.records if record.name == "shine"]
@@ -170,7 +170,7 @@ def test_on_a_terminal_verbose_1_is_a_bar_that_is_closed_after_an_error_too(monk
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     closed = []
-    monkeypatch.setattr(reports.SearchBar, "close", lambda bar: (closed.append(bar), bar._bar.close()))
+    monkeypatch.setattr(fit_searches.SearchBar, "close", lambda bar: (closed.append(bar), bar._bar.close()))
     fitted(verbose=1)
     assert "preparing the rows" in stream.getvalue()
     assert not [record for record in caplog.records if record.name == "shine"]

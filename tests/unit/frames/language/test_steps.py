@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shine.frames.language.bounds import float_bound, integer_bound
+from shine.frames.language.steps import float_bound, integer_bound
 from shine.frames.language.types import INTEGERS
 from shine.lang.conditions.reading import FLIPPED, HOLDS
 

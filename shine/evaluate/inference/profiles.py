@@ -2,6 +2,9 @@
 
 The other constants are fitted anew at each value. The root of twice the fall of the log-likelihood is nearly a line in
 the constant (Bates and Watts 1988), so that few values lead to the ends.
+
+`fitted` finds the constants that make a sum of errors least, some of them held, by damped Newton steps (Levenberg
+1944).
 """
 
 from __future__ import annotations
@@ -11,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.base.typing import Floats
+from shine.base.typing import Floats, Indices, Mask
 from shine.evaluate.inference.covariance import Covariance
-from shine.evaluate.inference.fitting import Optimum, fitted
-from shine.evaluate.inference.likelihood import Likelihood
+from shine.evaluate.inference.likelihood import Likelihood, Local
 
 TOLERANCE = 2e-3
 """Error of an end, in standard errors."""
@@ -29,7 +31,7 @@ GROWTH, LEVELS_OFF = 3.0, 0.01
 """Factor by which trials go farther out at most, and the share of the width by which the root must then rise: otherwise
 the log-likelihood levels off, and the interval is unbounded."""
 
-STEPS = 25
+_PROFILE_STEPS = 25
 """Most steps of a fit of the other constants."""
 
 _EXACT = 1e-4
@@ -71,9 +73,9 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     def point(value: float, near: Floats) -> Point:
         start = near + direction * (value - near[index])
         start[index] = value
-        there = fitted(likelihood, start, _EXACT / factor, free, STEPS)
+        there = fitted(likelihood, start, _EXACT / factor, free, _PROFILE_STEPS)
         if not np.isfinite(there.total):
-            there = fitted(likelihood, np.where(free, near, value), _EXACT / factor, free, STEPS)
+            there = fitted(likelihood, np.where(free, near, value), _EXACT / factor, free, _PROFILE_STEPS)
         fall = factor * (there.total - best.total)
         return Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
@@ -120,3 +122,71 @@ def end_of(point: Callable[[float, Floats], Point], centre: Point, unit: float, 
         share = (width - root) / (outer.root - root) if np.isfinite(outer.root) else 0.5
         trial = at + min(max(share, 0.02), 0.98) * (until - at)
     return unbounded if outer is None else outer.value
+
+
+STEPS = 60
+"""Most steps of a fit."""
+
+ROUNDING = 1e-14
+"""Relative change of the sum of errors that is rounding."""
+
+_DAMPING, _LESS, _MORE, _MOST = 1e-6, 0.2, 8.0, 1e12
+"""Damping at first, its factors after better and worse trials, and the damping that ends a fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Constants and the sum of errors that they leave; inf if it is not defined."""
+
+    constants: Floats
+    total: float
+
+
+def fitted(
+    likelihood: Likelihood, start: Floats, tolerance: float = 0.0, free: Mask | None = None, steps: int = STEPS
+) -> Optimum:
+    """The best constants near a start.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    start : ndarray of shape (n_constants,)
+    tolerance : float
+        The fit ends once the next step promises to lessen the sum of errors by no more than this.
+    free : ndarray of shape (n_constants,), bool, optional
+        Constants that may change; all by default.
+    steps : int
+        Most steps.
+    """
+    moving = np.arange(len(start)) if free is None else np.flatnonzero(free)
+    best, here = start.astype(np.float64), likelihood.local(start)
+    if not len(moving) or not np.isfinite(here.total):
+        return Optimum(best, here.total)
+    damping = _DAMPING
+    for _ in range(steps):
+        step, promise = _step(here, moving, damping)
+        if not promise > max(tolerance, ROUNDING * abs(here.total)):
+            break
+        trial = best.copy()
+        trial[moving] += step
+        there = likelihood.local(trial)
+        if there.total < here.total:
+            best, here, damping = trial, there, max(damping * _LESS, ROUNDING)
+            continue
+        damping *= _MORE
+        if damping > _MOST:
+            break
+    return Optimum(best, here.total)
+
+
+def _step(here: Local, moving: Indices, damping: float) -> tuple[Floats, float]:
+    """A damped step of the moving constants, and the decrease that it promises."""
+    gradient, curvature = here.gradient[moving], here.curvature[np.ix_(moving, moving)]
+    scale = np.sqrt(np.diagonal(curvature))
+    scale = np.where(scale > 0, scale, 1.0)
+    damped = curvature / scale / scale[:, None] + damping * np.eye(len(moving))
+    try:
+        step = np.linalg.solve(damped, -gradient / scale) / scale
+    except np.linalg.LinAlgError:
+        return np.zeros(len(moving)), 0.0
+    return step, float(-0.5 * gradient @ step)

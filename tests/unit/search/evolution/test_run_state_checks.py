@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from shine.search.evolution.generator_state import generator_of, generator_state, restored_generator
+from shine.search.evolution.run_state_checks import generator_of, generator_state, restored_generator
 
 KINDS = ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from shine.base.errors import DataError, ExtrapolationWarning
 from shine.base.typing import Floats
 from shine.evaluate.inference.constants import Form
-from shine.evaluate.inference.intervals.quantiles import counts_between, two_sided
 from shine.evaluate.inference.likelihood import Likelihood
+from shine.evaluate.inference.quantiles import counts_between, two_sided
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.lang.forms.names import listed, shown
 

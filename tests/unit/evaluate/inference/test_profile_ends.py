@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from shine.evaluate.inference.intervals.profiles import GROWTH, MOST_TRIALS, TOLERANCE, WIDEST, Point, end_of
+from shine.evaluate.inference.profiles import GROWTH, MOST_TRIALS, TOLERANCE, WIDEST, Point, end_of
 
 WIDTH = 2.0
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from shine.evaluate.inference.intervals.quantiles import (
+from shine.evaluate.inference.quantiles import (
     check_level,
     counts_between,
     tail_of_chi_squared,

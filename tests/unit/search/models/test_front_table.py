@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from shine.search.models.figures import figures_text, r2_text
+from shine.search.models.front_table import figures_text, r2_text
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from unit.evaluate.inference.cases import inference, line
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.inference.bands import SHARES, Bands, noise_of
 from shine.evaluate.inference.constants import form_of, with_values
-from shine.evaluate.inference.intervals.bands import SHARES, Bands, noise_of
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.losses import poisson
 from shine.evaluate.losses.form import ABSOLUTE

@@ -1,1 +1,0 @@
-"""Intervals of constants and bands of predictions."""
