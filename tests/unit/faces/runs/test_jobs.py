@@ -48,7 +48,7 @@ def test_a_run_keeps_what_it_used_and_found(job: Job, tmp_path: Path) -> None:
     reported: list[int] = []
     result = run_job(job, chosen_folder(tmp_path / "out"), lambda progress: reported.append(progress.generation))
     assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == [
-        "checkpoints", "config.yaml", "front.csv", "keeping.jsonl", "result.json",
+        "checkpoints", "config.yaml", "front.csv", "log.jsonl", "result.json",
     ]  # fmt: skip
     assert read_config(tmp_path / "out" / "config.yaml") == job.config
     record = read_result(tmp_path / "out")
@@ -133,7 +133,7 @@ def test_a_run_without_a_checkpoint_begins_anew(job: Job, tmp_path: Path) -> Non
     run_job(job, chosen_folder(tmp_path / "whole"))
     folder, told = chosen_folder(tmp_path / "run"), list[Notice]()
     shutil.copy(tmp_path / "whole" / "config.yaml", folder)
-    (folder / "keeping.jsonl").write_text('{"generation": 0}\n{"gen')
+    (folder / "log.jsonl").write_text('{"generation": 0}\n{"gen')
     resume_job(folder, tell=told.append)
     assert ending(folder) == ending(tmp_path / "whole")
     assert [(notice.failed, "begins anew" in notice.text) for notice in told] == [(False, True)]
@@ -353,7 +353,7 @@ def test_a_full_disk_is_told_of_once_and_again_in_the_end(
     assert all(notice.failed and "No space left on device" in notice.text for notice in told)
     assert "the run goes on without it, and keeps trying" in told[0].text
     missing = {notice.text.split(":")[0].rsplit("/", 1)[1] for notice in told[1:]}
-    assert missing == {"result.json", "front.csv", "keeping.jsonl", "checkpoints"}
+    assert missing == {"result.json", "front.csv", "log.jsonl", "checkpoints"}
     assert newest_good(folder) == 2
 
 
@@ -363,8 +363,8 @@ def test_by_default_python_warns(job: Job, tmp_path: Path, monkeypatch: pytest.M
     with pytest.warns(RuntimeWarning) as caught:
         run_job(job, folder)
     first, last = (str(warning.message) for warning in caught)
-    assert "keeping.jsonl: cannot be written: Input/output error; the run goes on without" in first
-    assert "keeping.jsonl: cannot be written: Input/output error; it is missing, or not the latest" in last
+    assert "log.jsonl: cannot be written: Input/output error; the run goes on without" in first
+    assert "log.jsonl: cannot be written: Input/output error; it is missing, or not the latest" in last
 
 
 def test_a_folder_that_cannot_be_written_in_the_beginning_is_an_error(job: Job, tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_folder_that_cannot_be_written_in_the_beginning_is_an_error(job: Job, 
 def test_the_log_keeps_losses_to_the_last_bit(job: Job, tmp_path: Path) -> None:
     losses: list[float] = []
     run_job(job, chosen_folder(tmp_path / "run"), lambda progress: losses.append(progress.best_loss))
-    lines = (tmp_path / "run" / "keeping.jsonl").read_text().splitlines()
+    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["loss"] for line in lines] == losses
 
 

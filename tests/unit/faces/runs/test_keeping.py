@@ -1,4 +1,4 @@
-"""keeping.jsonl: whole lines in order, each generation once."""
+"""log.jsonl: whole lines in order, each generation once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def generations(path: Path) -> list[int]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A log of the generations 0 to 4."""
-    path = tmp_path / "keeping.jsonl"
+    path = tmp_path / "log.jsonl"
     written = Log(path)
     written.begin(0)
     for generation in range(5):
@@ -48,8 +48,8 @@ def test_a_line_that_was_cut_short_is_dropped_and_counted(missing: int, path: Pa
 
 
 def test_a_log_that_is_gone_is_begun(tmp_path: Path) -> None:
-    assert Log(tmp_path / "keeping.jsonl").begin(3) == 3
-    assert (tmp_path / "keeping.jsonl").read_bytes() == b""
+    assert Log(tmp_path / "log.jsonl").begin(3) == 3
+    assert (tmp_path / "log.jsonl").read_bytes() == b""
 
 
 @pytest.mark.parametrize("call", ["open", "write", "short"])
