@@ -218,9 +218,10 @@ def judge_sum(candidate: Formula, law: SumLaw, split: Split, noise: float) -> st
     """Whether a formula has the law's own form: "identical", "constants" or "no".
 
     It is the law if it has its values on other points, off the trajectory too, and no more terms once products are
-    expanded. Under noise, its constants are fitted to the law on these points first: its form must be the law's.
+    expanded, or no more nodes: partial fractions may be shorter than the law. Under noise, its constants are fitted to
+    the law on these points first: its form must be the law's.
     """
-    if terms_of(candidate) > terms_of(law.truth):
+    if terms_of(candidate) > terms_of(law.truth) and candidate.size > law.truth.size:
         return "no"
     y, spread = split.y_test, float(np.std(split.y_test))
 

@@ -137,7 +137,10 @@ class _Run:
     def __init__(
         self, world: World, stop: StopSettings, rng: np.random.Generator, observers: Observers, continued: bool
     ) -> None:
-        settings, state, nat = world.settings, observers.state, world.scoring.nat
+        state, nat = observers.state, world.scoring.nat
+        if state is not None and world.settings.max_size < state.archive.individuals.width <= world.settings.longest:
+            world = _wider(world, state.archive.individuals.width)
+        settings = world.settings
         self.world, self.stop, self.observers, self.continued = world, stop, observers, continued
         self.began = observers.origin
         limit = float("inf") if stop.seconds is None else self.began + stop.seconds
@@ -284,7 +287,14 @@ class _Run:
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
             found = seeding(self.rng.spawn(1)[0], Effort(work, deadline))
-        everyone = Population.concatenate([guesses, at_width(found.candidates, width)])
+        if found.candidates.width > width:
+            # An exact formula is longer than others may be.
+            width = found.candidates.width
+            self.world = _wider(self.world, width)
+            settings, nat = self.world.settings, self.world.scoring.nat
+            self.archive = Archive.empty(self.world.primitives, width, settings.complexity, nat)
+            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
+        everyone = Population.concatenate([at_width(each, width) for each in (guesses, found.candidates)])
         if found.interrupted or self.deadline.is_over:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             scorer = self._scorer()
@@ -337,6 +347,11 @@ class _Run:
     def _progress(self) -> Progress:
         front, scores = self.archive.front(self.stop.loss)
         return Progress(self.generation, self.evaluations, self.seconds, front, scores)
+
+
+def _wider(world: World, width: int) -> World:
+    """The world for formulas of so many nodes."""
+    return replace(world, settings=replace(world.settings, max_size=width, max_exact_size=world.settings.longest))
 
 
 def _within_limits(

@@ -10,6 +10,9 @@ from annotated_types import Ge, Gt, Le
 
 from shine.search.evolution.complexity import normalized_weights
 
+LONGEST = 60
+"""Most nodes of a formula that fits exactly, by default."""
+
 Probability = Annotated[float, Ge(0), Le(1)]
 
 
@@ -77,6 +80,9 @@ class EvolutionSettings:
     streamed, and never if they are in memory."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
     """Most nodes of an individual; 30 are a formula of about one line."""
+    max_exact_size: Annotated[int, Ge(1), Le(10_000)] | None = None
+    """Most nodes of a formula that seeding finds and that fits exactly, as sums of many terms do; by default 60 if
+    `max_size` has its default, and otherwise `max_size`, which is the least."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10
     """Most levels of an individual; a single node has one."""
     creation: Literal["ptc2", "ramped"] = "ptc2"
@@ -149,6 +155,16 @@ class EvolutionSettings:
         low, high = self.constants
         if not (isfinite(low) and isfinite(high) and low <= high):
             raise ValueError(f"constants must be a finite range from low to high, got {low} to {high}")
+
+    @property
+    def longest(self) -> int:
+        """Most nodes of a formula that fits exactly."""
+        own = LONGEST if self.max_size == type(self).max_size else self.max_size
+        return max(self.max_size, own if self.max_exact_size is None else self.max_exact_size)
+
+    def allows(self, size: int, exact: bool) -> bool:
+        """Whether a formula may have so many nodes."""
+        return size <= (self.longest if exact else self.max_size)
 
     def of_island(self, number: int) -> EvolutionSettings:
         """The settings of an island, by its number from 0."""

@@ -125,7 +125,7 @@ class Finish:
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
-        front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.max_size)
+        front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
         if by_kept_rows is None:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows))
         else:
@@ -262,7 +262,7 @@ class Finish:
         refinement = Refinement(
             loss=self.loss,
             weights=self.settings.evolution.complexity,
-            max_size=self.settings.evolution.max_size,
+            allows=self.settings.evolution.allows,
             enough=self._enough(rows),
             threads=self.threads,
             rules=self._rules_as_written,

@@ -66,8 +66,8 @@ class Refinement:
     loss : Loss
     weights : mapping of str to float
         Complexity of primitives, features and constants, by name (see `shine.search.models.model.Model`).
-    max_size : int
-        Most nodes of a formula, its line included.
+    allows : callable
+        Says whether a formula may have so many nodes, its line included, and be exact or not.
     enough : float
         Loss below which two formulas are equally right.
     threads : int
@@ -81,7 +81,7 @@ class Refinement:
 
     loss: Loss
     weights: Mapping[str, float]
-    max_size: int
+    allows: Callable[[int, bool], bool]
     enough: float
     threads: int
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None
@@ -143,7 +143,8 @@ class Refinement:
         if shorter:
             chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
         # Individuals have at most this size; with their lines they may be larger.
-        finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= self.max_size]
+        finite = [model for model in chosen if math.isfinite(model.loss)]
+        finite = [model for model in finite if self.allows(model.tree.size, model.loss <= enough)]
         kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset))
         kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))

@@ -240,7 +240,7 @@ class ClassesProblem(OneFormula):
                 "found no formula of finite log-loss that the constraints allow; search longer, or relax them"
             )
         front = with_supported_digits(front, rows, by_odds)
-        front = front_in_user_units(front, task, 0.0, evolving.max_size)
+        front = front_in_user_units(front, task, 0.0, evolving.allows)
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
         return self.result(outcome, models, shortest(models, self.description(rows)))

@@ -88,6 +88,11 @@ class OneFormula(Problem):
         return Start(self.task.primitives, self.task.guesses, self._seeded)
 
     @property
+    def longest(self) -> int:
+        """Most nodes of a formula that fits exactly."""
+        return self.evolving.max_size
+
+    @property
     @abstractmethod
     def seeding_rows(self) -> tuple[Dataset, str]:
         """Rows that the seeding looks at, with the model of their noise."""
@@ -104,6 +109,7 @@ class OneFormula(Problem):
             self.threads,
             max_size=evolving.max_size,
             max_depth=evolving.max_depth,
+            longest=self.longest,
             linear_scaling=self.scaled,
             settings=SeedingSettings(members=evolving.seeding_members, exact=self.settings.stop.loss),
             pool=self.observers.pool,
@@ -246,6 +252,11 @@ class FormulaProblem(OneFormula):
     def seeding_rows(self) -> tuple[Dataset, str]:
         """Rows that squared errors do not follow too far."""
         return rows_of_seeding(self.sample, self.loss, self._noise)
+
+    @property
+    def longest(self) -> int:
+        """By the settings: sums of many terms that fit exactly may be longer than others."""
+        return self.evolving.longest
 
     def choose_now(self, models: Sequence[Model]) -> Choice:
         """By the shortest description of the sample."""

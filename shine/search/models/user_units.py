@@ -93,7 +93,9 @@ def _written(tree: Tree, slope: float, intercept: float, task: Task) -> str:
     return for_people(task.scaling.leaving(with_line(tree, slope, intercept), task.user_rows), DIGITS).readable
 
 
-def front_in_user_units(front: Iterable[Model], task: Task, enough: float, max_size: int) -> tuple[Model, ...]:
+def front_in_user_units(
+    front: Iterable[Model], task: Task, enough: float, allows: Callable[[int, bool], bool]
+) -> tuple[Model, ...]:
     """The front with formulas of the given data; its losses stay those of the scaled target.
 
     The factors that formulas get back make them larger, and values beyond float64's range become infinite, so some may
@@ -105,14 +107,14 @@ def front_in_user_units(front: Iterable[Model], task: Task, enough: float, max_s
     task : Task
     enough : float
         Loss below which two formulas are equally right.
-    max_size : int
-        Most nodes of a formula.
+    allows : callable
+        Says whether a formula may have so many nodes, and be exact or not.
     """
     given = [replace(model, tree=task.scaling.leaving(model.tree, task.user_rows)) for model in front]
     if task.scaling:
         rows, weighed = task.user_rows.columns.T, task.user_rows.row_weights > 0
         given = [model for model in given if np.isfinite(model.predict(rows)[weighed]).all()] or given
-    small = [model for model in given if model.tree.size <= max_size]
+    small = [model for model in given if allows(model.tree.size, model.loss <= enough)]
     return pareto_front(small or [min(given, key=lambda model: model.tree.size)], enough)
 
 

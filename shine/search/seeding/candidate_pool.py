@@ -174,7 +174,8 @@ class CandidatePool:
 
     def add(self, formulas: Mapping[Nodes, str]) -> None:
         """Measure complete formulas, given with their kinds, and keep those that explain part of the variance."""
-        new = [nodes for nodes in formulas if nodes not in self.unexplained and len(nodes) <= self.task.max_size]
+        most_nodes = max(self.task.max_size, self.task.longest)
+        new = [nodes for nodes in formulas if nodes not in self.unexplained and len(nodes) <= most_nodes]
         new = [nodes for nodes in new if all(np.isfinite(v) for _, v in nodes)]
         if not new:
             return
@@ -189,13 +190,15 @@ class CandidatePool:
                 continue
             # Constants that were fitted to the measured rows make their error too small (Craven and Wahba 1978).
             corrected = share if self.split else share * (rows / (rows - constants)) ** 2
-            if ok and np.isfinite(corrected) and share < 1:
+            sure = rows - constants >= MORE_ROWS
+            exact = sure and most < self.task.settings.exact
+            if ok and np.isfinite(corrected) and share < 1 and (exact or len(nodes) <= self.task.max_size):
                 self.keep(nodes, formulas[nodes], corrected)
                 kept.append(row)
-                if rows - constants >= MORE_ROWS:
+                if sure:
                     self._surely = min(self._surely, most)
-                    if most < self.task.settings.exact:
-                        self.exact_size = min(self.exact_size, len(nodes))
+                if exact:
+                    self.exact_size = min(self.exact_size, len(nodes))
                 if rows - constants >= SPARE_ROWS * len(nodes):
                     self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
 
@@ -276,7 +279,7 @@ class CandidatePool:
         kept = set(list(dict.fromkeys([*different[: most // 2], *firsts, *different]))[:most])
         best = [nodes for nodes in order if nodes in kept]
         return (
-            self._population(best, self.task.max_size),
+            self._population(best, max(self.task.max_size, *map(len, best))),
             np.array([self.unexplained[nodes] for nodes in best]),
             tuple(self.kinds[nodes] for nodes in best),
         )

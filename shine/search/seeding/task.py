@@ -83,6 +83,8 @@ class SeedingTask:
         Most nodes and levels of a candidate.
     linear_scaling : bool
         Whether formulas will be judged with their best slope and intercept. Candidates then contain neither.
+    longest : int
+        Most nodes of a candidate that fits exactly, if that is more than `max_size`.
     settings : SeedingSettings
     pool : Pool, optional
         Workers that share the searches (see `shine.base.parallel.opened`). They change no bit of the guesses.
@@ -97,6 +99,7 @@ class SeedingTask:
     max_size: int = 30
     max_depth: int = 10
     linear_scaling: bool = True
+    longest: int = 0
     settings: SeedingSettings = field(default_factory=SeedingSettings)
     pool: Pool | None = None
     found: Callable[[Finding], object] | None = None

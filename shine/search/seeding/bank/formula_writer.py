@@ -18,6 +18,9 @@ Nodes = tuple[tuple[int, float], ...]
 Factor = tuple[Nodes, float]
 """A formula and the power it is raised to."""
 
+MANY = 4
+"""Terms of a sum beyond which short ones come first, so that it has fewer levels."""
+
 ROUNDING = 1e-10
 """Relative distance from a whole number that counts as rounding."""
 
@@ -316,6 +319,9 @@ class Writer:
         if first is None:
             first = next((i for i, (c, _) in enumerate(pairs) if c > 0), 0)
         pairs.insert(0, pairs.pop(first))
+        if len(pairs) > MANY:
+            # The first terms are the deepest.
+            pairs[1:] = sorted(pairs[1:], key=lambda pair: len(pair[1]))
         if pairs[0][0] == -1 and intercept:
             result, intercept = self.subtract(constant(tidy(intercept)), pairs[0][1]), 0.0
         else:
