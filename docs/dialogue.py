@@ -18,7 +18,7 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-LONGEST = 380
+LONGEST = 220
 """Most characters of an answer that are printed."""
 
 RUN = {"run": "runs/tea"}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from shine.base.errors import CompilationError, GraphImportError
-from shine.compiler.llvm.target import llvm_version, parse, target_machine
+from shine.compiler.llvm.target import in_own_context, llvm_version, parse, target_machine
 
 MAX_BYTES = 16_000_000
 """Largest file that is read."""
@@ -204,7 +204,7 @@ def _read(content: bytes) -> llvm.ModuleRef:
     if not content.startswith(_BITCODE):
         return parse(content.decode("utf-8"))
     try:
-        module = llvm.parse_bitcode(content, context=llvm.create_context())
+        module = in_own_context(llvm.parse_bitcode, content)
         module.verify()
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -156,10 +157,32 @@ def pipeline_level(name: str | int) -> int:
     return level
 
 
+class _Module(llvm.ModuleRef):
+    """A module that ends its context: LLVM crashes if a context ends first, and garbage in a cycle, such as that of an
+    exception, is finalized in any order."""
+
+    def _dispose(self) -> None:
+        super()._dispose()
+        ffi.lib.LLVMPY_ContextDispose(self._address)
+
+    def detach(self) -> None:
+        if self._owned:  # by an engine: the context ends with the last reference to it
+            self._context._owned = False
+        super().detach()
+
+
+def in_own_context(read: Callable[..., llvm.ModuleRef], content: str | bytes) -> llvm.ModuleRef:
+    """The module that `read` makes of the content, in a context of its own: a shared one would grow."""
+    context = llvm.create_context()
+    module = read(content, context=context)
+    module.__class__, module._address, context._owned = _Module, context._ptr, True
+    return module
+
+
 def parse(ir: str) -> llvm.ModuleRef:
-    """The module of a textual IR, verified, in a context of its own (a shared context would grow)."""
+    """The module of a textual IR, verified."""
     try:
-        module = llvm.parse_assembly(ir, context=llvm.create_context())
+        module = in_own_context(llvm.parse_assembly, ir)
         module.verify()
     except RuntimeError as error:
         raise CompilationError(f"LLVM rejects the module: {error}") from None

@@ -93,3 +93,17 @@ def test_a_child_whose_fork_did_not_wait_begins_with_a_new_one():
         leave.set()
         thread.join()
     assert is_free()
+
+
+def test_modules_in_garbage_end_before_their_contexts() -> None:
+    code = """if True:
+        import gc
+        from shine.compiler.llvm.target import parse
+
+        for _ in range(20):
+            ring = [parse("define i64 @f(i64 %x) { ret i64 %x }")]
+            ring.append(ring)
+            del ring
+            gc.collect()
+    """
+    assert subprocess.run([sys.executable, "-c", code], timeout=100).returncode == 0
