@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 # A shell makes background jobs, and all processes they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Shared machines are slow at times: limit the number of examples, never their time.
-settings.register_profile("shine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
-settings.load_profile("shine")
+# Shared machines are slow at times: limit the number of examples, never their time. Without the slow tests, a third.
+for profile, count in (("quick", 20), ("all", 60)):
+    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=count)
 
 if "PYTEST_XDIST_WORKER" not in os.environ:
     # All workers share one cache of object code, and leave the user's alone.
@@ -38,6 +38,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.getoption("-m") != "not slow" or collection_path.suffix != ".py":
         return None
     return ALL_SLOW in collection_path.read_text(encoding="utf-8") or None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if config.getoption("-m") == "not slow" else "all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

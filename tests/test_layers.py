@@ -6,6 +6,7 @@ The tests read the files and do not run them.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -261,6 +262,10 @@ def builtins_called(tree: ast.Module) -> set[str]:
 
 
 def test_nothing_evaluates_text_or_unpickles():
-    assert not {name for name, tree in trees().items() if builtins_called(tree) & FORBIDDEN_CALLS}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
+    calls = re.compile(rf"\b({'|'.join(FORBIDDEN_CALLS)})\s*\(")
+    suspects = [name for name, text in texts.items() if calls.search(text)]
+    assert not {name for name in suspects if builtins_called(trees()[name]) & FORBIDDEN_CALLS}
     assert not {i.source for i in imports() if i.target.split(".")[0] in FORBIDDEN_IMPORTS}
-    assert not {name for name, tree in trees().items() if "allow_pickle=True" in ast.unparse(tree)}
+    pickles = re.compile(r"\ballow_pickle\s*=\s*True\b")
+    assert not {name for name, text in texts.items() if pickles.search(text)}

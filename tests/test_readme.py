@@ -28,6 +28,7 @@ def test_two_commands_do_all_the_set_up():
     ]
 
 
+@pytest.mark.slow
 def test_the_first_command_finds_the_formula(tmp_path):
     words = ["evolve", str(ROOT / "configs/pythagoras.yaml"), "--out", str(tmp_path / "run")]
     run = subprocess.run([sys.executable, "-m", "shine", *words], capture_output=True, text=True, timeout=120)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,27 +55,33 @@ def evaluated(trees: list[Tree]) -> np.ndarray:
     return MachineEvaluator(dataset, "mse", False, "float64").predict(Population.from_trees(trees, PRIMITIVES))[:, 0]
 
 
-TREES = [constants(np.random.default_rng(seed)) for seed in range(300)]
-VALUES = evaluated(TREES)
+@cache
+def trees() -> list[Tree]:
+    return [constants(np.random.default_rng(seed)) for seed in range(300)]
+
+
+@cache
+def values() -> np.ndarray:
+    return evaluated(trees())
 
 
 def test_there_is_something_to_fold():
-    assert np.isfinite(VALUES).sum() > 100
-    used = " ".join(map(str, TREES))
+    assert np.isfinite(values()).sum() > 100
+    used = " ".join(map(str, trees()))
     assert all(re.search(rf"\b{name}\(|\*\*" if name == "pow" else rf"\b{name}\(", used) for name in APPROXIMATE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opt_level", ["O0", "O2"])
 def test_machine_and_native_code_agree_on_constants(opt_level):
-    for tree, value in list(zip(TREES, VALUES.tolist(), strict=True))[:60]:
+    for tree, value in list(zip(trees(), values().tolist(), strict=True))[:60]:
         native = Kernel(tree, "float64", opt_level)(0.0, 0.0, 0.0)
         assert native == value or (math.isnan(native) and math.isnan(value)), str(tree)
 
 
 @pytest.mark.slow
 def test_simplified_constants_have_the_bits_of_their_evaluation():
-    for tree, value in zip(TREES, VALUES.tolist(), strict=True):
+    for tree, value in zip(trees(), values().tolist(), strict=True):
         if not math.isfinite(value):
             continue
         # With rounding=False, constants are folded but nothing is reordered.
@@ -84,9 +91,9 @@ def test_simplified_constants_have_the_bits_of_their_evaluation():
 
 @pytest.mark.slow
 def test_folding_by_numpy_would_give_other_bits():
-    finite = np.isfinite(VALUES)
-    simple = [simplify(tree, rounding=False, functions=REFERENCE) for tree in TREES]
-    assert (evaluated(simple)[finite] != VALUES[finite]).any()
+    finite = np.isfinite(values())
+    simple = [simplify(tree, rounding=False, functions=REFERENCE) for tree in trees()]
+    assert (evaluated(simple)[finite] != values()[finite]).any()
 
 
 @pytest.mark.slow
@@ -95,9 +102,9 @@ def test_without_compiled_functions_only_exact_operations_are_folded():
     for text, expected in texts.items():
         simple = simplify(parse(text), rounding=False)
         assert expected is None or str(simple) == expected
-    values = evaluated([simplify(tree, rounding=False) for tree in TREES])
-    finite = np.isfinite(VALUES)
-    assert (values[finite] == VALUES[finite]).all()
+    found = evaluated([simplify(tree, rounding=False) for tree in trees()])
+    finite = np.isfinite(values())
+    assert (found[finite] == values()[finite]).all()
 
 
 @pytest.mark.parametrize("name", mostly_slow(APPROXIMATE, fast=list(APPROXIMATE)[::4]))
@@ -113,7 +120,7 @@ def test_every_function_of_one_constant_is_folded_to_its_value(name):
 
 
 def test_a_translation_folds_other_primitives_to_the_bits_of_the_evaluation():
-    for tree, value in zip(TREES, VALUES.tolist(), strict=True):
+    for tree, value in zip(trees(), values().tolist(), strict=True):
         if math.isfinite(value):
             terms = Rewriting(("add",))
             found = terms.number(terms.read(tree, [terms.parameter(name) for name in FEATURES], ("add",)))

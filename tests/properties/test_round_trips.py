@@ -25,6 +25,7 @@ def test_text_gives_the_tree_back(tree):
     assert parse(str(tree), PARAMETERS) == tree
 
 
+@pytest.mark.slow
 @given(trees(), st.integers(0, 2**32))
 def test_readable_text_has_the_same_values_wherever_it_is_read(tree, seed):
     rows = random_rows(np.random.default_rng(seed), 20, "float64")[: len(PARAMETERS)]

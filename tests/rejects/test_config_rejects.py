@@ -305,6 +305,7 @@ def test_long_junk_raises_nothing_but_config_errors(seed: bytes, tail: bytes, tm
         read_config(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.one_of(st.text(max_size=60), st.lists(ALPHABET, max_size=60).map("".join)))
 def test_junk_after_set_raises_nothing_but_config_errors(text: str, tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_a_forked_process_has_another_identity():
     assert threads._Process.this is before
 
 
+@pytest.mark.slow
 def test_a_thread_that_evaluates_other_primitives_at_the_same_time_changes_nothing():
     class Switching(MachineEvaluator):
         """As soon as a machine is chosen, another thread chooses one for another population."""

@@ -59,6 +59,7 @@ def semaphores(process: int) -> list[str]:
     return [path.name for path in folder.glob(f"sem.loky-{process}-*")] if folder.is_dir() else []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_a_killed_search_leaves_nothing(tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": str(Path(shine.__file__).parents[1]), "TMPDIR": str(tmp_path)}

@@ -417,6 +417,7 @@ def test_a_directory_in_the_place_of_the_secret_is_no_error(folder):
     assert made_again()
 
 
+@pytest.mark.slow
 def test_processes_that_make_the_secret_at_once_agree(folder, tmp_path):
     code = """
 import sys

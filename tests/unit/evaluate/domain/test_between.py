@@ -146,6 +146,7 @@ def test_levels_are_the_sorted_different_values(values):
     assert levels.ranks.tolist() == ranks_of(values[None], values[None])[0].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "found"), [("sin(80*even)", "even"), ("sin(3*even)", None), ("cos(9.7*levels)", "levels")]
 )

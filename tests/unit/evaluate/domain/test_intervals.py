@@ -94,6 +94,7 @@ def test_the_values_of_every_form_lie_within_its_bounds(text):
     assert_sound(shine.parse(text, NAMES), low, high, points_within(rng, low, high, 8))
 
 
+@pytest.mark.slow
 @given(trees(), st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
 def test_the_values_of_a_formula_lie_within_its_bounds(tree, ends, seed):
     rng = np.random.default_rng(seed)

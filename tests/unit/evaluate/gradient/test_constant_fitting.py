@@ -126,6 +126,7 @@ def test_steps_in_calls_of_their_own_give_the_same_bits(loss, scaled, monkeypatc
         assert getattr(stepped, name).tobytes() == getattr(whole, name).tobytes()
 
 
+@pytest.mark.slow
 def test_rows_in_several_blocks_give_the_same_bits(monkeypatch):
     dataset, population = dataset_of(lambda x, y: np.sin(y) + x, 1300), random_population(60, 3)
     whole = fit(population, dataset, steps=5, scaled=True)

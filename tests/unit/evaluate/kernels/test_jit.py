@@ -55,6 +55,7 @@ def test_gradients_have_gradients():
     assert seeded(10.0, 2.0) == 120.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", mostly_slow([0, 1, 7, 8, 9, 16, 17, 1000], fast=[0, 1, 9, 1000]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_row_count_gives_the_bits_of_single_rows(rows, dtype):

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from scipy.integrate import solve_ivp
 
 from shine.evaluate.rollouts.controls import SHAPES, best_shape, controls_of
@@ -47,7 +48,7 @@ def test_outside_the_known_times_controls_are_constant():
     assert controls_of(np.array([1.0]), np.array([[3.0]])).at(np.array([0.0, 1.0, 9.0])).tolist() == [[3]] * 3
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, fast=list(SHAPES)[:1]))
 def test_a_rollout_follows_its_controls(shape):
     times = np.linspace(0, 10, 41)
     values = np.stack([np.sign(np.sin(times + 0.1)), np.cos(times)], axis=1)

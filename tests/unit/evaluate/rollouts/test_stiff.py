@@ -37,6 +37,7 @@ def test_robertsons_reaction_is_that_of_scipy(method):
     assert found.states == pytest.approx(robertson(), rel=2e-5)
 
 
+@pytest.mark.slow
 def test_sensitivities_of_robertsons_reaction_are_differences():
     found = compiled(*ROBERTSON).rollout(START, TIMES, sensitivities=True)
     # The rate 10000 occurs twice, in the places 1 and 3.
@@ -50,6 +51,7 @@ def test_sensitivities_of_robertsons_reaction_are_differences():
     assert found.by_start[..., 0] == pytest.approx((sides[0] - sides[1]) / 2e-4, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_relaxation_oscillator_is_that_of_scipy():
     times = np.linspace(0, 1000, 41)
     found = compiled("y", "500*(1 - x**2)*y - x").rollout(np.array([2.0, 0.0]), times)

@@ -107,6 +107,7 @@ def test_threads_and_row_blocks_change_no_bit(dtype, monkeypatch):
     assert whole.tobytes() == native.tobytes() == threads.tobytes() == blocks.tobytes()
 
 
+@pytest.mark.slow
 def test_weights_of_one_have_the_bits_of_no_weights_except_for_sums_of_logarithms():
     dataset = dataset_of(777)
     heavy = Dataset.from_arrays(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,7 @@ def test_every_key_of_the_schema_is_described() -> None:
     assert [key for key, part in schema_keys().items() if "description" not in part] == []
 
 
+@cache
 def rows_of_the_page() -> list[tuple[str, str, str, str]]:
     """Key, default, allowed values and meaning of each row of docs/config.md, as mkdocs shows the page."""
     page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 import numpy as np
+import pytest
 from deap import gp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,7 @@ def walked(nodes):
     return [features[node.name] if node.name in features else (0, float(node.value))]
 
 
+@pytest.mark.slow
 @given(st.lists(trees, max_size=8))
 def test_every_tree_has_the_tape_of_a_recursive_walk(individuals):
     population = population_of(individuals, VOCABULARY)

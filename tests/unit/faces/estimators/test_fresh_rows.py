@@ -69,6 +69,7 @@ def test_however_the_formula_is_chosen(seed, selection):
     assert np.isfinite(model.fit(X, target(rng, X)).predict(fresh)).all()
 
 
+@pytest.mark.slow
 @each_seed
 def test_classifiers_do(seed):
     rng = np.random.default_rng(seed)
@@ -98,6 +99,7 @@ def with_spikes(X: np.ndarray) -> list[str]:
 SPIKY = {**QUICK, "generations": 2, "primitives": (*QUICK["primitives"], "exp", "cos")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[1]))
 def test_each_output_of_a_template_does(seed):
     rng = np.random.default_rng(seed)

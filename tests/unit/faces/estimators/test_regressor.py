@@ -145,6 +145,7 @@ def test_the_same_seed_gives_the_same_front_whatever_the_threads():
     assert repr(one) == repr(two) != repr(other)
 
 
+@pytest.mark.slow
 def test_a_whole_weight_is_as_many_rows_in_whatever_order():
     rng = np.random.default_rng(1)
     y, weights = A * A - B + rng.normal(size=100), rng.integers(0, 3, 100)
@@ -242,6 +243,7 @@ def gap(x, y):
     return x * x - y
 
 
+@pytest.mark.slow
 def test_float32_finds_a_formula_too():
     model = quick(dtype="float32", population_size=300, generations=20, stop_loss=1e-9).fit(X, A * B)
     assert model.score(X, A * B) > 0.999999

@@ -38,6 +38,7 @@ def test_rows_are_kept_back(validation):
     assert "the least error on 20 rows" in quick(validation=validation).fit(X, Y).front_.reason
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_tells_the_time():
     y = Y.copy()
     y[60:] = 100.0

@@ -418,6 +418,7 @@ class TestNotebook:
         monkeypatch.setattr(notebook, "_displayed", displayed)
         return contents
 
+    @pytest.mark.slow
     def test_the_final_report_takes_the_place_of_the_page(self, shown, capsys):
         shine.evolve(X, DATA.target, seeding=0, population=50, generations=2, live=True)
         assert capsys.readouterr().err == ""

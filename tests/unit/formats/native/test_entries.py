@@ -127,6 +127,7 @@ def test_results_of_several_types_go_to_columns_of_their_own() -> None:
         assert equal(np.ascontiguousarray(found), expected)
 
 
+@pytest.mark.slow
 def test_many_columns_take_little_stack() -> None:
     names = tuple(f"x{position}" for position in range(400))
     program = tree_program(shine.parse(" + ".join(names), names))

@@ -93,6 +93,7 @@ def expressions() -> st.SearchStrategy[ast.expr]:
 COLUMNS = np.random.default_rng(0).uniform(-3, 3, (len(PARAMETERS), 64))
 
 
+@pytest.mark.slow
 @given(expressions().map(lambda node: parse(node, PARAMETERS)))
 @settings(max_examples=100, derandomize=True)
 def test_a_reader_of_the_page_gets_the_values_of_the_formula(tree):

@@ -133,6 +133,7 @@ def test_conversions_between_number_types_are_part_of_the_formula():
 SAID_BY_OTHERS = ("add", "sub", "mul", "neg", "square", "cube", "abs", "relu", "max")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(trees(SAID_BY_OTHERS))
 def test_a_formula_in_other_words_computes_the_same_numbers(tree):

@@ -320,6 +320,7 @@ def test_words_do_not_run_together():
     assert text == r"{\text{net price}} \cdot \mathrm{rooms}"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12))
 def test_any_heading_is_one_group_without_characters_that_latex_reads(heading):
     text = latex_heading(heading)

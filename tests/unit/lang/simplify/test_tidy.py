@@ -138,6 +138,7 @@ def test_values_are_equal_for_an_independent_oracle(tree, seed):
         assert abs(value - expected) <= 1e-9 * max(abs(expected), 1) + 100 * abs(nearby - expected), (str(tree), point)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(trees(), st.integers(0, 2**32))
 def test_all_functions_keep_their_values(tree, seed):

@@ -86,7 +86,7 @@ def test_deep_formulas_take_work_in_proportion_to_their_size(text):
 
 
 @pytest.mark.parametrize("operator", mostly_slow("+-*/", fast="*"))
-@pytest.mark.parametrize("kind", mostly_slow(WIDE, fast=list(WIDE)[::5]))
+@pytest.mark.parametrize("kind", mostly_slow(WIDE, fast=list(WIDE)[::10]))
 def test_wide_formulas_take_work_in_proportion_to_their_size(kind, operator):
     check(joined(WIDE[kind], operator))
 

@@ -51,6 +51,7 @@ def test_logistic_growth_is_found_from_one_clean_run():
     assert found.chosen.error < 1e-10
 
 
+@pytest.mark.slow
 def test_the_clock_ends_the_search():
     times = np.linspace(0, 8, 60)
     noisy = oscillation(times) + 0.1 * np.random.default_rng(0).standard_normal((60, 2))
@@ -82,6 +83,7 @@ def test_the_same_seed_finds_the_same_system():
     assert [str(tree) for tree in first.trees] == [str(tree) for tree in second.trees]
 
 
+@pytest.mark.slow
 def test_a_system_travels_to_other_processes():
     times = np.linspace(0, 8, 40)
     chosen = find_dynamics(together((times, oscillation(times))), settings(), WORK).chosen

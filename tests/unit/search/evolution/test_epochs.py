@@ -53,6 +53,7 @@ def assert_equal(one, other):
         assert all(array.tobytes() == same.to_arrays()[name].tobytes() for name, array in state.to_arrays().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", mostly_slow([1, 2, 4], fast=[2]))
 def test_threads_of_an_executor_change_no_bit(workers):
     with ThreadPoolExecutor(workers) as executor:
@@ -82,6 +83,7 @@ def test_a_run_goes_on_with_another_number_of_workers():
     assert_equal((resumed, rest), (whole, states[2:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generations", mostly_slow([4, 8, 10], fast=[8]))
 def test_a_higher_limit_makes_the_same_run(generations):
     settings = replace(SETTINGS, patience=3, migration_interval=5)

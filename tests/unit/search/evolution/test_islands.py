@@ -189,8 +189,8 @@ def run(settings, stop, evaluator=None, **options):
 STOP = StopSettings(generations=12, seconds=None, loss=0.0)
 
 
-@pytest.mark.parametrize("survival", SURVIVALS)
-@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
+@pytest.mark.parametrize("survival", mostly_slow(SURVIVALS, fast=["age"]))
+@pytest.mark.parametrize("selection", mostly_slow(["tournament", "lexicase"], fast=["lexicase"]))
 @pytest.mark.parametrize("islands", mostly_slow([1, 3], fast=[3]))
 def test_a_seed_repeats_with_every_policy(survival, selection, islands):
     settings = replace(SETTINGS, survival=survival, selection=selection, islands=islands, migration_interval=3)

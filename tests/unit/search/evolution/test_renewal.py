@@ -50,6 +50,7 @@ def test_losses_are_those_of_the_latest_sample():
     assert (after > before).any()
 
 
+@pytest.mark.slow
 def test_every_generation_is_reported_and_saved_once():
     _, states, told = found(3)
     assert told == [state.generation for state in states] == list(range(10))

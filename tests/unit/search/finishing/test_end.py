@@ -15,6 +15,7 @@ NOISE_WITHOUT_A_LAW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISE_WITHOUT_A_LAW)
 @pytest.mark.parametrize("seed", mostly_slow(range(20), fast=[4]))
 def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):

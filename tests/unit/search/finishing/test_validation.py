@@ -82,6 +82,7 @@ def test_the_reason_names_the_rows(options, reason):
     assert reason in found(**options).front.reason
 
 
+@pytest.mark.slow
 def test_rows_that_are_kept_back_do_not_change_what_is_searched():
     # The last quarter follows another law; a search that saw it could not find the first one.
     y = Y.copy()
@@ -146,6 +147,7 @@ def test_an_interrupt_keeps_what_was_found():
     assert np.isfinite(result.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_a_resumed_search_keeps_the_same_rows_back():
     states, rows = [], Dataset.from_arrays(X, Y)
     settings = settings_from(**QUICK | {"primitives": ["add", "mul", "square"], "validation": "random"})

@@ -65,6 +65,7 @@ def test_each_format_has_the_predictions_in_memory(result, new, tmp_path, ending
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["new.parquet", out.name])
 
 
+@pytest.mark.slow
 def test_intervals_are_columns_beside_the_predictions(result, new, tmp_path):
     values = table()
     X = np.column_stack([values["x"], values["kind"] == "old"])

@@ -80,6 +80,7 @@ def test_whole_numbers_and_bounds_hold_for_new_groups():
         assert new["A"][place] == pytest.approx(factors[int(np.argmin(errors))], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_thousand_new_groups():
     labels = [f"s{i:04}" for i in range(1000)]
     rng = np.random.default_rng(0)

@@ -196,6 +196,7 @@ def test_a_search_hands_over_models_that_know_their_rows(result):
     assert all(each.basis is result.best.basis for each in result.front)
 
 
+@pytest.mark.slow
 def test_a_result_prints_the_intervals(result):
     told = repr(result)
     assert re.search(r"with 95 % intervals: .*c0.*\n    c0 = \S+ \(\S+ to \S+\)", told)
@@ -207,6 +208,7 @@ def test_a_result_without_noise_prints_none():
     assert Result(Front((exact,), 0), 0, 0, 0, 0.0, 0, "loss").constants_text == ""
 
 
+@pytest.mark.slow
 def test_large_and_tiny_data_come_back_in_their_units():
     scale = 1e60
     found = shine.evolve(X, Y * scale, features=["x"], primitives=["add", "mul", "exp"], generations=0, seconds=None,

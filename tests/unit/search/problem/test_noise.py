@@ -52,6 +52,7 @@ def test_narrow_targets_and_targets_of_both_signs_have_absolute_noise():
     assert model_of(x**5 - 30, x) == "absolute"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
 def test_within_a_decade_relative_noise_must_be_small(seed):
     rng = np.random.default_rng(seed)
@@ -177,6 +178,7 @@ def test_an_interrupt_while_the_noise_is_fitted_keeps_what_was_found(monkeypatch
     assert result.best.r2 > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
 def test_evidence_tells_the_noise_of_counts(seed):
     rng = np.random.default_rng(seed)

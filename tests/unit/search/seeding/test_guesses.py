@@ -138,6 +138,7 @@ def test_a_law_of_features_with_zeros_and_negative_values_is_found():
     assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
+@pytest.mark.slow
 def test_squares_of_many_features_fit_into_the_limit():
     x = uniform(5, 800, 0, 6)
     problem = Problem(x, 10 / (5 + ((x - 3) ** 2).sum(axis=0)))
@@ -162,6 +163,7 @@ def test_a_law_of_one_feature_is_found():
     assert problem.unexplained(problem.guesses(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
 
 
+@pytest.mark.slow
 def test_a_law_of_three_of_fifty_features_is_found():
     def formula(x):
         return x[17] * x[31] + 2 * np.sin(x[44])
@@ -171,6 +173,7 @@ def test_a_law_of_three_of_fifty_features_is_found():
     assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
+@pytest.mark.slow
 def test_constant_and_repeated_features_do_not_hide_the_law():
     x = uniform(4, 500, 1, 2)
     x[1], x[3] = 3.0, x[0]
@@ -255,6 +258,7 @@ def test_real_exponents_are_found_if_the_set_has_powers():
     assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
 
 
+@pytest.mark.slow
 def test_candidates_may_use_composite_primitives_of_the_user():
     def bump(t: float) -> float:
         return 1 / (1 + t * t)
@@ -317,6 +321,7 @@ def test_the_unexplained_share_is_measured(noisy):
     assert np.allclose(guesses.unexplained[:20], overall, rtol=0.5)
 
 
+@pytest.mark.slow
 def test_parts_contain_the_parts_of_the_law(noisy):
     problem, guesses = noisy
     law = np.sin(problem.columns[0] * problem.columns[1])

@@ -99,6 +99,7 @@ class Counting(ThreadPoolExecutor):
         return super().submit(*task)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "workers", "work"),
     mostly_slow([(1, 2, 15_000), *((n, w, 60_000) for n in range(8) for w in (1, 2, 4))], fast=[(1, 2, 15_000)]),
@@ -158,6 +159,7 @@ def test_workers_without_the_files_change_no_guess(at_once):
         assert any(executor.sent)
 
 
+@pytest.mark.slow
 def test_an_exact_formula_ends_the_stage_the_same_way_everywhere(at_once, folder):
     rng = np.random.default_rng(0)
     columns = rng.uniform(1, 3, (2, 200))
@@ -235,6 +237,7 @@ def failing(screen):
     yield
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_is_skipped_everywhere(at_once, monkeypatch):
     monkeypatch.setattr(search_table, "SEARCHES", (Search(partial(failing)), *SEARCHES[:3]))
     with ThreadPoolExecutor(2) as executor, opened(executor) as pool:

@@ -132,6 +132,7 @@ def test_a_chain_of_thousands_of_operations_compiles():
     np.testing.assert_array_equal(found[0], np.full(3, 3000.0))
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_written_in_pieces_keeps_its_memory():
     def pieces(b, x):
         sides = [b.dot(x, x) for _ in range(3)]

@@ -83,6 +83,7 @@ def test_predictions_have_the_same_bits_at_every_vector_width(dtype, monkeypatch
     assert len(results) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monkeypatch):
     rng = np.random.default_rng(2)

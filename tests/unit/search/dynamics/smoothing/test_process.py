@@ -21,6 +21,7 @@ def test_the_noise_is_estimated_within_a_fifth(noise):
     assert np.mean(found) == pytest.approx(noise, rel=0.2)
 
 
+@pytest.mark.slow
 def test_noise_that_grows_with_the_values_is_told_from_even_noise():
     times, _, even = oscillation(0, noise=0.1)
     assert not process_of([(times, even)]).grows
@@ -40,6 +41,7 @@ def test_standard_errors_of_states_and_rates_are_those_of_repeated_readings():
     assert 0.7 < np.sqrt(np.mean(np.square(rates))) < 1.4
 
 
+@pytest.mark.slow
 def test_blocks_of_a_long_run_join_without_a_seam():
     times = np.linspace(0, 60, 400)
     readings = np.sin(times) + 0.02 * np.random.default_rng(1).standard_normal(400)
@@ -54,11 +56,13 @@ def test_runs_share_the_noise():
     assert process_of(runs).noise == pytest.approx(0.05, rel=0.3)
 
 
+@pytest.mark.slow
 def test_known_noise_is_kept():
     times, _, readings = oscillation(0)
     assert process_of([(times, readings)], sigma=0.05).noise == pytest.approx(0.05, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fast_beginning_is_followed():
     rng, times = np.random.default_rng(0), np.linspace(0, 10, 100)
     states, rates = np.exp(-8 * times) + np.exp(-0.2 * times), -8 * np.exp(-8 * times) - 0.2 * np.exp(-0.2 * times)

@@ -45,6 +45,7 @@ def test_the_result_reads_as_its_parts(decay):
     assert "k[day]" in str(decay.front) and decay.front.to_frame()["equation"].str.contains("k").all()
 
 
+@pytest.mark.slow
 def test_complexity_is_that_of_the_functions(decay):
     assert [model.complexity for model in decay.front] == [
         sum(function.complexity for function in model.functions.values()) for model in decay.front
@@ -74,6 +75,7 @@ def test_the_same_seed_gives_the_same_front_on_any_number_of_threads(decay):
     assert [model.expression for model in again.front] == [model.expression for model in decay.front]
 
 
+@pytest.mark.slow
 def test_texts_name_groups():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": A, "t": T, "who": np.array(["Ann", "Bob", "Cyd", "Dee"])[GROUPS]})
@@ -234,6 +236,7 @@ def test_intervals_of_all_outputs_name_those_of_one(two):
             asked()
 
 
+@pytest.mark.slow
 def test_several_outputs_have_any_loss():
     found = evolve(T[:, None], TWO, "a*f(t) + c, b*t", ["t"], **SHORT, loss="huber(1)")
     assert found.best.constants["b"] == pytest.approx(3, abs=0.01)
@@ -268,7 +271,7 @@ def test_displays_show_the_formulas_of_all_outputs(two):
     ("law", "size"),
     mostly_slow(
         [*itertools.product(("A*sin(f(a))", "f(a), k*a"), (5e-324, 1e-200, 1e300)), ("f(a)", 1.7e308)],
-        fast=[("A*sin(f(a))", 1e-200), ("f(a), k*a", 5e-324), ("f(a), k*a", 1e300), ("f(a)", 1.7e308)],
+        fast=[("f(a), k*a", 5e-324), ("f(a)", 1.7e308)],
     ),
 )
 def test_targets_at_the_ends_of_float64s_range_have_a_formula(law, size):

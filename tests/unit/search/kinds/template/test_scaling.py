@@ -15,6 +15,7 @@ T = np.random.default_rng(0).uniform(0.5, 3, 80)
 LAW = (T**2 + 1) * np.exp(-T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", mostly_slow([1e-308, 1e-300, 1e-200, 1e-160, 1e-130, 1e130, 1e155, 1e160, 1e300], [1e-200, 1e160])
 )

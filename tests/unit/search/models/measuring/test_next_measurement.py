@@ -72,6 +72,7 @@ def test_repeated_points_are_counted_in_the_text(tied):
     assert str(found).startswith("measure at x = 8 (3 times): together they decide")
 
 
+@pytest.mark.slow
 def test_more_noise_tells_less():
     told = [front(LAW + size * NOISE, *FORMULAS[2:]).next_measurement({"x": (0, 4)}).decides for size in (1, 6)]
     assert told[1] < told[0]

@@ -144,6 +144,7 @@ def test_values_stay_within_bounds_and_are_the_best_there():
     np.testing.assert_allclose(leaves(composer, found), wanted.x, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_those_of_an_exhaustive_search():
     rng = np.random.default_rng(4)
     t, group = rng.uniform(0.5, 2, 150), rng.integers(0, 2, 150)
