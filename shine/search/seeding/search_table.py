@@ -46,6 +46,8 @@ class Search:
         Whether that bank is small, and over many training rows. The coordinates are the features, also a single one.
     divides : bool
         Whether it divides the target by the members that `DIVIDING` has found.
+    most_coordinates : float
+        Coordinates beyond which it runs a round later, as it takes seconds, and most formulas are found before.
     """
 
     find: partial[Iterator[Estimate]]
@@ -53,6 +55,7 @@ class Search:
     fill: Callable[[BankGrowth], None] | None = None
     on_more_rows: bool = False
     divides: bool = False
+    most_coordinates: float = math.inf
 
     @property
     def ends_exactly(self) -> bool:
@@ -106,6 +109,7 @@ SEARCHES = (
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
         on_more_rows=True,
+        most_coordinates=2,
     ),
     # All members with some hundred views, and once more with their logarithms.
     Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
@@ -129,7 +133,16 @@ SEARCHES = (
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
 
-def searches_of(number: int, early: bool) -> tuple[Search, ...]:
-    """The searches that run in a round of a bank, from 0; if they are early, all have run after `EARLY_ROUNDS`."""
-    last = EARLY_ROUNDS - 1 if early else math.inf
-    return tuple(s for s in SEARCHES if s.only_round is None or min(s.only_round, last) == number)
+def searches_of(number: int, coordinates: int, early: bool = False) -> tuple[Search, ...]:
+    """The searches that run in a round of a bank over coordinates, from 0.
+
+    If they are early, or there is one coordinate, all have run after `EARLY_ROUNDS`.
+    """
+    last = EARLY_ROUNDS - 1 if early or coordinates == 1 else math.inf
+
+    def runs(search: Search) -> bool:
+        if search.only_round is None:
+            return True
+        return min(search.only_round + (coordinates > search.most_coordinates), last) == number
+
+    return tuple(search for search in SEARCHES if runs(search))

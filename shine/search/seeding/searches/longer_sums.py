@@ -37,11 +37,15 @@ SWEEPS = 2
 FIRST, GROWTH = 20, 2
 """Terms of the first regression, and how many times as many the next has: few terms are independent on more rows."""
 
-ROWS_A_TERM = 2
+ROWS_A_TERM = 1.5
 """Rows that each term needs."""
 
-MOST_EXACT = 3
-"""Views that terms are eliminated for, in each regression: nearly all are exact where the rows carry no more terms."""
+MOST_EXACT, MANY = 3, 100
+"""Views that terms are eliminated for, in each regression: nearly all are exact where the rows carry no more terms. Of
+so many terms, only one view: eliminating them takes long."""
+
+MOST_FAILURES = 2
+"""Regressions on many terms that are exact without being a sum of a few, before larger ones are given up."""
 
 
 def separable_sums(screen: Screen, candidates: int) -> Iterator[Estimate]:
@@ -124,19 +128,21 @@ def sums_of_terms(screen: Screen, most: int, divisors: int, terms: int) -> Itera
     for root in screen.roots:
         columns = np.concatenate([np.ones((1, len(root))), screen.values[members]]) * root
         weighted = seen[usable] * root
-        count = FIRST
-        while True:
-            count = min(count, len(columns), len(root) // ROWS_A_TERM)
-            rows = slice(None, None, max(len(root) // (ROWS_A_TERM * count), 1))
+        count, failures = FIRST, 0
+        while failures < MOST_FAILURES:
+            count = min(count, len(columns), int(len(root) / ROWS_A_TERM))
+            rows = slice(None, None, max(int(len(root) / (ROWS_A_TERM * count)), 1))
             span = Span.of(columns[:count, rows])
             rest = span.rest(of_length_one(weighted[:, rows]))
             found = False
-            for k in np.flatnonzero(dot(rest, rest) <= ENOUGH**2)[:MOST_EXACT].tolist():
+            exact = np.flatnonzero(dot(rest, rest) <= ENOUGH**2)[: MOST_EXACT if count < MANY else 1].tolist()
+            for k in exact:
                 needed = span.needed(weighted[k, rows], terms + 1)
                 if needed is not None and len(chosen := tuple(members[i - 1] for i in needed.tolist() if i)):
                     found = True
                     yield _estimate(screen, views[usable[k]], chosen)
-            if found or count == min(len(columns), len(root) // ROWS_A_TERM):
+            failures += bool(exact) and count >= MANY
+            if found or count == min(len(columns), int(len(root) / ROWS_A_TERM)):
                 break
             count *= GROWTH
 

@@ -54,16 +54,22 @@ def test_the_docs_list_the_searches_in_their_order():
 
 
 def test_a_search_for_one_round_runs_in_that_round():
-    assert searches_of(0, early=False)[0].name == "quadratic_forms"
-    assert searches_of(1, early=False)[-1].name == "separable_sums"
-    assert searches_of(2, early=False)[-1].name == "oscillations"
-    assert "oscillations" not in {search.name for number in (0, 1, 3) for search in searches_of(number, early=False)}
-    assert {search.name for search in searches_of(3, early=False)} == {s.name for s in SEARCHES if s.only_round is None}
+    assert searches_of(0, 2)[0].name == "quadratic_forms"
+    assert searches_of(1, 2)[-1].name == "separable_sums"
+    assert searches_of(2, 2)[-1].name == "oscillations"
+    assert "oscillations" not in {search.name for number in (0, 1, 3) for search in searches_of(number, 2)}
+    assert {search.name for search in searches_of(3, 2)} == {s.name for s in SEARCHES if s.only_round is None}
+
+
+def test_a_search_for_few_coordinates_runs_a_round_later_on_more():
+    for coordinates, number in ((1, 0), (2, 0), (3, 1), (9, 1)):
+        assert "sums_with_curves" in {search.name for search in searches_of(number, coordinates)}
+        assert "sums_with_curves" not in {search.name for search in searches_of(1 - number, coordinates)}
 
 
 def test_early_searches_have_all_run_after_two_rounds():
-    assert {s.name for number in (0, 1) for s in searches_of(number, early=True)} == {s.name for s in SEARCHES}
-    assert {s.name for s in searches_of(2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
+    assert {s.name for number in (0, 1) for s in searches_of(number, 2, early=True)} == {s.name for s in SEARCHES}
+    assert {s.name for s in searches_of(2, 2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
 
 
 @pytest.mark.parametrize("search", mostly_slow(SEARCHES, fast=SEARCHES[::5]), ids=lambda search: search.name)
