@@ -20,6 +20,7 @@ from shine.evaluate.rollouts.memory import Array
 from shine.lang.derivative import unused_name, value_and_gradient
 from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.tree import Tree
+from shine.lang.forms.visitor import Visit
 
 VALUE, SLOPES = "value", "slopes"
 """Names of the compiled functions: the value; the value with its derivatives."""
@@ -71,7 +72,8 @@ def rate_of(tree: Tree, inputs: Sequence[str], states: int) -> Rate:
 def with_named_constants(tree: Tree) -> tuple[Tree, Floats]:
     """A tree whose last parameters are its constants, and their values, in the order of the text.
 
-    Whole and half exponents stay: the 2 in ``x**2`` is structure.
+    Whole and half exponents stay: the 2 in ``x**2`` is structure. So do numbers that something is compared with, as
+    rollouts have no derivative by them.
 
     Examples
     --------
@@ -96,7 +98,14 @@ def with_numbers(tree: Tree, values: Sequence[float] | Floats) -> Tree:
 
 
 class _Constants(Rebuilding):
-    """Visits the constants that are no exponents of structure, in the order of the text."""
+    """Visits the constants that are no exponents of structure and no borders, in the order of the text."""
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        sides = []
+        for side in (node.left, *node.comparators):
+            number = side.operand if isinstance(side, ast.UnaryOp) else side
+            sides.append(side if isinstance(number, ast.Constant) else (yield side))
+        return ast.Compare(sides[0], node.ops, sides[1:])
 
     def keeps(self, exponent: ast.expr) -> bool:
         node = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent

@@ -32,7 +32,7 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
     fine : bool
         Whether at equally spaced times, to draw a curve, and not at the times of the readings.
     """
-    run = readings.runs[number]
+    run, model = readings.runs[number], model.of_run(number)
     if model.is_map:
         # The start is that of the first step after the lags, which may have no reading.
         steps = whole_steps(run.times, model.step)

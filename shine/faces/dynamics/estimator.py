@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from shine.base.errors import DataError, InterruptedFitWarning
 from shine.base.typing import Floats
 from shine.data.columns.numbers import numbers
-from shine.data.columns.roles import check_heading
 from shine.data.trajectory_tables import Names, trajectories
 from shine.faces.estimators.base import complete, portable_parameters
 from shine.faces.estimators.parameters import (
@@ -32,7 +31,6 @@ from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories
-    from shine.formats.write.systems.system import System
     from shine.lang.forms.rounding import Precision
     from shine.lang.vocabulary import PrimitiveSource
     from shine.search.dynamics.result import SystemFront
@@ -59,6 +57,9 @@ class SymbolicDynamics(BaseEstimator):
         2 for positions alone: ``x'' = f(x, x_dot, u, t)``, where ``x_dot`` is the rate of x, which nobody read.
     autonomous : bool
         Whether rates depend on states and controls alone, and not on the time itself.
+    template : str, optional
+        Known parts, an equation a state: ``"x' = v; v' = f(x) - k[run]*v"``. Unknown functions are searched for; other
+        names are constants, with ``[run]`` one for each run. States without an equation are free.
     population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
         As of `shine.SymbolicRegressor`, for the search for each rate.
     max_time : float, optional
@@ -98,6 +99,7 @@ class SymbolicDynamics(BaseEstimator):
         lags: int = 0,
         order: int = 1,
         autonomous: bool = True,
+        template: str | None = None,
         population_size: int = 1000,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
@@ -190,7 +192,12 @@ class SymbolicDynamics(BaseEstimator):
         readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
         with reporter(self.callbacks, self.verbose, "", search.stop) as report:
             observers = Observers(report, began=self._began)
-            form: Any = {"kind": str(self.kind), "lags": int(self.lags), "order": int(self.order)}
+            form: Any = {
+                "kind": str(self.kind),
+                "lags": int(self.lags),
+                "order": int(self.order),
+                "template": self.template or "",
+            }
             result = find_dynamics(readings, DynamicsSettings(search, bool(self.autonomous), **form), observers)
         self.front_: SystemFront = result.front
         self.result_ = result
@@ -211,6 +218,13 @@ class SymbolicDynamics(BaseEstimator):
         check_is_fitted(self)
         return self.front_.best if index is None else self.front_[checked_index(index, self.front_)]
 
+    def _of_run(self, index: int | None, run: Any) -> SystemModel:
+        """A system with the constants of a run, if they depend on it."""
+        from shine.faces.dynamics.scoring import run_number
+
+        model = self._model(index)
+        return model.of_run(run_number(model, run))
+
     @property
     def best_(self) -> SystemModel:
         """The chosen system."""
@@ -224,7 +238,9 @@ class SymbolicDynamics(BaseEstimator):
         check_is_fitted(self)
         return {state: equations(front) for state, front in zip(self.states_, self.result_.equations, strict=True)}
 
-    def predict(self, x: Any, u: Controls = None, t: Any = None, *, index: int | None = None) -> Floats:
+    def predict(
+        self, x: Any, u: Controls = None, t: Any = None, *, run: Any = None, index: int | None = None
+    ) -> Floats:
         """Rates of the states.
 
         Parameters
@@ -234,6 +250,8 @@ class SymbolicDynamics(BaseEstimator):
         u : array-like of shape (n_times, n_controls), or function of the time, optional
         t : array-like of shape (n_times,), optional
             Needed if the time occurs in the formulas, or `u` is a function.
+        run : optional
+            Name or number of the run whose constants are taken, if they depend on it.
         index : int, optional
             Position in the front; the chosen system by default.
 
@@ -242,11 +260,18 @@ class SymbolicDynamics(BaseEstimator):
         ndarray of shape (n_times, n_states), float64
             Second derivatives for ``order=2``; NaN before the lags of a map.
         """
-        model = self._model(index)
-        return model.rates(model.history(self._states(x, "x")), u, t)[:, model.sought]
+        model = self._of_run(index, run)
+        return model.rates(model.history(self._states(x)), u, t)[:, model.sought]
 
     def simulate(
-        self, x0: Any, t: Any, u: Controls = None, *, return_std: bool = False, index: int | None = None
+        self,
+        x0: Any,
+        t: Any,
+        u: Controls = None,
+        *,
+        run: Any = None,
+        return_std: bool = False,
+        index: int | None = None,
     ) -> Any:
         """Integrate the system.
 
@@ -258,6 +283,8 @@ class SymbolicDynamics(BaseEstimator):
         t : array-like of shape (n_times,)
             Increasing.
         u : array-like of shape (n_times, n_controls), or function of the time, optional
+        run : optional
+            As of `predict`.
         return_std : bool
             Whether to return the standard deviations that follow from the uncertainty of the constants, too.
         index : int, optional
@@ -268,15 +295,10 @@ class SymbolicDynamics(BaseEstimator):
         ndarray of shape (n_times, n_states), float64
             NaN from the time on at which the states explode. A pair of them with `return_std`.
         """
-        model = self._model(index)
-        if isinstance(x0, Mapping):
-            missing = [state for state in self.states_ if state not in x0]
-            if missing:
-                raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
-            x0 = [x0[state] for state in self.states_]
-            x0 = np.stack([np.asarray(each, np.float64) for each in x0], axis=-1)
-        given = np.atleast_1d(np.asarray(x0))
-        start = model.start_of(numbers(given, "x0", min(given.ndim, 2)))
+        from shine.faces.dynamics.scoring import start_values
+
+        model = self._of_run(index, run)
+        start = start_values(model, self.states_, x0)
         found = model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
         read = slice(model.n_read)
         return tuple(each[:, read] for each in found) if return_std else found[:, read]
@@ -335,31 +357,20 @@ class SymbolicDynamics(BaseEstimator):
         check_is_fitted(self)
         return self.front_.next_experiment(box, times, u)
 
-    def _system(self, index: int | None) -> System:
-        """The system as exports take it."""
+    def sympy(self, index: int | None = None, *, run: Any = None) -> list[Any]:
+        """The equations as SymPy's `Eq`, each state a function of the time (see `export`)."""
         from shine.faces.dynamics.forms import system_of
-
-        return system_of(self._model(index))
-
-    def sympy(self, index: int | None = None) -> list[Any]:
-        """The equations as SymPy's `Eq`, each state a function of the time.
-
-        Parameters
-        ----------
-        index : int, optional
-            Position in the front; the chosen system by default.
-        """
         from shine.formats.write.systems.mathematics import sympy_equations
 
-        return sympy_equations(self._system(index))
+        return sympy_equations(system_of(self._of_run(index, run)))
 
-    def latex(self, index: int | None = None, *, precision: Precision = None) -> str:
-        """The equations as an `aligned` block of LaTeX (see `shine.Model.rounded` for the precision)."""
-        from shine.faces.dynamics.forms import exported
+    def latex(self, index: int | None = None, *, run: Any = None, precision: Precision = None) -> str:
+        """The equations as an `aligned` block of LaTeX (see `export`)."""
+        return self.export("latex", run=run, index=index, precision=precision)
 
-        return exported(self._model(index), "latex", precision=precision)
-
-    def export(self, to: str, name: str = "f", *, index: int | None = None, precision: Precision = None) -> str:
+    def export(
+        self, to: str, name: str = "f", *, run: Any = None, index: int | None = None, precision: Precision = None
+    ) -> str:
         """The right-hand side in another language, and a program that integrates it.
 
         Parameters
@@ -367,6 +378,8 @@ class SymbolicDynamics(BaseEstimator):
         to : {"python", "c", "julia", "sympy", "latex"}
         name : str
             Name of the right-hand side.
+        run : optional
+            As of `predict`.
         index : int, optional
             Position in the front; the chosen system by default.
         precision : int, "exact" or None
@@ -374,7 +387,7 @@ class SymbolicDynamics(BaseEstimator):
         """
         from shine.faces.dynamics.forms import exported
 
-        return exported(self._model(index), to, name, precision=precision)
+        return exported(self._of_run(index, run), to, name, precision=precision)
 
     def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:
         """Draw a system beside the readings of the fit, with Matplotlib.
@@ -397,19 +410,11 @@ class SymbolicDynamics(BaseEstimator):
 
         return plotted(self._model(index), self.trajectories_, kind, ax)
 
-    def _states(self, x: Any, what: str) -> Floats:
+    def _states(self, x: Any) -> Floats:
         """Values of the states, from a table with their headings or an array."""
-        if hasattr(x, "columns"):
-            model = self._model()
-            further = model.states[model.n_read :] if model.order == 2 else ()
-            headings = [*self.trajectories_.headings, *further]
-            for heading in headings:
-                check_heading(x, heading, "a state")
-            return np.column_stack([numbers(x[heading], what, 1) for heading in headings])
-        values = np.asarray(x)
-        if values.ndim == 1:
-            values = values.reshape((-1, 1) if len(self.states_) == 1 and self._model().order == 1 else (1, -1))
-        return numbers(values, what, 2)
+        from shine.faces.dynamics.scoring import state_values
+
+        return state_values(self._model(), self.trajectories_.headings, x)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **portable_parameters(self.primitives, ())}

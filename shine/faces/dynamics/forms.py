@@ -20,11 +20,13 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
     Parameters
     ----------
     model : SystemModel
+        Constants by run are those of the first one; see `SystemModel.of_run` for others.
     precision : int, "exact" or None
         Significant digits of constants.
     rounded : bool
         Whether None means the digits that the data support, not all.
     """
+    model = model.of_run(0)
     trees = [
         each.rounded(precision) if rounded else rounded_tree(each.tree, precision, named=False)
         for each in model.equations

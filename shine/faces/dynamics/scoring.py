@@ -1,14 +1,44 @@
-"""The score of a system on trajectories: R2 of its rollouts from where each run is known."""
+"""A user's states as systems take them, and the score of a system on trajectories: R2 of its rollouts."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
+from shine.data.columns.numbers import numbers
+from shine.data.columns.roles import check_heading
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.lang.forms.names import listed
 from shine.search.dynamics.system import SystemModel, whole_steps
+
+
+def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
+    """All states at the first time (see `SystemModel.start_of`), from an array or a mapping by state."""
+    if isinstance(x0, Mapping):
+        missing = [state for state in states if state not in x0]
+        if missing:
+            raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
+        x0 = np.stack([np.asarray(x0[state], np.float64) for state in states], axis=-1)
+    given = np.atleast_1d(np.asarray(x0))
+    return model.start_of(numbers(given, "x0", min(given.ndim, 2)))
+
+
+def state_values(model: SystemModel, headings: Sequence[str], x: Any) -> Floats:
+    """Values of the states, for `SystemModel.history`, from a table with their headings or an array."""
+    if hasattr(x, "columns"):
+        every = [*headings, *(model.states[model.n_read :] if model.order == 2 else ())]
+        for heading in every:
+            check_heading(x, heading, "a state")
+        return np.column_stack([numbers(x[heading], "x", 1) for heading in every])
+    values = np.asarray(x)
+    if values.ndim == 1:
+        values = values.reshape((-1, 1) if len(headings) * model.order == 1 else (1, -1))
+    return numbers(values, "x", 2)
 
 
 @np.errstate(all="ignore")
@@ -27,7 +57,10 @@ def rollout_score(model: SystemModel, readings: Trajectories) -> float:
     DataError
         If a run has no such time, or no state changes.
     """
-    pairs = [_from_start(model, run, readings) for run in readings.runs]
+    pairs = [
+        _from_start(model.of_run(run_number(model, run.name or str(place))), run, readings)
+        for place, run in enumerate(readings.runs)
+    ]
     wanted, states = (np.concatenate(each) for each in zip(*pairs, strict=True))
     known = ~np.isnan(wanted)
     if not np.isfinite(states[known]).all():
@@ -41,6 +74,22 @@ def rollout_score(model: SystemModel, readings: Trajectories) -> float:
     if not shows.any():
         raise DataError("no state changes in x, so there is no score; give longer runs")
     return float(np.mean(1 - residuals[shows] / spread[shows]))
+
+
+def run_number(model: SystemModel, run: object) -> int:
+    """The number of a run by its name; 0 if no constant depends on the run.
+
+    Raises
+    ------
+    DataError
+        If the constants depend on the run, and none of that name was in the fit.
+    """
+    if not model.runs:
+        return 0
+    if str(run) not in model.runs:
+        given = "" if run is None else f", not {run}"
+        raise DataError(f"constants depend on the run; give run=, one of {listed(model.runs)}{given}")
+    return model.runs.index(str(run))
 
 
 def _from_start(model: SystemModel, run: Trajectory, readings: Trajectories) -> tuple[Floats, Floats]:

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from shine.base.typing import Floats
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
+from shine.search.dynamics.by_run import bare
 from shine.search.dynamics.forms import Form
 from shine.search.dynamics.system import SystemModel
 from shine.search.models.model import Model
@@ -40,8 +42,16 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
         return start
     losses, relative = readings.losses(fit.states)
     trees = system.trees_with(fit.constants)
-    models = tuple(replace(model, tree=tree) for model, tree in zip(start.equations, trees, strict=True))
-    counts = [end - first for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
+    parts = [slice(first, end) for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
+    counts = [part.stop - part.start for part in parts]
+    errors = np.sqrt(np.diagonal(fit.covariance))
+    digits = [
+        model.digits or _digits(fit.constants[part], errors[part])
+        for model, part in zip(start.equations, parts, strict=True)
+    ]
+    models = tuple(
+        replace(model, tree=tree, digits=own) for model, tree, own in zip(start.equations, trees, digits, strict=True)
+    )
     # Stretches that start anew are paid for as constants.
     anew = len(fit.starts) - len(readings.smooth.runs)
     return replace(
@@ -51,8 +61,17 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
         starts=np.stack([states[0] for states in fit.states]),
         noise=fit.noise,
         covariance=fit.covariance,
-        nats=readings.nats(relative, [tree.size for tree in trees], [count + anew for count in counts]),
+        nats=readings.nats(relative, [bare(tree).size for tree in trees], [count + anew for count in counts]),
     )
+
+
+def _digits(constants: Floats, errors: Floats) -> int | None:
+    """Digits of constants that their standard errors leave, and one more; None if no error is known."""
+    known = (errors > 0) & np.isfinite(errors) & (constants != 0)
+    if not known.any():
+        return None
+    ratios = np.abs(constants[known] / errors[known])
+    return min(max(math.ceil(math.log10(max(float(ratios.max()), 1.0))) + 1, 2), 17)
 
 
 def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
@@ -60,7 +79,10 @@ def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
     given, readings, time = form.trajectories, form.readings, form.time
     used = time if any(time in model.tree.used_parameters for model in equations) else None
     return SystemModel(
-        equations=tuple(replace(model, basis=None, known=None) for model in equations),
+        # A formula of a template is one like others from here on.
+        equations=tuple(
+            Model(model.tree, model.loss, model.r2, model.weights, digits=model.digits) for model in equations
+        ),
         states=given.states,
         controls=given.controls,
         time=used,
@@ -73,4 +95,5 @@ def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
         step=form.step,
         lags=form.lags,
         order=form.order,
+        runs=form.runs,
     )

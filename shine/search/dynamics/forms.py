@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,12 +12,15 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
+from shine.search.dynamics.by_run import RUN
+from shine.search.dynamics.known_parts import known_parts, law_of, uses_runs
 from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import features_of
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smoothed
 from shine.search.dynamics.system import whole_steps
 from shine.search.models.model import Model
+from shine.search.templates.template import Template
 
 SMOOTHING = 0.2
 """Most of the seconds that smoothing should take."""
@@ -43,6 +46,10 @@ class Form:
         Of the times of a map.
     lags, order : int
         See `DynamicsSettings`.
+    templates : mapping of int to Template
+        Known parts of equations that are to be found, by the position of the state.
+    runs : tuple of str
+        Names of the runs if constants depend on them: their number is the last control then.
     """
 
     trajectories: Trajectories
@@ -53,6 +60,8 @@ class Form:
     step: float = 1.0
     lags: int = 0
     order: int = 1
+    templates: Mapping[int, Template] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
 
     @cached_property
     def readings(self) -> Readings:
@@ -66,9 +75,44 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     Raises
     ------
     DataError
-        If the times of a map are not whole steps apart, a run is too short for the lags, or a further state would have
-        the name of a column.
+        If the times of a map are not whole steps apart, a run is too short for the lags, or a further state or the
+        number of the run would have the name of a column.
+    UnsupportedSyntaxError
+        If the known parts cannot be read.
     """
+    if not settings.template:
+        return _free(trajectories, settings)
+    parts = known_parts(settings.template, trajectories.states, settings.kind, settings.order)
+    runs: tuple[str, ...] = ()
+    if uses_runs(parts):
+        runs = tuple(run.name or str(number) for number, run in enumerate(trajectories.runs))
+        trajectories = _numbered(trajectories)
+    form = _free(trajectories, settings)
+    features = features_of(form.trajectories, settings.autonomous)
+    known, templates = list(form.known), {}
+    for state, right in parts.items():
+        column = trajectories.states.index(state) + (settings.order - 1) * len(trajectories.states)
+        law = law_of(right, features, len(trajectories.runs))
+        if isinstance(law, Model):
+            known[column] = law
+        else:
+            templates[column] = law
+    return replace(form, known=tuple(known), templates=templates, runs=runs)
+
+
+def _numbered(trajectories: Trajectories) -> Trajectories:
+    """Trajectories with the number of the run as a further control."""
+    if RUN in (*trajectories.states, *trajectories.controls, trajectories.time):
+        raise DataError(f"a column is named {RUN}, and the template has constants by the run; rename the column")
+    runs = tuple(
+        replace(run, controls=np.column_stack([run.controls, np.full(len(run.times), float(number))]))
+        for number, run in enumerate(trajectories.runs)
+    )
+    return replace(trajectories, runs=runs, controls=(*trajectories.controls, RUN))
+
+
+def _free(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
+    """The form without known parts."""
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
         seconds = settings.search.stop.seconds

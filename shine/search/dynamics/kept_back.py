@@ -70,7 +70,7 @@ def kept_back_error(system: SystemModel, form: Form, stop: Callable[[], bool] = 
     It is infinite if a rollout explodes, or nothing can be kept back.
     """
     runs = form.trajectories.runs
-    if len(runs) > MOST_RUNS_CUT:
+    if len(runs) > MOST_RUNS_CUT and not form.runs:
         numbers = np.unique(np.linspace(0, len(runs) - 1, FOLDS).astype(int)).tolist()
         parts = [_of_a_run(system, form, number, stop) for number in numbers]
     else:

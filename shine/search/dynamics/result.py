@@ -85,7 +85,7 @@ class SystemFront(Sequence[SystemModel]):
             At which the new experiment is read; by default 101 times as long as the longest run, or its
             steps.
         u : array-like of shape (n_times, n_controls) or function of the time, optional
-            Controls of the new experiment.
+            Controls of the new experiment. Constants by run are those of the last one.
 
         Raises
         ------
@@ -103,7 +103,8 @@ class SystemFront(Sequence[SystemModel]):
         asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
         width = np.abs(best.starts).max(axis=0) if self.ranges is None else self.ranges[1] - self.ranges[0]
         spread = np.where(np.isfinite(best.variances), np.sqrt(best.variances), width)
-        return next_experiment(self.rivals, box, asked, spread, u)
+        rivals = [each.of_run(len(each.runs) - 1) for each in self.rivals]
+        return next_experiment(rivals, box, asked, spread, u)
 
     def __repr__(self) -> str:
         lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  system"]

@@ -75,8 +75,10 @@ def feature_columns(smooth: Smoothed, autonomous: bool) -> Floats:
     return np.concatenate(parts)
 
 
-def rate_rows(trajectories: Trajectories, smooth: Smoothed, column: int, autonomous: bool) -> RateRows:
-    """The rows of a state, by its position; those without a known rate are left out."""
+def rate_rows(
+    trajectories: Trajectories, smooth: Smoothed, column: int, autonomous: bool, without: str | None = None
+) -> RateRows:
+    """The rows of a state, by its position, without one of the features; rows without a known rate are left out."""
     rates = np.concatenate([run.rates[:, column] for run in smooth.runs])
     errors = np.concatenate([run.rate_errors[:, column] for run in smooth.runs])
     values = feature_columns(smooth, autonomous)
@@ -90,7 +92,9 @@ def rate_rows(trajectories: Trajectories, smooth: Smoothed, column: int, autonom
     spread = math.sqrt(float(stable_sum((rates - stable_sum(rates) / len(rates)) ** 2)) / len(rates))
     least = float(np.sort(errors)[int(EVEN * (len(errors) - 1))])
     errors = np.maximum(errors, max(least, PRECISE * spread, float(np.finfo(float).tiny)))
-    names = features_of(trajectories, autonomous)
+    every = features_of(trajectories, autonomous)
+    names = tuple(name for name in every if name != without)
+    values = values[:, [every.index(name) for name in names]]
     dataset = Dataset.from_arrays(values, rates, features=names).with_deviations(errors)
     independent = float(sum(run.independent[column] for run in smooth.runs))
     expected = 1 / (float(stable_sum(1 / errors**2)) / len(errors))

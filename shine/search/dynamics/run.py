@@ -11,12 +11,13 @@ import numpy as np
 from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.native import functions
+from shine.search.dynamics.by_run import RUN
 from shine.search.dynamics.fitting import fitted, unfitted
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.result import DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import rate_rows
+from shine.search.dynamics.rows import RateRows, rate_rows
 from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import SystemModel
@@ -65,11 +66,14 @@ def find_dynamics(
         functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):
         form = form_of(trajectories, settings)
-    rows = [
-        rate_rows(form.trajectories, form.smooth, column, settings.autonomous) if known is None else None
-        for column, known in enumerate(form.known)
-    ]
-    searches = RateSearches(form.trajectories.states, rows, form.known, settings.search, observers)
+    rows: list[RateRows | None] = []
+    for column, known in enumerate(form.known):
+        law = form.templates.get(column)
+        # The number of the run is for constants by run alone.
+        without = RUN if form.runs and (law is None or law.groups is None) else None
+        own = known is None
+        rows.append(rate_rows(form.trajectories, form.smooth, column, settings.autonomous, without) if own else None)
+    searches = RateSearches(form.trajectories.states, rows, form.known, form.templates, settings.search, observers)
     return _Finding(form, searches, observers).result()
 
 

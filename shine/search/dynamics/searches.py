@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shine.base.stages import stage
@@ -14,6 +14,7 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
+from shine.search.templates.template import Template
 
 LEAST_SECONDS = 1e-3
 """Seconds of a search when the time is over: enough for a part of its first population."""
@@ -45,6 +46,8 @@ class RateSearches:
         None for a state whose equation is known.
     known : sequence of Model or None
         The equations that are known.
+    templates : mapping of int to Template
+        The equations of which a part is known, by the position of the state.
     settings : SearchSettings
         The first search has the seed, the others the numbers that follow it.
     observers : Observers
@@ -53,6 +56,7 @@ class RateSearches:
     states: tuple[str, ...]
     rows: Sequence[RateRows | None]
     known: Sequence[Model | None]
+    templates: Mapping[int, Template]
     settings: SearchSettings
     observers: Observers
 
@@ -118,6 +122,7 @@ class RateSearches:
             stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
         fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
         shift = len(self.states) if earlier else 0
-        own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift)
+        law = self.templates.get(number)
+        own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift, template=law)
         with stage(f"searching for {self.states[number]}'"):
             return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)

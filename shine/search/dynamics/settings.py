@@ -22,6 +22,8 @@ class DynamicsSettings:
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1
     """Whether the equations give rates (1), or the rates of these (2), where positions alone are read."""
+    template: str = ""
+    """Known parts of the equations (see `shine.search.dynamics.known_parts`)."""
 
     def __post_init__(self) -> None:
         if problem := form_problem(self.kind, self.lags, self.order):

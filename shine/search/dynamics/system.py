@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from shine.lang.forms.names import listed
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 from shine.lang.wrapping import wrapped
+from shine.search.dynamics.by_run import RUN, bare, covariance_of, of_run, shown, values_by_run
 from shine.search.models.front_table import loss_text, r2_text, screen_width
 from shine.search.models.model import Model
 
@@ -64,6 +65,8 @@ class SystemModel:
         Steps back that a map uses: the states are those of the last time, of the one before, and so on.
     order : int
         2 if the states are positions and then their rates, whose equations are the ones that were sought.
+    runs : tuple of str
+        Names of the runs if constants depend on them: their number is the last control then.
     """
 
     equations: tuple[Model, ...]
@@ -81,6 +84,22 @@ class SystemModel:
     step: float = 1.0
     lags: int = 0
     order: int = 1
+    runs: tuple[str, ...] = ()
+
+    def of_run(self, number: int) -> SystemModel:
+        """The system with the constants of one run, written out; itself if none has a name."""
+        if not any(tree.assignments for tree in self.trees):
+            return self
+        parts = [of_run(tree, number) for tree in self.trees]
+        firsts = (0, *self.compiled.ends[:-1])
+        kept = [first + place for first, (_, places) in zip(firsts, parts, strict=True) for place in places]
+        equations = []
+        for model, (tree, _) in zip(self.equations, parts, strict=True):
+            names = tuple(name for name in tree.parameters if name != RUN)
+            equations.append(replace(model, tree=replace(tree, parameters=names)))
+        covariance = None if self.covariance is None else covariance_of(self.covariance, kept)
+        controls = self.controls[:-1] if self.runs else self.controls
+        return replace(self, equations=tuple(equations), controls=controls, runs=(), covariance=covariance)
 
     @property
     def n_read(self) -> int:
@@ -101,7 +120,8 @@ class SystemModel:
     @property
     def complexity(self) -> int:
         """Sum of those of the equations that were sought."""
-        return sum(self.equations[place].complexity for place in self.sought)
+        models = [self.equations[place] for place in self.sought]
+        return sum(replace(model, tree=bare(model.tree)).complexity for model in models)
 
     @property
     def error(self) -> float:
@@ -145,9 +165,12 @@ class SystemModel:
         if times is None and self.time is not None:
             raise DataError(f"the rates depend on {self.time}; give the times as t")
         controls = self._controls(u, np.zeros(len(states)) if times is None else times)
-        columns = [*states.T, *controls.T, np.zeros(len(states)) if times is None else times]
+        columns = dict(zip((*self.states, *self.controls), (*states.T, *controls.T), strict=True))
         # A formula may have the time among its parameters though no system uses it.
-        values = [model.kernel(*columns[: len(model.tree.parameters)]) for model in self.equations]
+        time = np.zeros(len(states)) if times is None else times
+        values = [
+            model.kernel(*(columns.get(name, time) for name in model.tree.parameters)) for model in self.equations
+        ]
         return np.stack([np.broadcast_to(each, len(states)) for each in values], axis=1)
 
     @np.errstate(all="ignore")
@@ -258,8 +281,13 @@ class SystemModel:
     def lines(self, precision: Precision = None) -> list[str]:
         """The system as people write it, a line a state."""
         width = max(map(len, self.lefts))
-        pairs = zip(self.lefts, self.sought, strict=True)
-        return [f"{left:<{width}} = {self.equations[place].formula(precision)}" for left, place in pairs]
+        pairs = list(zip(self.lefts, self.sought, strict=True))
+        trees = [self.equations[place].rounded(precision) for _, place in pairs]
+        lines = [f"{left:<{width}} = {shown(tree)}" for left, tree in zip(self.lefts, trees, strict=True)]
+        for name, values in [each for tree in trees for each in values_by_run(tree, len(self.runs)).items()]:
+            texts = [f"{value.readable} ({run})" for value, run in zip(values, self.runs, strict=True)]
+            lines.append(f"{name}[{RUN}] = {', '.join(texts)}")
+        return lines
 
     @property
     def lefts(self) -> list[str]:

@@ -250,3 +250,22 @@ def test_a_second_order_starts_from_positions_and_rates(monkeypatch):
     np.testing.assert_array_equal(model.predict([[3.0, 4.0]]), [[-3.0]])
     assert model.score(np.sin(TIMES + 1), TIMES) == pytest.approx(1.0)
     assert list(model.conf_int()) == ["x''[0]"]
+
+
+@pytest.mark.slow
+def test_constants_of_a_run_are_taken_by_its_name(monkeypatch):
+    monkeypatch.undo()
+    runs = {"slow": np.exp(-0.5 * TIMES), "fast": np.exp(-2 * TIMES)}
+    labels = np.repeat(list(runs), len(TIMES))
+    readings, times = np.concatenate(list(runs.values())), np.tile(TIMES, 2)
+    model = shine.SymbolicDynamics(template="x' = -k[run]*x", max_time=10, random_state=0)
+    model.fit(readings, times, run=labels, states=["x"])
+    assert model.best_.lines()[0] == "x' = -k[run]*x"
+    np.testing.assert_allclose(model.simulate([1.0], TIMES, run="fast")[:, 0], runs["fast"], atol=1e-6)
+    np.testing.assert_allclose(model.predict([[3.0]], run="slow"), [[-1.5]], rtol=1e-6)
+    assert "-2" in model.latex(run="fast", precision=3)
+    with pytest.raises(DataError, match="constants depend on the run; give run=, one of"):
+        model.simulate([1.0], TIMES)
+    with pytest.raises(DataError, match="not other"):
+        model.predict([[1.0]], run="other")
+    assert model.score(readings, times, run=labels) == pytest.approx(1.0)
