@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.stages import LOGGER
-from shine.data.columns.headings import frame_headings, names_of_headings
+from shine.data.columns.frames import frame_headings, names_of_headings
 from shine.data.columns.roles import LossColumns, split_loss_columns, with_columns, without_roles
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.training import Loaded

@@ -26,8 +26,8 @@ from shine.search.models.choice import Choice
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.user_units import DIGITS
-from shine.search.problem.lines import with_line, without_line
 from shine.search.problem.preparation import Task
+from shine.search.problem.scaling import with_line, without_line
 from shine.search.problem.settings import SearchSettings
 
 ROWS = 1000

@@ -10,7 +10,7 @@ import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
 from shine.evaluate.scores import Scores
-from shine.faces.cli.tables import front_table
+from shine.faces.cli.output import front_table
 from shine.faces.progress import progress_text, share_over
 from shine.faces.runs.keeping import Notice
 from shine.lang.forms.primitives import PrimitiveSet

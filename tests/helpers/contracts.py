@@ -16,9 +16,9 @@ from shine.tensor.loops.placement import CHEAP, Placement, is_lazy
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import MIRRORED, MOST_BYTES, NOT_FOLDED, canonicalize, fold
 from shine.tensor.passes.dce import key_of, remove_dead, share
-from shine.tensor.passes.layout import choose_layout
 from shine.tensor.passes.pipeline import Pass
 from shine.tensor.passes.products import flatten_products, join_products, order_products
+from shine.tensor.passes.reshaping import choose_layout
 from shine.tensor.passes.specialize import MOST_INSTRUCTIONS, SMALL, inline, specialize
 
 _COMPOSED = frozenset({"reshape", "transpose", "broadcast", "slice"})

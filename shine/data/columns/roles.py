@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
-from shine.data.columns.headings import all_headings, names_of_headings
+from shine.data.columns.frames import all_headings, names_of_headings
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
 
 LossColumns = Mapping[str, ArrayLike] | Sequence[str]

@@ -1,14 +1,22 @@
-"""Output of results: text or bytes, to standard output or to a file that is written completely or not at all."""
+"""Output of results: text, tables or bytes, to standard output or to a file that is complete or not there."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+
+from shine.lang.forms.rounding import Precision
+from shine.lang.wrapping import wrapped
+from shine.search.models.front_table import Layout, text_table
+
+if TYPE_CHECKING:
+    from shine.search.models.result import Result
 
 FAILURE = 1
 """Something failed: a file cannot be written, an extra is not installed, a reader of the output left early."""
@@ -78,3 +86,83 @@ def write_file(path: Path, content: bytes) -> None:
     except (OSError, ValueError) as error:  # ValueError: a NUL byte
         reason = getattr(error, "strerror", None) or error
         raise click.ClickException(f"{path}: cannot be written: {reason}") from None
+
+
+WIDEST = 40
+"""Most columns of a cell of a table that is cut, except the first, which names the row, and the last."""
+
+LEAST_ROOM = 20
+"""Least columns for the last cell: on a narrower terminal, lines are longer than it."""
+
+
+def table(rows: Sequence[tuple[str, ...]], cut: bool = False) -> list[str]:
+    """The lines of a table; on a terminal, cells that are too long can be cut."""
+    from shine.search.models.front_table import screen_width
+
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    widths = [min(width, WIDEST) if cut and place else width for place, width in enumerate(widths)]
+    screen = screen_width() if cut else None
+    room = None if screen is None else max(screen - sum(widths) - 2 * len(widths), LEAST_ROOM)
+    lines = []
+    for row in rows:
+        cells = [f"{_short(cell, width):<{width}}" for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, _short(row[-1], room)]).rstrip())
+    return lines
+
+
+def number(value: float | None) -> str:
+    """A loss; empty if it is not known."""
+    return "" if value is None or math.isnan(value) else f"{value:.5g}"
+
+
+def share(value: float | None) -> str:
+    """An R2; empty if it is not known."""
+    return "" if value is None or math.isnan(value) else f"{round(value, 6) + 0.0:.6f}"
+
+
+def count_text(value: int | None) -> str:
+    """A count; empty if it is not known."""
+    return "" if value is None else str(value)
+
+
+def seconds(value: float | None) -> str:
+    """A duration; empty if it is not known."""
+    return "" if value is None else f"{value:.1f}"
+
+
+def _short(text: str, width: int | None) -> str:
+    text = " ".join(text.split("\n"))
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
+
+
+LAYOUT = Layout(
+    line="{mark:1} {index:>5}  {complexity:>10}  {loss:>{loss_width}}  {r2:>9}  ",
+    loss_width=11,
+    mark="*",
+    index="index",
+    formula="formula",
+    cells={
+        "complexity": str,
+        "loss": "{:.5g}".format,
+        "r2": lambda r2: f"{round(r2, 6) + 0.0:.6f}" if math.isfinite(r2) else "",  # + 0.0 turns -0.0 into 0.0
+    },
+)
+"""Layout of a front in the terminal."""
+
+
+def front_table(result: Result, width: int | None = None, precision: Precision = None) -> str:
+    """The front, one formula per line, the simplest first; the chosen one is marked, with the reason.
+
+    Parameters
+    ----------
+    result : Result
+    width : int, optional
+        Most columns of a line; longer formulas go on in further lines. By default each is one line.
+    precision : int, "exact" or None
+        Significant digits of constants, or all; by default those that the data support.
+    """
+    rows = (
+        {**row, "formula": model.formula(precision)} for row, model in zip(result.rows(), result.front, strict=True)
+    )
+    table = text_table(rows, LAYOUT, width, result.front.noise)
+    return "\n".join([table, *(wrapped(f"chosen: {result.reason}", width, "    ") if result.reason else [])])

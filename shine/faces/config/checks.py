@@ -32,7 +32,7 @@ from shine.faces.config.models import (
     template_of,
 )
 from shine.faces.config.problems import Problem, shown, unknown
-from shine.faces.graph_guesses import read_program
+from shine.faces.keywords import read_program
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select

@@ -50,7 +50,7 @@ from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
-from shine.search.problem.lines import without_line
+from shine.search.problem.scaling import without_line
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 

@@ -37,10 +37,10 @@ from shine.search.models.user_units import (
     noise_in_user_units,
 )
 from shine.search.problem.budget import TimeBudget
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, estimated_noise, with_expected_noise, with_model
 from shine.search.problem.preparation import Task
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.settings import SearchSettings
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"

@@ -28,7 +28,7 @@ from shine.lang.population import Population
 from shine.search.evolution.evolution import Outcome
 from shine.search.models.choice import fitted_constants, written_length
 from shine.search.models.model import Model
-from shine.search.problem.lines import with_line
+from shine.search.problem.scaling import with_line
 
 EARNED = 1e-4
 """A formula keeps its poles if its loss is at most this share of the least loss without poles. The share is small

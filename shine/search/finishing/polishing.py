@@ -25,8 +25,8 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
-from shine.search.problem.lines import with_functions
 from shine.search.problem.reference_losses import nats_of_errors
+from shine.search.problem.scaling import with_functions
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 Found = TypeVar("Found")

@@ -39,8 +39,8 @@ from shine.search.finishing.trifles import Trifles
 from shine.search.models.choice import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.problem.reference_losses import Evidence, best_constant, rounding_error
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_line
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence

@@ -27,7 +27,7 @@ from shine.search.evolution.complexity import tree_complexity
 from shine.search.finishing.polishing import population_of
 from shine.search.finishing.tidying import same_values
 from shine.search.models.model import Model
-from shine.search.problem.lines import with_line
+from shine.search.problem.scaling import with_line
 from shine.search.seeding.bank.bank_growth import BankGrowth
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import tape

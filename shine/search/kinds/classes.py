@@ -40,9 +40,9 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import basis_in_user_units, front_in_user_units, model_in_user_units
 from shine.search.problem.budget import planned, steps_of, with_affordable_rows
-from shine.search.problem.lines import with_functions
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
+from shine.search.problem.scaling import with_functions
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""

@@ -19,7 +19,7 @@ from shine.evaluate.scores import Scores
 from shine.lang.forms.names import value_text
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
-from shine.search.problem.lines import with_line
+from shine.search.problem.scaling import with_line
 
 Function = Callable[..., Any]
 """``objective(predictions)`` or ``objective(predictions, formulas)``; see `Objective`."""

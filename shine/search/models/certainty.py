@@ -27,8 +27,8 @@ from shine.search.description import NATS_A_NODE
 from shine.search.models.choice import choose
 from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
-from shine.search.problem.lines import LINE_FUNCTIONS
 from shine.search.problem.reference_losses import description_length, good_enough
+from shine.search.problem.scaling import LINE_FUNCTIONS
 
 Resampling = Literal["bootstrap", "subsample"]
 

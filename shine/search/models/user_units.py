@@ -19,10 +19,9 @@ from shine.search.evolution.observers import Progress
 from shine.search.models.front import pareto_front
 from shine.search.models.front_table import loss_text, r2_text
 from shine.search.models.model import Model
-from shine.search.problem.lines import with_functions, with_line
 from shine.search.problem.noise import NoiseEstimate
 from shine.search.problem.preparation import Task
-from shine.search.problem.scaling import Scaling
+from shine.search.problem.scaling import Scaling, with_functions, with_line
 from shine.search.seeding import Finding
 
 SQUARE = 2

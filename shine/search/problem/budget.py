@@ -15,8 +15,8 @@ from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.preparation import Task
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 
 FINISHING = 0.1
 """Share of the seconds kept for refining the front: fitting its constants and making them simple."""

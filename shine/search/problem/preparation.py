@@ -36,9 +36,8 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
 from shine.search.evolution.settings import EvolutionSettings
-from shine.search.problem.lines import without_line
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.scaling import Scaling
+from shine.search.problem.scaling import Scaling, without_line
 from shine.search.problem.settings import FitnessSettings
 from shine.search.seeding import SeedingTask
 from shine.search.seeding.screen.skeletons import Rows

@@ -1,14 +1,15 @@
-"""Scaling of data near the ends of float64's range, so that their squares and products stay within it.
+"""Scaling of data near the ends of float64's range, and slopes and intercepts written into formulas.
 
-Columns and target are divided by powers of two, which changes no bit of their mantissas, and formulas get the factors
-back. Numbers of ordinary size, such as those of physics in SI units, stay as they are: otherwise constants of nature
-that cancel in a formula would no longer cancel.
+Squares and products of scaled data stay within the range. Columns and target are divided by powers of two, which
+changes no bit of their mantissas, and formulas get the factors back. Numbers of ordinary size, such as those of physics
+in SI units, stay as they are: otherwise constants of nature that cancel in a formula would no longer cancel.
 """
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +18,8 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import ORDINARY, Dataset
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
-from shine.lang.forms.tape import functions_of, tape_from_tree, tree_from_tape
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
+from shine.lang.forms.tape import application, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.simplify.simplifier import simplify
@@ -258,3 +259,39 @@ def _exponents(columns: Floats) -> tuple[Indices, Indices]:
         found.append(np.frexp(ends)[1].astype(np.int64))
     largest, least = np.concatenate(found, axis=1)
     return largest, least
+
+
+LINE_FUNCTIONS = ("add", "sub", "mul")
+"""Functions that write a slope and an intercept into a formula, even if the search does not draw from them."""
+
+
+def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
+    """The primitive set, with the named standard functions that it lacks."""
+    added = select(STANDARD, [name for name in names if name not in primitives.table])
+    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
+
+
+def with_line(tree: Tree, slope: float, intercept: float) -> Tree:
+    """A formula with a slope and an intercept written into it; unchanged if one of them is not finite."""
+    if not (math.isfinite(slope) and math.isfinite(intercept)):
+        return tree
+    node = tree.result
+    if slope != 1:
+        node = application("mul", [ast.Constant(slope), node])
+    if intercept != 0:
+        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
+    return replace(tree, result=node)
+
+
+def without_line(tree: Tree) -> Tree:
+    """A formula without its outermost slope and intercept, if it has them."""
+    node = tree.result
+    for operators in ((ast.Add, ast.Sub), (ast.Mult, ast.Div)):
+        match node:
+            case ast.BinOp(left=inner, op=operator, right=ast.Constant()) if isinstance(operator, operators):
+                node = inner
+            case ast.BinOp(left=ast.Constant(), op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=inner) if (
+                isinstance(operator, operators)
+            ):
+                node = inner
+    return replace(tree, result=node)

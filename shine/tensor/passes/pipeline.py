@@ -10,8 +10,8 @@ from shine.tensor.form.verifier import verify
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import canonicalize, fold
 from shine.tensor.passes.dce import entries_of, remove_dead, share
-from shine.tensor.passes.layout import choose_layout
 from shine.tensor.passes.products import flatten_products, join_products, order_products
+from shine.tensor.passes.reshaping import choose_layout
 from shine.tensor.passes.specialize import inline, specialize
 
 Pass: TypeAlias = Callable[[Module], Module]

@@ -244,7 +244,7 @@ def told(
 
 
 def _print_result(result: Result, kept: str, printed: str, precision: Precision) -> None:
-    from shine.faces.cli.tables import front_table
+    from shine.faces.cli.output import front_table
 
     if printed == "formula":
         click.echo(result.best.expression)

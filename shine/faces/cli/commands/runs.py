@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shine.faces.cli.options import FILE, json_option, precision_option
-from shine.faces.cli.output import print_json
+from shine.faces.cli.output import count_text, number, print_json, seconds, share, table
 from shine.faces.cli.sources import check_folder, run_folder
-from shine.faces.cli.tables import count_text, number, seconds, share, table
 
 if TYPE_CHECKING:
     from shine.faces.runs.entries import Entry, FormulaEntry
@@ -251,7 +250,7 @@ def _changed(entry: Entry) -> dict[str, Any]:
 
 def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
     from shine.base.errors import ShineError
-    from shine.faces.cli.tables import front_table
+    from shine.faces.cli.output import front_table
     from shine.faces.runs import open_run
     from shine.search.models.front_table import screen_width
 

@@ -21,8 +21,7 @@ from shine.faces.cli.options import (
     quiet_option,
     set_option,
 )
-from shine.faces.cli.output import FAILURE, print_json
-from shine.faces.cli.tables import number, share, table
+from shine.faces.cli.output import FAILURE, number, print_json, share, table
 
 if TYPE_CHECKING:
     from shine.faces.runs.sweeping import Outcome, Standing, SweepResult

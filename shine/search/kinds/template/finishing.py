@@ -32,8 +32,8 @@ from shine.search.kinds.template.ranges import SharedConstants, ranges_of_argume
 from shine.search.models.choice import written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.template_model import TemplateModel
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
 from shine.search.problem.reference_losses import Evidence, nats_of_errors, rounding_error
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer
 from shine.search.templates.fits.scores import TemplateEvaluator

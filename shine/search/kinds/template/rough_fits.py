@@ -17,7 +17,7 @@ from shine.lang.population import Population
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.scoring import places
-from shine.search.problem.lines import with_functions
+from shine.search.problem.scaling import with_functions
 from shine.search.templates.composition import Composition
 from shine.search.templates.fits.linearizer import TemplateLinearizer
 

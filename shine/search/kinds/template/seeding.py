@@ -32,9 +32,9 @@ from shine.search.kinds.template.rough_functions import rough_functions
 from shine.search.kinds.template.solving import Known, Solved, solved, solved_for_all
 from shine.search.models.front_table import r2_text
 from shine.search.models.user_units import DIGITS
-from shine.search.problem.lines import with_line
 from shine.search.problem.preparation import SEEDING_ROWS, seeding_task
 from shine.search.problem.reference_losses import rounding_error
+from shine.search.problem.scaling import with_line
 from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.templates.composition import Composition

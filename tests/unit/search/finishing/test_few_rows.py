@@ -13,7 +13,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.search.finishing.few_rows import FewRows
 from shine.search.models.model import Model
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 
 PRIMITIVES = with_functions(PrimitiveSet(select(STANDARD, ["add", "mul", "div", "tan"]), ("S",)), LINE_FUNCTIONS)
 LAW = "11.5*S/(S + 3.9)"

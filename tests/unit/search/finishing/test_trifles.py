@@ -12,7 +12,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
 from shine.search.finishing.trifles import Trifles
 from shine.search.models.model import Model
-from shine.search.problem.lines import LINE_FUNCTIONS, with_functions
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 
 X = np.linspace(0.1, 16, 400)
 PRIMITIVES = with_functions(PrimitiveSet((), ("x",)), LINE_FUNCTIONS)

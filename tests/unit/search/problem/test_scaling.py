@@ -8,7 +8,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
-from shine.search.problem.scaling import Scaling
+from shine.search.problem.scaling import Scaling, without_line
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (50, 3))
@@ -156,3 +156,18 @@ def test_constants_take_up_factors_so_that_formulas_stay_small(formula, most, sc
     expected = np.ldexp(evaluate(tree, list(scaled.columns)), scaling.target)
     assert evaluate(written, list(data.columns)) == pytest.approx(expected, rel=1e-11, abs=0)
     assert written.size <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("2.0*sin(a) + 1.0", "sin(a)"),
+        ("1.0 - 2.0*sin(a)", "sin(a)"),
+        ("sin(a)/2.0 - 1.0", "sin(a)"),
+        ("sin(a) + b", "sin(a) + b"),
+        ("2.0/a", "2.0/a"),
+        ("a", "a"),
+    ],
+)
+def test_a_line_is_taken_off(text, bare):
+    assert without_line(parse(text, ("a", "b"))) == parse(bare, ("a", "b"))

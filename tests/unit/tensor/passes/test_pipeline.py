@@ -13,8 +13,8 @@ from shine.tensor.form.printing import text_of
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import canonicalize
 from shine.tensor.passes.dce import entries_of, remove_dead, share
-from shine.tensor.passes.layout import choose_layout
 from shine.tensor.passes.pipeline import CHOOSING, CLEANING, optimized
+from shine.tensor.passes.reshaping import choose_layout
 from shine.tensor.passes.specialize import inline
 
 ROUNDING = 2e4
