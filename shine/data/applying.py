@@ -98,12 +98,6 @@ def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedC
 def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -> Iterator[dict[str, Floats]]:
     """The columns of `new_rows`, block by block.
 
-    Parameters
-    ----------
-    stream : Stream
-    preparation : Preparation
-    names : sequence of str
-
     Raises
     ------
     DataError

@@ -62,13 +62,7 @@ def _problem(place: Sequence[str | int], message: str, words: Mapping[str, str] 
 
 
 def worded(details: ErrorDetails, shown: Show) -> str:
-    """The message of one of pydantic's errors, worded to follow the name of the value.
-
-    Parameters
-    ----------
-    details : ErrorDetails
-    shown : callable
-    """
+    """The message of one of pydantic's errors, worded to follow the name of the value."""
     kind, value = details["type"], details["input"]
     if kind not in _WORDINGS:
         message = cut(details["msg"])

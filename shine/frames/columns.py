@@ -49,13 +49,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column.
-
-    Parameters
-    ----------
-    type : ColumnType
-    pieces : tuple of Piece
-    """
+    """A column."""
 
     type: ColumnType
     pieces: tuple[Piece, ...]

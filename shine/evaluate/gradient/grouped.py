@@ -44,12 +44,6 @@ class GroupedEquations:
 
     It returns the sum of errors of an individual with these unknowns, and adds to its blocks if they are wanted. Once
     the sum exceeds the limit, it stops, if errors are never negative.
-
-    Parameters
-    ----------
-    module : ir.Module
-    name : str
-    assemble : ir.Function
     """
 
     def __init__(self, module: ir.Module, name: str, assemble: ir.Function) -> None:

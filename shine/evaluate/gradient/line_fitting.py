@@ -91,15 +91,7 @@ def lines_module(function: Primitive, least: float | None, numbers: Numbers) -> 
 
 
 class _LineFit:
-    """The instructions that fit the lines of one individual.
-
-    Parameters
-    ----------
-    build : ir.IRBuilder
-    evaluate : ir.Function
-    predictions, data : ir.Value
-    numbers : Numbers
-    """
+    """The instructions that fit the lines of one individual."""
 
     def __init__(
         self,

@@ -228,14 +228,7 @@ class _Row:
 
 
 class ResidualsCode:
-    """The functions of working residuals, without and with weights.
-
-    Parameters
-    ----------
-    function : Primitive
-    meaning : tuple of str
-    least : float, optional
-    """
+    """The functions of working residuals, without and with weights."""
 
     def __init__(self, function: Primitive, meaning: tuple[str, ...], least: float | None) -> None:
         self.reweights = Derivatives.of(function).reweights

@@ -93,13 +93,7 @@ def noise_of(likelihood: Likelihood, constants: Floats, noise: str, taken: int) 
 
 
 class Bands:
-    """Standard errors and intervals of a formula's predictions.
-
-    Parameters
-    ----------
-    form : Form
-    known : Uncertainty
-    """
+    """Standard errors and intervals of a formula's predictions."""
 
     def __init__(self, form: Form, known: Uncertainty) -> None:
         self.form, self.known = form, known

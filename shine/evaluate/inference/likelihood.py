@@ -207,12 +207,7 @@ class Slopes:
 
 
 class Derivatives:
-    """The error of a row with its derivatives, for arrays.
-
-    Parameters
-    ----------
-    error : RowLoss
-    """
+    """The error of a row with its derivatives, for arrays."""
 
     def __init__(self, error: RowLoss) -> None:
         definition = error.function.definition

@@ -81,12 +81,7 @@ _LEFT_OUT = -1.0
 
 
 class GradientMachine:
-    """The compiled gradient machine of some primitives.
-
-    Parameters
-    ----------
-    functions : sequence of Primitive
-    """
+    """The compiled gradient machine of some primitives."""
 
     def __init__(self, functions: tuple[Primitive, ...]) -> None:
         self._instruction_bytes = gradient_instruction_bytes(most_arguments(functions))

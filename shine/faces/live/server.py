@@ -60,12 +60,7 @@ class Content(Protocol):
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves one page from threads of its own, until `close`.
-
-    Parameters
-    ----------
-    content : Content
-    """
+    """Serves one page from threads of its own, until `close`."""
 
     daemon_threads = True
     block_on_close = False

@@ -226,10 +226,6 @@ def opened(url: str) -> Iterator[bool]:
 
     Other users see the arguments of programs, so the browser gets the name of a file that only this user can read, and
     that leads to the address. It is deleted in the end.
-
-    Parameters
-    ----------
-    url : str
     """
     descriptor, name = tempfile.mkstemp(".html", "shine-live-")
     try:

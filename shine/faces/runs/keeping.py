@@ -157,12 +157,7 @@ def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
 
 
 class Log:
-    """Appends lines to a file; lines that cannot be written wait until they can.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Appends lines to a file; lines that cannot be written wait until they can."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -187,13 +187,7 @@ def _common(left: str, right: str) -> str | None:
 
 
 class Adding:
-    """Adds steps of one kind to a query.
-
-    Parameters
-    ----------
-    steps : Steps
-    reject : callable
-    """
+    """Adds steps of one kind to a query."""
 
     def __init__(self, steps: Steps, reject: Reject) -> None:
         self._steps, self._reject = steps, reject

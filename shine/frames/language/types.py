@@ -109,12 +109,7 @@ class Member:
 
 @dataclass(frozen=True)
 class SameTexts:
-    """Two columns whose texts are compared: their codes are those of different dictionaries.
-
-    Parameters
-    ----------
-    column, other : str
-    """
+    """Two columns whose texts are compared: their codes are those of different dictionaries."""
 
     column: str
     other: str

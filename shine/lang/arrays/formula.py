@@ -108,13 +108,7 @@ STEPS: dict[str, str] = {"sum": "add", "prod": "mul", "min": "min", "max": "max"
 
 
 class Element(ast.expr):
-    """An element of a vector. As in Python, index -1 is the last one.
-
-    Attributes
-    ----------
-    vector : str
-    index : Affine
-    """
+    """An element of a vector. As in Python, index -1 is the last one."""
 
     _fields = ("vector", "index")
     vector: str
@@ -125,12 +119,7 @@ class Element(ast.expr):
 
 
 class IntegerValue(ast.expr):
-    """A whole number as a value: a loop variable, a length, or a sum of them.
-
-    Attributes
-    ----------
-    number : Affine
-    """
+    """A whole number as a value: a loop variable, a length, or a sum of them."""
 
     _fields = ("number",)
     number: Affine

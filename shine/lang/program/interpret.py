@@ -51,13 +51,7 @@ FORMULA = Wording("formula", "argument", "too many", "is out of range", types=Fa
 
 
 class Signature:
-    """The arguments of a call of a program.
-
-    Parameters
-    ----------
-    program : Program
-    wording : Wording
-    """
+    """The arguments of a call of a program."""
 
     def __init__(self, program: Program, wording: Wording = GRAPH) -> None:
         self._wording = wording

@@ -111,11 +111,6 @@ class Scope:
 class Expressions(ast.NodeVisitor):
     """Rewrites expressions; nodes without a rule here are kept, and the language's verifier rejects them.
 
-    Parameters
-    ----------
-    scope : Scope
-    primitive_of : callable
-
     Attributes
     ----------
     raised : list of Raised

@@ -125,13 +125,7 @@ def _assign(name: str, value: ast.expr) -> ast.stmt:
 
 
 class Statements:
-    """Rewrites the statements of one function.
-
-    Parameters
-    ----------
-    scope : Scope
-    primitive_of : callable
-    """
+    """Rewrites the statements of one function."""
 
     def __init__(self, scope: Scope, primitive_of: PrimitiveOf) -> None:
         self._scope = scope

@@ -202,11 +202,6 @@ class ConstrainedEvaluator:
     """An evaluator that skips individuals that are not allowed, and multiplies the losses of the others by penalties.
 
     A search that evaluates all its individuals by it (guesses, offspring, fitted individuals) keeps the constraints.
-
-    Parameters
-    ----------
-    evaluator : PopulationEvaluator
-    constraints : CompiledConstraints
     """
 
     def __init__(self, evaluator: PopulationEvaluator, constraints: CompiledConstraints) -> None:

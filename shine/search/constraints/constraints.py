@@ -140,14 +140,7 @@ class Constraints:
     def problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
     ) -> Iterator[Problem]:
-        """Mistakes given the primitives and features of a search.
-
-        Parameters
-        ----------
-        functions : sequence of Primitive
-        features : sequence of str
-        linear_scaling : bool
-        """
+        """Mistakes given the primitives and features of a search."""
         names = [function.name for function in functions]
         everything = dict.fromkeys([*names, *features, CONSTANT_NAME])
         for name in self.limits:

@@ -161,12 +161,7 @@ def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
 
 
 class LocalEpochs:
-    """Epochs in this process, one after the other.
-
-    Parameters
-    ----------
-    deadline : Deadline
-    """
+    """Epochs in this process, one after the other."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -188,12 +183,7 @@ class LocalEpochs:
 
 
 class WorkerEpochs:
-    """Epochs on the workers of a pool.
-
-    Parameters
-    ----------
-    pool : Pool
-    """
+    """Epochs on the workers of a pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -222,13 +222,7 @@ class NoiseEstimate:
 
 
 def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
-    """The estimate for a data set with the weights of a model; None if its rows do not tell.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    model : str
-    """
+    """The estimate for a data set with the weights of a model; None if its rows do not tell."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
     loss, freedom = _of_replicates(rows)
     if freedom >= FEWEST:

@@ -109,12 +109,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable itself, which operations read.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """A variable itself, which operations read."""
 
     name: str
     dtype: str = "resource"

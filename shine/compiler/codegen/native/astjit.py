@@ -23,11 +23,6 @@ class AstJit(Interpretation):
 
     It computes both sides of a conditional and selects one. The emitter's `active` keeps track of the lanes that Python
     would evaluate, so that integer division by zero fails in those only.
-
-    Parameters
-    ----------
-    builder : ir.IRBuilder
-    numbers : Numbers
     """
 
     def __init__(self, builder: ir.IRBuilder, numbers: Numbers) -> None:

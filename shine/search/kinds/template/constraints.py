@@ -97,13 +97,7 @@ def _compiled(constraints: Constraints, slot: Slot, measure: Monotonicity | None
 
 
 class ConstrainedTemplates:
-    """An evaluator that skips individuals that are not allowed (see `shine.search.constraints.compiled`).
-
-    Parameters
-    ----------
-    evaluator : PopulationEvaluator
-    constraints : SlotConstraints
-    """
+    """An evaluator that skips individuals that are not allowed (see `shine.search.constraints.compiled`)."""
 
     def __init__(self, evaluator: PopulationEvaluator, constraints: SlotConstraints) -> None:
         self._evaluator, self._constraints = evaluator, constraints

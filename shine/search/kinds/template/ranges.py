@@ -148,13 +148,7 @@ def without_redundant(
 
 @dataclass(frozen=True)
 class SharedConstants:
-    """A linearizer of individuals whose parameters by group do not count as constants (see `hidden`).
-
-    Parameters
-    ----------
-    composition : Composition
-    linearizer : TemplateLinearizer
-    """
+    """A linearizer of individuals whose parameters by group do not count as constants (see `hidden`)."""
 
     composition: Composition
     linearizer: TemplateLinearizer
