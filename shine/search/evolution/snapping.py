@@ -331,18 +331,7 @@ def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Flo
 
 
 def without_idle_digits(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
-    """The individuals, with constants rounded to the digits that the data determine, and one more.
-
-    Parameters
-    ----------
-    population : Population
-        Complete formulas with fitted constants: linear scaling adds nothing to them.
-    linearizer : Linearizer
-    rows : float
-        Number of rows; with weights, their effective number.
-    least_error : float
-        Sum of errors that counts as rounding.
-    """
+    """The individuals, with constants rounded to the digits that the data determine, and one more; see `snapped`."""
     count = len(population)
     equations = linearizer.normal_equations(population, np.ones(count), np.zeros(count), np.full(count, np.inf))
     values = population.values.copy()

@@ -117,24 +117,7 @@ def stability(
 ) -> Stability:
     """Choose the best formula on many samples of the rows (Efron 1979; Meinshausen and Bühlmann 2010).
 
-    Parameters
-    ----------
-    models : sequence of Model
-        A front.
-    best_index : int
-    resamples : int
-    seed : int
-    kind : {"bootstrap", "subsample"}
-        As many rows, drawn with replacement; or half of them.
-    threads : int, optional
-        All processors by default; their number does not change the result.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid.
-    DataError
-        If the models do not know the rows that they were fitted to.
+    Arguments and errors are those of `shine.search.models.front.Front.stability`.
     """
     if kind not in get_args(Resampling):
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, get_args(Resampling)))}")
