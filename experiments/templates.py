@@ -29,8 +29,7 @@ from shine.lang.growth import Terminals
 from shine.search.evolution.operators.creation import ptc2
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.templates.composition import bound
-from shine.search.templates.fits.linearizer import TemplateLinearizer
-from shine.search.templates.fits.scores import TemplateEvaluator
+from shine.search.templates.fits.linearizer import TemplateEvaluator, TemplateLinearizer
 from shine.search.templates.reading import template
 
 Array = np.ndarray

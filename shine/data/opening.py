@@ -7,9 +7,8 @@ from pathlib import Path
 
 from shine.base.errors import DataError
 from shine.data.files.delimited import open_delimited
-from shine.data.files.files import COMPRESSIONS
 from shine.data.files.numerals import Decimal, Writing, writing_of
-from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source
+from shine.data.files.source import COMPRESSIONS, NO_MARKS, Marks, RawColumn, Source
 from shine.data.files.tables import open_feather, open_npz, open_parquet, open_sheet
 from shine.data.streams.sources import open_stream
 from shine.data.streams.streams import source_of

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
-from shine.data.files.files import MAX_BYTES
+from shine.data.files.source import MAX_BYTES
 from shine.lang.forms.names import identifier, listed, name_problem, normalized, shortened, shown
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse

@@ -19,10 +19,9 @@ from shine.compiler.codegen.native.numerals import ENDED, FULL, LEFT, POSITION, 
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.data.files.dialect import dialect_of
-from shine.data.files.files import read_bytes
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.numerals import numeral
-from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source
+from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, read_bytes
 from shine.lang.forms.names import listed
 
 _QUOTED_COMMA = re.compile(r'"[^"]*[0-9],[0-9][^"]*"')

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.errors import DataError
-from shine.data.files.files import check_file, check_size
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
-from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source
+from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
 from shine.lang.forms.names import cut, listed, shown
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from shine.base.errors import ShineError
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
-from shine.faces.live.board import Board, Picture
-from shine.faces.live.parts import PARTS, Painter, final_parts
+from shine.faces.live.parts import PARTS, Board, Painter, Picture, final_parts
 from shine.faces.live.server import Server
 from shine.faces.live.watch import Controls, Watch
 from shine.formats.page.markup import Content, Element, element, render

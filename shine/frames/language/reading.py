@@ -6,8 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shine.frames.language.arithmetic import Arithmetic, is_number
-from shine.frames.language.instants import duration, instant
+from shine.frames.language.arithmetic import Arithmetic, duration, instant, is_number
 from shine.frames.language.steps import Adding, Steps, Typed, Value, float_bound, integer_bound
 from shine.frames.language.types import INTEGERS, ColumnType, Query
 from shine.lang.conditions.reading import FUNCTIONS, HOLDS, Literal, Reader

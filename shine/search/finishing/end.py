@@ -69,8 +69,8 @@ class Finish:
     threads : int
     budget : TimeBudget
     rows_with_outliers : Dataset, optional
-        All given rows if gross outliers took no part in the search (see `shine.search.problem.outliers`): the losses of
-        the result are measured on them.
+        All given rows if gross outliers took no part in the search (see `shine.search.problem.noise_choice`): the
+        losses of the result are measured on them.
     all_rows : AllRows, optional
         All rows, if the given ones are a sample: the front is fitted to them and judged on them.
     earlier : tuple of Tree

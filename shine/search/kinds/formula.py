@@ -35,8 +35,14 @@ from shine.search.models.user_units import report_in_user_units, tell_best, tell
 from shine.search.problem.budget import FEWER_PASSES, planned, steps_of, with_affordable_rows
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import check_noise, estimated_noise, resumed_noise
-from shine.search.problem.noise_choice import HURRIED_WORK, PROBING, PROBING_WORK, with_noise
-from shine.search.problem.outliers import rows_of_seeding, without_gross
+from shine.search.problem.noise_choice import (
+    HURRIED_WORK,
+    PROBING,
+    PROBING_WORK,
+    rows_of_seeding,
+    with_noise,
+    without_gross,
+)
 from shine.search.problem.preparation import (
     SEEDING_ROWS,
     Task,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shine.base.errors import DataError
 from shine.data.datasets.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
-from shine.data.files import files
+from shine.data.files import source
 from shine.data.loading import Recipe, Roles, generate, load
 
 TABLE = [[1.0, 2.0, 3.0], [4.0, 5.5, -6e-3]]
@@ -152,7 +152,7 @@ def test_damaged_gzip_files_are_explained(tmp_path: Path) -> None:
 
 
 def test_decompression_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    monkeypatch.setattr(source, "MAX_BYTES", 1000)
     with pytest.raises(DataError, match="holds more than 1000 bytes"):
         load(write(tmp_path, "d.csv.gz", gzip.compress(b"a,y\n" + b"1,2\n" * 1000)), "y")
     np.savez_compressed(tmp_path / "d.npz", a=np.zeros(1000), y=np.zeros(1000))

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.base.errors import ExportError
-from shine.formats.write.onnx import elementary
-from shine.formats.write.onnx.elementary import unit
-from shine.formats.write.onnx.graph import Graph, Value
+from shine.formats.write.onnx import graph as nodes
+from shine.formats.write.onnx.graph import Graph, Value, unit
 from shine.formats.write.sources import Headings, made_numbers, takes_models
 from shine.formats.write.statements.straightline import straight_line
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -80,7 +79,7 @@ OPERATIONS: dict[str, Callable[..., Value]] = {
     "max": lambda a, b: ((a > b) | a.is_nan()).choose(a, b),
     "sign": _sign,
     **{
-        name: getattr(elementary, name)
+        name: getattr(nodes, name)
         for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")
     },
     "logical_and": lambda a, b: a.equals(0.0).choose(a, b),

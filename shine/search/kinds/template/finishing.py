@@ -35,8 +35,7 @@ from shine.search.models.template_model import TemplateModel
 from shine.search.problem.reference_losses import Evidence, nats_of_errors, rounding_error
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.templates.composition import Composition
-from shine.search.templates.fits.linearizer import TemplateLinearizer
-from shine.search.templates.fits.scores import TemplateEvaluator
+from shine.search.templates.fits.linearizer import TemplateEvaluator, TemplateLinearizer
 from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values
 from shine.search.templates.law import Groups, law_of

@@ -43,8 +43,7 @@ from shine.search.problem.noise import estimated_noise, with_model
 from shine.search.problem.preparation import warn_of_bitwise
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.templates.composition import Composition, bound, resolved
-from shine.search.templates.fits.linearizer import TemplateLinearizer
-from shine.search.templates.fits.scores import TemplateEvaluator
+from shine.search.templates.fits.linearizer import TemplateEvaluator, TemplateLinearizer
 from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values, numbered_by_group
 from shine.search.templates.law import Groups, law_of

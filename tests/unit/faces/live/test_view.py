@@ -19,7 +19,7 @@ from unit.faces.live.test_watch import DATA, LAW, ODDS, X, settings
 import shine
 from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
-from shine.faces.live import board, notebook, server
+from shine.faces.live import notebook, parts, server
 from shine.faces.live.view import Live
 from shine.search.evolution.observers import Observers
 from shine.search.kinds.classes import ClassesProblem
@@ -255,7 +255,7 @@ def test_a_page_that_does_not_read_does_not_hold_the_end_up(monkeypatch):
 
     def use(page):
         page.wait(lambda page: page.parts.get("front"))
-        monkeypatch.setattr(board.Board, "messages", lambda self: iter(["x" * (1 << 26)]))
+        monkeypatch.setattr(parts.Board, "messages", lambda self: iter(["x" * (1 << 26)]))
         silent = http.client.HTTPConnection(page._address)
         silent.request("GET", f"/events?token={page._token}")
         silent.getresponse()

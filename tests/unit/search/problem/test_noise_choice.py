@@ -8,7 +8,7 @@ import pytest
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import LOSSES
-from shine.search.problem.outliers import FEWEST_ROWS, without_doubtful, without_gross
+from shine.search.problem.noise_choice import FEWEST_ROWS, without_doubtful, without_gross
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (200, 3))

@@ -1,19 +1,70 @@
-"""A search as a run of MLflow."""
+"""Callbacks that keep a search in MLflow or TensorBoard; `report=` of `shine.evolve` and `callbacks=` of estimators."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from shine.base.errors import ExportError
-from shine.faces.callbacks.figures import curves, final, front_csv, parameters
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
+
+__all__ = ["MLflow", "TensorBoard"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def parameters(settings: SearchSettings) -> dict[str, str]:
+    """The settings by the names that they have in configurations, as text."""
+    return dict(_flat(settings, ""))
+
+
+def curves(progress: Progress) -> dict[str, float]:
+    """Figures of a generation; those that are not finite are left out."""
+    size = float(progress.front.sizes[-1]) if len(progress.front) else math.nan
+    figures = {"loss": progress.best_loss, "size": size, "evaluations": float(progress.evaluations)}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
+
+
+def final(result: Result) -> dict[str, float]:
+    """Figures of the chosen formula; those that are not finite are left out."""
+    best = result.best
+    figures = {"final_loss": best.loss, "final_r2": best.r2, "final_complexity": float(best.complexity)}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
+
+
+def front_csv(result: Result) -> str:
+    """The front as a table of text."""
+    text = io.StringIO()
+    names = ["complexity", "loss", "r2", "expression", "best"]
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "best": int(row["best"])} for row in result.rows())
+    return text.getvalue()
+
+
+def _flat(value: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    for each in fields(value):
+        inner, name = getattr(value, each.name), f"{prefix}{each.name}"
+        if is_dataclass(inner) and each.name in ("evolution", "fitness", "stop", "constraints"):
+            yield from _flat(inner, f"{name}.")
+        elif each.name == "primitives":
+            yield name, ", ".join(getattr(one, "__name__", str(one)) for one in inner)
+        else:
+            yield name, str(inner)
+
 
 PAUSE = 1.0
 """Least seconds between two generations that are logged: a tracking server must not slow down the search."""
@@ -133,3 +184,80 @@ class MLflow:
         except Exception as error:
             self._lost = True
             warnings.warn(f"MLflow: {cut(error)}; the search goes on without it", RuntimeWarning, stacklevel=2)
+
+
+class TensorBoard:
+    """Writes each search for TensorBoard: loss and size by generation, formulas as they improve, settings, the front.
+
+    Parameters
+    ----------
+    folder : path
+        Where ``tensorboard --logdir`` looks; every search has a folder of its own in it: ``1``, ``2``, ...
+
+    Raises
+    ------
+    ExportError
+        If tensorboardX is not installed.
+
+    Examples
+    --------
+    >>> shine.evolve(X, y, report=TensorBoard("runs/tensorboard"))  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str | Path = "runs/tensorboard") -> None:
+        try:
+            import tensorboardX  # noqa: F401
+        except ImportError:
+            raise ExportError("tensorboardX is not installed: pip install 'shine[tensorboard]'") from None
+        self.folder = Path(folder)
+        self._writer: Any = None
+        self._formula = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Estimators are copied and pickled with their callbacks, but an open file stays where it is."""
+        return {**self.__dict__, "_writer": None}
+
+    def begin(self, settings: SearchSettings) -> None:
+        """Begin a search with its settings as a table."""
+        from tensorboardX import SummaryWriter
+
+        self._formula = ""
+        self._writer = SummaryWriter(str(_new(self.folder)))
+        self._writer.add_text("settings", _table(("setting", "value"), list(parameters(settings).items())))
+
+    def __call__(self, progress: Progress) -> None:
+        """Write a generation."""
+        for name, value in curves(progress).items():
+            self._writer.add_scalar(name, value, progress.generation)
+        formula = progress.formula
+        if formula != self._formula:
+            self._writer.add_text("formula", f"`{formula}`", progress.generation)
+            self._formula = formula
+
+    def end(self, result: Result | None) -> None:
+        """Write the front and the chosen formula."""
+        if result is not None:
+            for name, value in final(result).items():
+                self._writer.add_scalar(name, value, result.generations)
+            rows = [(str(m.complexity), f"{m.loss:.5g}", f"{m.r2:.6f}", f"`{m.formula()}`") for m in result.front]
+            self._writer.add_text("front", _table(("complexity", "loss", "R2", "formula"), rows), result.generations)
+            self._writer.add_text("chosen", f"`{result.best.formula()}`", result.generations)
+        self._writer.close()
+
+
+def _new(folder: Path) -> Path:
+    """A new folder in a folder."""
+    number = 1
+    while True:
+        try:
+            (folder / str(number)).mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder / str(number)
+
+
+def _table(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [heading, tuple("---" for _ in heading), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shine.frames.language.instants import duration, instant
+from shine.frames.language.arithmetic import duration, instant
 from shine.frames.language.types import ColumnType
 
 
