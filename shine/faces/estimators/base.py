@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 
 from shine.base.errors import InterruptedFitWarning
-from shine.faces.estimators.fit_searches import reporter
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
     FREE,
@@ -146,7 +145,7 @@ class SymbolicEstimator(FittedEstimator):
     ) -> FitSearches:
         """The searches of a fit over the validated features; the parameters are checked here."""
         # Slow to import, and only a fit needs them.
-        from shine.faces.estimators.fit_searches import FitSearches
+        from shine.faces.estimators.fit_searches import FitSearches, reporter
         from shine.faces.keywords import settings_from
 
         parameters = self.get_params(deep=False)

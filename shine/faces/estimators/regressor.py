@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from shine.base.typing import Floats
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
@@ -332,6 +331,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array-like of shape (n_rows,), optional
         """
+        from sklearn.metrics import r2_score  # slow to import
+
         predicted = self.predict(X)
         targets, weights = np.asarray(y), checked_weights(sample_weight, predicted)
         if targets.dtype.kind in "iuf":
