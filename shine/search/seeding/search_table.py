@@ -103,14 +103,6 @@ SEARCHES = (
     Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
-    # Fits of the constants of some thousand sums.
-    Search(
-        partial(sums_with_curves, most=160, terms=5),
-        only_round=0,
-        fill=BankGrowth.fill_with_simple_terms,
-        on_more_rows=True,
-        most_coordinates=2,
-    ),
     # All members with some hundred views, and once more with their logarithms.
     Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
@@ -121,6 +113,14 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
+    # Fits of the constants of some thousand sums: seconds. Most other formulas are found before.
+    Search(
+        partial(sums_with_curves, most=160, terms=5),
+        only_round=1,
+        fill=BankGrowth.fill_with_simple_terms,
+        on_more_rows=True,
+        most_coordinates=2,
+    ),
     # For each view the square of `simplest` times `most`.
     Search(
         partial(sums_of_products, simplest=32, most=12_000, triples=16),
