@@ -332,6 +332,12 @@ class SymbolicDynamics(BaseEstimator):
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
         return self._model(index).conf_int(level)
 
+    def conserved(self, *, index: int | None = None) -> list[Any]:
+        """Sums of simple terms of the states that the motion leaves as they are, with `formula` and `drift`."""
+        from shine.search.dynamics.conserved import conserved_quantities
+
+        return conserved_quantities(self._model(index), self.trajectories_)
+
     def next_experiment(self, box: Mapping[str, Any] | None = None, times: Any = None, u: Controls = None) -> Any:
         """The initial state from which the systems that the data hardly tell apart move apart most.
 

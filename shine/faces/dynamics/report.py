@@ -15,6 +15,7 @@ from shine.formats.page.markup import Content, Element, element
 from shine.formats.page.page import html_page, own_text
 from shine.formats.page.sections import grid, section, setting_text, table
 from shine.lang.forms.rounding import Precision
+from shine.search.dynamics.conserved import conserved_quantities
 from shine.search.models.front_table import loss_text, r2_text
 from shine.search.models.notebook import formula_element
 
@@ -59,11 +60,13 @@ def dynamics_html(
     figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
     portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
+    kept = conserved_quantities(best, readings)
     parts = [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
         element("section", _equations(best, precision), element("p", front.reason)),
         section("Trajectories", grid(figures)),
         section("Phase portrait", grid(portrait)),
+        section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
         section("Settings", _settings(settings or {})),

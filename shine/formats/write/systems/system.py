@@ -46,8 +46,8 @@ SYSTEM_EXPORTS = {
     "python": ("python", "python_program"),
     "c": ("c", "c_program"),
     "julia": ("julia", "julia_program"),
-    "sympy": ("system", "sympy_program"),
-    "latex": ("system", "latex_system"),
+    "sympy": ("mathematics", "sympy_program"),
+    "latex": ("mathematics", "latex_system"),
 }
 """Module and function that write each form. Modules are imported at their first use."""
 

@@ -269,3 +269,7 @@ def test_constants_of_a_run_are_taken_by_its_name(monkeypatch):
     with pytest.raises(DataError, match="not other"):
         model.predict([[1.0]], run="other")
     assert model.score(readings, times, run=labels) == pytest.approx(1.0)
+
+
+def test_the_energy_of_a_spring_is_conserved(fitted):
+    assert [each.formula for each in fitted.conserved()] == ["x**2 + v**2"]
