@@ -238,6 +238,11 @@ class _Rows:
         return ends
 
 
+def has_gaps(column: Column) -> bool:
+    """Whether values are possible between those of a column: not between whole numbers without gaps, nor of two."""
+    return len(column.levels) >= FEWEST_LEVELS and _step(column) == 0
+
+
 def _step(column: Column) -> float:
     """The step of whole numbers, or of a column that has most multiples of it between its ends; otherwise 0."""
     if column.step == 1 or column.step == 0:

@@ -22,7 +22,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED, exp, log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.domain.between import Gaps
+from shine.evaluate.domain.between import Gaps, has_gaps
 from shine.evaluate.domain.interval import Interval
 from shine.evaluate.domain.intervals import INTERVALS
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
@@ -170,6 +170,9 @@ _ORDERED_ROWS = 10_000
 _TAIL_ROWS = 2000
 """Most rows that tell the tails of a formula's own values."""
 
+SPARSE = 12
+"""Most values of a column that leave wide gaps."""
+
 ENDING_AT_ZERO = {"sqrt": 0, "log": 0, "pow": 0, "div": 1}
 """Primitives that have no value, or another sign, beyond zero in one of their arguments."""
 
@@ -229,6 +232,12 @@ class Domain:
         if tree not in self._untested:
             self._untested[tree] = self._untested_feature(tree)
         return self._untested[tree]
+
+    def sparse_levels(self, tree: Tree) -> dict[str, int]:
+        """Features of a formula with few values, and how many: no row tests what it does between them."""
+        columns = {name: self._column(name) for name in _used(tree)}
+        found = {name: len(column.levels) for name, column in columns.items() if column.few and has_gaps(column)}
+        return {name: count for name, count in found.items() if count <= SPARSE}
 
     def _untested_feature(self, tree: Tree) -> str | None:
         used = _used(tree)

@@ -86,11 +86,12 @@ def report_parts(
 ) -> dict[str, Content]:
     """The parts of the page by name, from top to bottom (see `report_html`)."""
     best = result.front[result.best_index]
+    told = [getattr(result, name, "") for name in ("ties_text", "untested_text")]
     predicted = best.predict(columns_of(best.tree, dataset))
     return {
         **running_parts(result, dataset, history=history, title=title, target=target, precision=precision),
         "fit": section("How well it fits", fit_charts(Fit.of(dataset.target, predicted), target)),
-        "certainty": section("How sure it is", certainty(best, dataset, target, getattr(result, "ties_text", ""))),
+        "certainty": section("How sure it is", certainty(best, dataset, target, told)),
         "features": section("What each feature does", dependence_charts(best, dataset, target)),
         "structure": section("Its structure", tree_chart(best)),
         "settings": section("Settings and timing", settings_tables(result, settings, history)),

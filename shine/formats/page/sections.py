@@ -237,8 +237,8 @@ _BANDS = 3
 """Most features that bands are drawn along, those of the largest effect."""
 
 
-def certainty(best: ModelLike, dataset: Dataset, target: str, ties: str = "") -> Content:
-    """Formulas that the rows do not tell apart, the constants, and the bands; nothing if the formula does not know the
+def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str] = ()) -> Content:
+    """Sentences about what the rows do not tell, the constants, and the bands; nothing if the formula does not know the
     rows that it was fitted to."""
     if not isinstance(best, UncertainLike):
         return None
@@ -255,8 +255,8 @@ def certainty(best: ModelLike, dataset: Dataset, target: str, ties: str = "") ->
         found = [band_along(best, dataset, names[feature]) for feature in features]
         figures = [band_figure(band, target, f"band-{index}") for index, band in enumerate(found)]
         bands = [grid([constants_figure(rows), *figures])]
-    tied = element("p", f"{ties[0].upper()}{ties[1:]}.", class_="summary") if ties else None
-    return [tied, _table(summary), *bands]
+    words = [element("p", f"{text[0].upper()}{text[1:]}.", class_="summary") for text in told if text]
+    return [*words, _table(summary), *bands]
 
 
 def _table(summary: SummaryLike) -> Element:

@@ -174,6 +174,13 @@ class Result:
 
         return ties_text(self.front)
 
+    @property
+    def untested_text(self) -> str:
+        """The values between which no row tests the recommended formula, in a line; empty if none."""
+        from shine.search.models.measuring.ties import untested_text  # slow to import
+
+        return untested_text(self.best)
+
     def __repr__(self) -> str:
         """The table of the front, the constants, ties, and the end of the search; wrapped on a terminal."""
         lines = [line for line in (*self.constants_text.splitlines(), self.ties_text, self.ending) if line]

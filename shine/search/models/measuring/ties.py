@@ -1,4 +1,4 @@
-"""Formulas of a front that the rows do not tell apart, and the measurement that would, as a sentence."""
+"""Sentences about what the rows do not tell: tied formulas, with the measurement that would decide, and wide gaps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.domain import Domain
 from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_models
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
@@ -24,6 +26,23 @@ TOGETHER = 10
 SILENT, VISIBLE = 0.1, 0.15
 """Share of the missing information below which a reading does not tell formulas apart, and of the box that a range of
 such readings has to be worth telling."""
+
+
+def untested_text(model: Model) -> str:
+    """The sentence about the values between which no row tests a formula; empty if none, or without its rows."""
+    if model.basis is None or not isinstance(model.basis.rows, Dataset):
+        return ""
+    domain = Domain(model.basis.rows)
+    wild, levels = domain.untested(model.tree), domain.sparse_levels(model.tree)
+    parts = []
+    for name in dict.fromkeys([*([wild] if wild else []), *levels]):
+        heading = model.headings.get(name, name)
+        if name not in model.categories:
+            parts.append(f"the {levels[name]} values of {heading}" if name in levels else f"the values of {heading}")
+    if not parts:
+        return ""
+    doubt = ", and it turns or bends there" if wild else ""
+    return f"no row tests the formula between {' and '.join(parts)}{doubt}"
 
 
 def ties_text(models: Sequence[Model]) -> str:

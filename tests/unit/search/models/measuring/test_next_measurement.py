@@ -226,3 +226,23 @@ def test_a_clear_law_has_no_ties():
 def test_ties_that_one_reading_does_not_break_ask_for_several():
     noisy = front(LAW + 4 * NOISE, *FORMULAS[2:])
     assert re.search("by these rows; 10 measurements at x = .* would .*decide", result(noisy).ties_text)
+
+
+def spread_over(levels):
+    """A result whose rows have only these values of x."""
+    rows = np.repeat(np.array(levels, dtype=float), 8)[:, None]
+    noise = np.random.default_rng(1).normal(0, 0.1, len(rows))
+    return result(front(1.9 * rows[:, 0] + noise, "2.1", "1.9*x", rows=rows))
+
+
+def test_a_result_names_the_values_between_which_no_row_tests_it():
+    assert spread_over([0.3, 1.1, 1.9, 4.6]).untested_text == "no row tests the formula between the 4 values of x"
+
+
+@pytest.mark.parametrize("levels", [range(9), (0, 1), np.linspace(0, 1, 90)])
+def test_nothing_is_between_whole_numbers_nor_untested_between_many_values(levels):
+    assert spread_over(levels).untested_text == ""
+
+
+def test_models_without_rows_say_nothing_of_them():
+    assert result(Front((Model(parse("x"), 0.1, 0.5),), 0)).untested_text == ""
