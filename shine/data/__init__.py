@@ -1,6 +1,6 @@
 """Data sets, from files, folders and recipes."""
 
-from shine.data.opened import Opened, open_dataset
+from shine.data.opening import Opened, open_dataset
 
 __all__ = ["Opened", "open_dataset"]
 

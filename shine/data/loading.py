@@ -16,8 +16,7 @@ from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe, generate, recipe_problems
 from shine.data.datasets.training import LOSS_COLUMN, Loaded, Training
 from shine.data.files.source import Source
-from shine.data.opened import Opened, opened
-from shine.data.opening import FORMATS, writing
+from shine.data.opening import FORMATS, Opened, opened, writing
 from shine.data.streams.streaming import streamed
 from shine.lang.forms.names import shown
 
@@ -79,7 +78,7 @@ def load(
     -------
     Loaded
         The features of its data set are the headings; a heading that is not an identifier is turned into one. Data
-        larger than `shine.data.opened.LARGEST` are a sample that knows the whole.
+        larger than `shine.data.opening.LARGEST` are a sample that knows the whole.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from shine.data.columns.roles import LossColumns, split_loss_columns, with_colum
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.training import Loaded
 from shine.data.loading import Roles, load
-from shine.data.opened import Opened, opened
+from shine.data.opening import Opened, opened
 from shine.data.streams.sources import is_streamable
 from shine.lang.forms.names import is_list, value_text
 
@@ -66,7 +66,7 @@ class UserData:
 
     Parameters
     ----------
-    X : array-like, data frame, path, Opened, or a source as `shine.data.opened.open_dataset` takes it
+    X : array-like, data frame, path, Opened, or a source as `shine.data.opening.open_dataset` takes it
     y : array-like or str
         A text is the heading of a column.
     features : sequence of str, optional

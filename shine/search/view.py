@@ -22,7 +22,7 @@ from shine.lang.population import Population
 from shine.lang.vocabulary import primitive_table
 from shine.search.evolution.observers import SearchView, Shown
 from shine.search.evolution.operators.limits import excess
-from shine.search.models.choice import Choice
+from shine.search.models.certainty import Choice
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.user_units import DIGITS

@@ -127,7 +127,7 @@ def test_data_larger_than_memory_are_read_and_written_block_by_block(
     for part in range(2):
         parquet.write_table(arrow.table({"a": [3.0 + part], "b": [4.0]}), f"parts/{part}.parquet")
     whole = shine("predict", run, "parts")
-    monkeypatch.setattr("shine.data.opened.LARGEST", 1)
+    monkeypatch.setattr("shine.data.opening.LARGEST", 1)
     result = shine("predict", run, "parts", "--out", "out.csv", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["rows"] == 2

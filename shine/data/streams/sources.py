@@ -18,7 +18,7 @@ from shine.lang.forms.names import cut, listed, shown, value_text
 BATCHES_AHEAD = 4
 """Batches that Arrow reads ahead: enough for its threads, and little memory."""
 
-FORMATS = {".parquet": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
+STREAMED = {".parquet": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
 """Arrow's name of the format, by the ending of the file's name."""
 
 LISTED = 3
@@ -29,7 +29,7 @@ def is_streamable(source: object) -> bool:
     """Whether something is a file or a folder of these formats, or an object that is read batch by batch."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return path.is_dir() or path.suffix.lower() in (*FORMATS, ".npy")
+        return path.is_dir() or path.suffix.lower() in (*STREAMED, ".npy")
     return isinstance(source, Stream) or _opener(source) is not None
 
 
@@ -103,17 +103,17 @@ def _of_path(path: Path, where: Any) -> Stream:
 def _form(path: Path) -> str:
     """Arrow's name of the format of a file, or of all files of a folder."""
     if not path.is_dir():
-        if path.suffix.lower() not in FORMATS:
-            allowed = ", ".join((*FORMATS, ".npy"))
+        if path.suffix.lower() not in STREAMED:
+            allowed = ", ".join((*STREAMED, ".npy"))
             raise DataError(f"{path}: only a folder, or a file that ends in one of {allowed}, is read block by block")
-        return FORMATS[path.suffix.lower()]
+        return STREAMED[path.suffix.lower()]
     hidden = ("_", ".")  # as Arrow itself leaves them out
     names = (file.relative_to(path).parts for file in path.rglob("*") if file.is_file())
     endings = {Path(parts[-1]).suffix.lower() for parts in names if not any(part.startswith(hidden) for part in parts)}
-    forms = {FORMATS.get(ending) for ending in endings}
+    forms = {STREAMED.get(ending) for ending in endings}
     if len(forms) != 1 or None in forms:
         has = listed(sorted(ending or "files without an ending" for ending in endings)) or "no file"
-        raise DataError(f"{path}: a folder of data has files of one format, {' or '.join(FORMATS)}; it has {has}")
+        raise DataError(f"{path}: a folder of data has files of one format, {' or '.join(STREAMED)}; it has {has}")
     return str(forms.pop())
 
 

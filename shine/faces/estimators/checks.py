@@ -24,7 +24,7 @@ from shine.data.columns.frames import (
 )
 from shine.data.columns.numbers import check_integers, check_present, numbers, too_large
 from shine.data.datasets.dataset import ordinary_weights
-from shine.data.opened import Opened
+from shine.data.opening import Opened
 from shine.data.streams.sources import is_streamable
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import distinct_names, shortened, value_text

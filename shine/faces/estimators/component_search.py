@@ -16,7 +16,7 @@ from shine.faces.estimators.fit_searches import FitSearches
 from shine.faces.estimators.parameters import Selection, selected
 from shine.formats.read.guesses import Guess
 from shine.search.description import NATS_A_NODE
-from shine.search.models.choice import CONVINCING, fitted_constants
+from shine.search.models.certainty import CONVINCING, fitted_constants
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.run import search

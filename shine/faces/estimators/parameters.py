@@ -38,7 +38,7 @@ SELECTIONS: dict[str, Callable[[Front], int]] = {
     "accuracy": _most_accurate,
     "score": _largest_score,
 }
-"""The criteria by name: the shortest description (see `shine.search.models.choice.choose`), the least loss, and the
+"""The criteria by name: the shortest description (see `shine.search.models.certainty.choose`), the least loss, and the
 largest fall of the loss's logarithm per unit of complexity."""
 
 

@@ -12,8 +12,7 @@ from shine.base.typing import Floats
 from shine.data.applying import new_rows
 from shine.data.columns.kinds import Column, reading_notes, recognized
 from shine.data.datasets.preparation import plain_preparation
-from shine.data.opened import opened
-from shine.data.opening import writing
+from shine.data.opening import opened, writing
 from shine.faces.mcp.answers import Answer, Table, quoted
 from shine.faces.mcp.places import existing
 from shine.search.constraints.units import parse_unit

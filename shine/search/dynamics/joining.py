@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.search.dynamics.rows import RateRows, settled
-from shine.search.models.choice import lengths_of
+from shine.search.models.certainty import lengths_of
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import description_length

@@ -27,7 +27,7 @@ from shine.search.evolution.scoring import places
 from shine.search.evolution.snapping import MOST_LOST
 from shine.search.finishing.polishing import population_of
 from shine.search.finishing.supported_digits import with_supported_digits
-from shine.search.models.choice import Choice, choose
+from shine.search.models.certainty import Choice, choose
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
@@ -47,7 +47,7 @@ FIRST_CONSTANT = 3
 """Column of the normal equations with the first constant; before it are the residual, 1 and the prediction."""
 
 Further = Callable[[Sequence[Model]], Sequence[float]]
-"""Formulas -> further nats of each (see `shine.search.models.choice.choose`)."""
+"""Formulas -> further nats of each (see `shine.search.models.certainty.choose`)."""
 
 
 @dataclass(frozen=True, eq=False)

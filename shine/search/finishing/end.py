@@ -19,14 +19,13 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.few_rows import squared_errors
-from shine.search.finishing.kept_rows import KeptRows, Split
+from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, to_refit
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
 from shine.search.finishing.refinement import Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.finishing.turns import turns
-from shine.search.finishing.validation import chosen_by, counterpart, to_refit
-from shine.search.models.choice import NATS_A_TURN, Choice, choose, lengths_of
+from shine.search.models.certainty import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result

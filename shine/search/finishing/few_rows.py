@@ -24,7 +24,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.search.finishing.polishing import POLISHING_ROWS, converged, population_of
-from shine.search.models.choice import fitted_constants
+from shine.search.models.certainty import fitted_constants
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import rounding_error
 

@@ -26,7 +26,7 @@ from shine.evaluate.scores import Scores
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.evolution.evolution import Outcome
-from shine.search.models.choice import fitted_constants, written_length
+from shine.search.models.certainty import fitted_constants, written_length
 from shine.search.models.model import Model
 from shine.search.problem.scaling import with_line
 

@@ -33,10 +33,9 @@ from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
-from shine.search.finishing.shorter import shortened
-from shine.search.finishing.tidying import tidied
+from shine.search.finishing.shorter import shortened, tidied
 from shine.search.finishing.trifles import Trifles
-from shine.search.models.choice import fitted_constants, written_length
+from shine.search.models.certainty import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import Evidence, best_constant, rounding_error

@@ -31,10 +31,10 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
+from shine.search.finishing.shorter import tidied
 from shine.search.finishing.supported_digits import by_odds, with_supported_digits
-from shine.search.finishing.tidying import tidied
 from shine.search.kinds.formula import OneFormula
-from shine.search.models.choice import Choice, shortest
+from shine.search.models.certainty import Choice, shortest
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
@@ -154,7 +154,7 @@ class ClassesProblem(OneFormula):
     ``stop.loss`` of the best constant's loss, not counting the loss that smoothing leaves to every formula.
 
     The loss of each model is the mean log-loss in nats, and its r2 the share of the constant's log-loss that it removes
-    (McFadden 1974). The recommended model has the shortest description (see `shine.search.models.choice`).
+    (McFadden 1974). The recommended model has the shortest description (see `shine.search.models.certainty`).
 
     Raises
     ------

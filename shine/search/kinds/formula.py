@@ -28,7 +28,7 @@ from shine.search.evolution.settings import StopSettings
 from shine.search.finishing.end import Finish
 from shine.search.finishing.kept_rows import Split, check_validation
 from shine.search.kinds.problem import Problem
-from shine.search.models.choice import Choice, choose
+from shine.search.models.certainty import Choice, choose
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import report_in_user_units, tell_best, teller

@@ -39,7 +39,7 @@ from shine.search.finishing.refinement import TOLERANCE, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective_function import Objective, ObjectiveEvaluator
-from shine.search.models.choice import Choice, shortest
+from shine.search.models.certainty import Choice, shortest
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result

@@ -18,7 +18,7 @@ from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.run_state import State
 from shine.search.evolution.scoring import TOLERANCE, Errors, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
-from shine.search.models.choice import Choice
+from shine.search.models.certainty import Choice
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result

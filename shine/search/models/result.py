@@ -42,7 +42,7 @@ class Result:
     front : Front, or sequence of Model
         Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
     best_index : int
-        Position of the recommended formula in the front (see `shine.search.models.choice.choose`).
+        Position of the recommended formula in the front (see `shine.search.models.certainty.choose`).
     generations, evaluations : int
         Number of generations after the first population, and of individuals evaluated.
     seconds : float

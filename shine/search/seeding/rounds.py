@@ -12,10 +12,9 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import Regression, dot, inner, log
 from shine.search.description import Stagnation
 from shine.search.seeding.bank.bank_growth import BankGrowth
-from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.expression_bank import SEVERAL_LEAVES, ExpressionBank
 from shine.search.seeding.bank.formula_writer import Nodes
-from shine.search.seeding.bank.one_coordinate import one_coordinate_systems
+from shine.search.seeding.bank.one_coordinate import Coordinates, one_coordinate_systems
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
 from shine.search.seeding.fits.correlations import Normalized

@@ -15,8 +15,8 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot, log, power
-from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
+from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.fits.polynomial_model import PolynomialModel
 
 LEAST_EXPLAINED = 0.5

@@ -189,7 +189,7 @@ def _rows(path: Path, targets: Sequence[str], features: Sequence[str] | None) ->
     import numpy as np
 
     from shine.data.loading import load
-    from shine.data.opened import open_dataset
+    from shine.data.opening import open_dataset
 
     if not targets:
         raise click.UsageError("--data needs --target, the column that the network predicts")

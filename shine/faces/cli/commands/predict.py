@@ -51,7 +51,7 @@ def predict(
       shine predict runs/pythagoras triangles.csv --out predicted.csv
       shine predict runs/hares start.csv --times 0:20:0.1
     """
-    from shine.data.opened import is_streamed
+    from shine.data.opening import is_streamed
     from shine.data.streams.writers import check_output
     from shine.faces.cli.dynamics import dynamics_run, predicted_states
     from shine.faces.cli.prediction_files import HEADING, WRITERS

@@ -29,7 +29,7 @@ from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, oddities_of, preferred
 from shine.search.kinds.template.constraints import SlotConstraints
 from shine.search.kinds.template.ranges import SharedConstants, ranges_of_arguments, without_redundant
-from shine.search.models.choice import written_length
+from shine.search.models.certainty import written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.reference_losses import Evidence, nats_of_errors, rounding_error

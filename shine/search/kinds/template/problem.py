@@ -33,7 +33,7 @@ from shine.search.kinds.template.finishing import TemplateFinish, least_rows, od
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.view import guessed, template_view
-from shine.search.models.choice import choose
+from shine.search.models.certainty import choose
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel

@@ -21,7 +21,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.evidence import Cases, Predictions, foreseen, of_constants
 from shine.lang.forms.names import value_text
 from shine.lang.wrapping import wrapped
-from shine.search.models.choice import CONVINCING
+from shine.search.models.certainty import CONVINCING
 from shine.search.models.front_table import screen_width
 from shine.search.models.measuring.box import Box, Limits, box_of
 from shine.search.models.measuring.prices import Cost, point_text, price_of

@@ -18,8 +18,7 @@ from shine.evaluate.inference.inference import ROUNDING
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
 from shine.search.description import NATS_A_NODE, DescriptionLength, oddities
-from shine.search.models.certainty import population_of
-from shine.search.models.choice import lengths_of
+from shine.search.models.certainty import lengths_of, population_of
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 from shine.search.problem.reference_losses import constant_loss, rounding_loss

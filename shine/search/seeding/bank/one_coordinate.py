@@ -1,4 +1,4 @@
-"""Single coordinates: formulas g, and monomials M, such that y / M is a function of g alone.
+"""Coordinates: formulas g, and monomials M, such that y / M is a function of g alone.
 
 Sort the rows by g: if y / M depends on nothing else, neighbours have similar values. This needs no model of the target,
 so it sees what no polynomial shows: steep, wide and periodic functions, and few rows. Ranks stand for values, so that
@@ -8,15 +8,15 @@ units and scales do not matter; a monotone function even has the ranks of g.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 import numpy as np
 
-from shine.base.typing import Floats
+from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, power
-from shine.search.seeding.bank.coordinates import Coordinates
-from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
+from shine.search.seeding.bank.formula_writer import Factor, Nodes, Unwritable, Writer
 
 SMOOTH = 3e-3
 """Roughness below which a view counts as a function of a coordinate: some ten periods in 150 rows are smoother."""
@@ -191,3 +191,53 @@ def _error(views: Floats, scales: Floats, target: Floats) -> float:
     errors = scales[1:-1] * (views[2:] + views[:-2]) / 2 - target[1:-1]
     centered = target - np.mean(target)
     return float(np.median(errors**2) * len(target) / dot(centered, centered))
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Formulas that seem to determine the target once it is divided by a factor.
+
+    Parameters
+    ----------
+    nodes : tuple of Nodes
+        Each coordinate as a formula of the features.
+    values : ndarray of shape (n_coordinates, n_rows)
+    factors : tuple of (Nodes, float)
+        Powers whose product is the factor.
+    factor : ndarray of shape (n_rows,)
+        Their product.
+    """
+
+    nodes: tuple[Nodes, ...]
+    values: Floats
+    factors: tuple[Factor, ...]
+    factor: Floats
+
+    @classmethod
+    def of_features(cls, columns: Floats, chosen: Indices) -> Coordinates:
+        """Some features, unchanged, and the factor 1."""
+        nodes = tuple(((i + 1, 0.0),) for i in chosen.tolist())
+        return cls(nodes, columns[chosen], (), np.ones(columns.shape[1]))
+
+    def on(self, rows: Indices) -> Coordinates:
+        """These coordinates on some rows."""
+        return replace(self, values=self.values[:, rows], factor=self.factor[rows])
+
+    def without(self, dropped: Sequence[int]) -> Coordinates:
+        """These coordinates without some."""
+        kept = [i for i in range(len(self.nodes)) if i not in dropped]
+        return replace(self, nodes=tuple(self.nodes[i] for i in kept), values=self.values[kept])
+
+    def with_one(self, nodes: Nodes, values: Floats) -> Coordinates:
+        """These coordinates and one more."""
+        return replace(self, nodes=(*self.nodes, nodes), values=np.vstack([self.values, values]))
+
+    def divided_by(self, coordinate: int, exponent: float) -> Coordinates:
+        """These coordinates, with a power of one of them as another factor."""
+        if exponent == 0:
+            return self
+        return replace(
+            self,
+            factors=(*self.factors, (self.nodes[coordinate], exponent)),
+            factor=self.factor * power(self.values[coordinate], exponent),
+        )

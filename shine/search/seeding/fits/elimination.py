@@ -1,4 +1,4 @@
-"""Exact sums: a regression on many terms at once, from which those are eliminated that the sum does not need.
+"""Exact sums: a regression on many terms at once, from which the insignificant ones are eliminated.
 
 Without noise, double precision carries some 15 digits. If a view is a sum of terms that are independent on the rows,
 the coefficients of all others are 0 to rounding: nothing has to be searched, however many terms the sum has.
@@ -109,3 +109,31 @@ def of_length_one(rows: Floats) -> Floats:
         scaled = rows / np.sqrt(dot(rows, rows))[:, None]
     finite: Mask = np.logical_and.reduce(np.isfinite(scaled), axis=1)
     return np.where(finite[:, None], scaled, 0.0)
+
+
+ROUNDING = 1e-28
+"""Residual variance, as a share of the mean square, that rounding alone can cause."""
+
+
+def significant(regression: Regression, values: Floats, standard_errors: float) -> Mask:
+    """Whether each coefficient is this many standard errors away from zero.
+
+    Parameters
+    ----------
+    regression : Regression
+    values : ndarray of shape (n_rows,)
+        What it explains.
+    standard_errors : float
+
+    Returns
+    -------
+    ndarray of shape (n_columns,), bool
+    """
+    rest = regression.rest(values)
+    # The squares of very large values overflow: then nothing is significant.
+    with np.errstate(over="ignore", invalid="ignore"):
+        residual_variance = float(dot(rest, rest)) / max(len(values) - len(regression.scale), 1)
+        noise = max(residual_variance, ROUNDING * float(dot(values, values)) / len(values))
+        errors = np.sqrt(noise * regression.variances)
+        found: Mask = np.abs(regression.coefficients(values)) > standard_errors * errors
+    return found

@@ -1,15 +1,18 @@
-"""Views of the target as sums of logarithms: what is left of them once monomials are projected out."""
+"""Estimates from logarithms: views as sums of them without their monomials, and one member as a line or a power."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from shine.base.typing import Floats, Singles
-from shine.compiler.arrays import dot, exp
+from shine.compiler.arrays import Panels, dot, exp
+from shine.search.seeding.fits.correlations import Normalized, best_matches, fitted_lines
 from shine.search.seeding.fits.monomial_projection import beyond_monomials, monomial_basis
+from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import Chain, View, slope, values_of
 
@@ -87,3 +90,31 @@ def residuals_of_pairs(view: Singles, first: Singles, second: Singles) -> Floats
     r = dot(first, second).astype(np.float64)
     apart = np.maximum(1 - r * r, PARALLEL)
     return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second
+
+
+def lines(screen: Screen, kind: str, views: Sequence[View], each: int) -> Iterator[Estimate]:
+    """view = a*g + b, by the `each` members that correlate best with a view"""
+    if not views:
+        return
+    normal = Normalized.of(values_of(views, screen.target), screen.weights)
+    which, member, correlation = best_matches(Panels(screen.normalized.units), normal.units, each)
+    fitted = fitted_lines(normal, screen.normalized, screen.values, which, member, correlation)
+    for k, view in enumerate(views):
+        at = np.flatnonzero(which == k)
+        shares = screen.unexplained(view.target(fitted[at]))
+        for m, share in zip(member[at].tolist(), shares.tolist(), strict=True):
+            size = len(view.divisor or ()) + int(screen.sizes[m])
+            yield Estimate(share, size, partial(screen.sum_skeleton, kind, view, (m,)))
+
+
+def powers(screen: Screen, kind: str, logarithms: Logarithms, each: int) -> Iterator[Estimate]:
+    """view = c * M * g^k, by the `each` members whose logarithms correlate best with that of a view"""
+    rest = logarithms.rest
+    which, member, correlation = best_matches(Panels(screen.logs), rest.astype(np.float32), each)
+    residuals = rest[which] - correlation[:, None] * screen.logs[member]
+    for k, view in enumerate(logarithms.views):
+        at = np.flatnonzero(which == k)
+        shares = logarithms.unexplained(screen, k, residuals[at] * logarithms.lengths[k])
+        for m, share in zip(member[at].tolist(), shares.tolist(), strict=True):
+            size = len(view.divisor or ()) + int(screen.sizes[m])
+            yield Estimate(share, size, partial(screen.product_skeleton, kind, view, (m,)))

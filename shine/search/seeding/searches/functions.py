@@ -14,8 +14,7 @@ from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.bank.function_families import FAMILIES, WIDER_FAMILIES
 from shine.search.seeding.fits.correlations import Normalized, fitted_lines
 from shine.search.seeding.screen.estimates import Estimate
-from shine.search.seeding.screen.logarithms import Logarithms
-from shine.search.seeding.screen.one_member import lines, powers
+from shine.search.seeding.screen.logarithms import Logarithms, lines, powers
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of

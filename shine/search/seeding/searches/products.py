@@ -16,8 +16,7 @@ from shine.search.seeding.bank.function_families import EXPONENTIAL, FACTORS, ra
 from shine.search.seeding.fits.correlations import best_pairs
 from shine.search.seeding.fits.monomial_projection import beyond_monomials
 from shine.search.seeding.screen.estimates import Estimate
-from shine.search.seeding.screen.logarithms import Logarithms, residuals_of_pairs
-from shine.search.seeding.screen.one_member import powers
+from shine.search.seeding.screen.logarithms import Logarithms, powers, residuals_of_pairs
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs

@@ -15,7 +15,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import Regression, combined, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
-from shine.search.seeding.fits.significance import significant
+from shine.search.seeding.fits.elimination import significant
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 

@@ -19,8 +19,8 @@ from shine.base.typing import Floats, Indices, Singles
 from shine.compiler.arrays import Regression, combined, inner, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.correlations import Normalized, best_pairs, best_triples
+from shine.search.seeding.fits.elimination import significant
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
-from shine.search.seeding.fits.significance import significant
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import SumSkeleton

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError
-from shine.data import opened as opened_module
+from shine.data import opening as opened_module
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Reading
 from shine.data.loading import Roles, load
-from shine.data.opened import open_dataset
+from shine.data.opening import open_dataset
 from shine.data.streams import streaming, streams
 from shine.data.streams.sources import open_stream
 

@@ -10,7 +10,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.data.opened import open_dataset
+from shine.data.opening import open_dataset
 from shine.data.streams import streaming
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.inference.many_rows import InferenceOfManyRows

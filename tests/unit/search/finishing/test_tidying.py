@@ -11,7 +11,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints
-from shine.search.finishing.tidying import tidied
+from shine.search.finishing.shorter import tidied
 from shine.search.models.model import Model
 
 ROWS = Dataset.from_arrays(np.random.default_rng(0).uniform(-3, 3, (50, 2)), np.ones(50), features=["x", "y"])

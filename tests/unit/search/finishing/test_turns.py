@@ -9,7 +9,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.search.description import DescriptionLength
 from shine.search.finishing.turns import turns
-from shine.search.models.choice import NATS_A_TURN, choose
+from shine.search.models.certainty import NATS_A_TURN, choose
 
 X = np.random.default_rng(0).uniform(0, 10, (50, 2))
 X[0], X[1] = 0.0, 10.0

@@ -14,8 +14,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.parse import parse
 from shine.search.evolution.observers import Observers
-from shine.search.finishing.kept_rows import KeptRows
-from shine.search.finishing.validation import chosen_by, least_error
+from shine.search.finishing.kept_rows import KeptRows, chosen_by, least_error
 from shine.search.models.model import Model
 from shine.search.run import search
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import shine
 from shine.base.errors import DataError
 from shine.lang.parse import parse
+from shine.search.description import NATS_A_NODE, DescriptionLength
+from shine.search.models.certainty import choose, fitted_constants
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 
@@ -76,3 +80,131 @@ def test_stability_asks_for_rows():
 def test_wrong_arguments_are_a_value_error(options, message):
     with pytest.raises(ValueError, match=message):
         line().stability(**options)
+
+
+FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
+"""A formula of each size, without constants."""
+
+
+def model(size: int, loss: float) -> Model:
+    return Model(shine.parse(FORMULAS.get(size, "a" + " + b" * (size // 2)), ("a", "b")), loss, 1 - loss)
+
+
+def description(rows: float, power: float = 0.5, worst: float = 1.0) -> DescriptionLength:
+    return DescriptionLength.with_unknown_noise(rows, power, worst)
+
+
+def fitted(text: str, loss: float) -> Model:
+    return Model(shine.parse(text, ("a", "b")), loss, 1 - loss)
+
+
+@pytest.mark.parametrize(
+    ("losses", "enough", "rows", "squared", "size"),
+    [
+        # A single formula is always recommended.
+        ([(3, 1e9)], 0.0, 100, True, 3),
+        # The simplest that is good enough, even if later ones are better.
+        ([(1, 1.0), (3, 1e-13), (5, 1e-20)], 1e-12, 100, True, 3),
+        ([(1, 1.0), (3, 1e-13), (5, 0.0)], 0.0, 100, True, 5),
+        # With 100 rows, two nodes pay from a factor of exp(-2*1.25*2/100) = 0.951 on.
+        ([(1, 1.0), (3, 0.96)], 0.0, 100, True, 1),
+        ([(1, 1.0), (3, 0.94)], 0.0, 100, True, 3),
+        # A loss that is not squared counts twice: the square root of that factor is enough.
+        ([(1, 1.0), (3, 0.98)], 0.0, 100, False, 1),
+        ([(1, 1.0), (3, 0.97)], 0.0, 100, False, 3),
+        # More rows are more evidence.
+        ([(1, 1.0), (3, 0.95)], 0.0, 20, True, 1),
+        ([(1, 1.0), (3, 0.95)], 0.0, 1000, True, 3),
+        # A tail of slight improvements is not worth its nodes.
+        ([(1, 10.0), (3, 0.5), (5, 0.499), (7, 0.498), (9, 0.497)], 0.0, 200, True, 3),
+        # The unit of the target does not matter.
+        ([(1, 10e12), (3, 0.5e12), (5, 0.499e12)], 0.0, 200, True, 3),
+        # Equally long descriptions: the simpler formula.
+        ([(1, 1.0), (3, 1.0)], 0.0, 1, True, 1),
+    ],
+)
+def test_the_recommended_formula_has_the_shortest_description(losses, enough, rows, squared, size):
+    models = [model(size, loss) for size, loss in losses]
+    assert models[choose(models, enough, description(rows, 0.5 if squared else 1.0)).index].complexity == size
+
+
+def test_as_many_constants_as_rows_fit_anything():
+    models = [model(1, 1.0), fitted("1.5*a + 2.5*b + 3.5", 0.0)]
+    assert choose(models, 0.0, description(3)).index == 0
+    assert choose(models, 0.0, description(5)).index == 1
+
+
+def test_nodes_without_constants_need_no_rows():
+    # Six planets: more nodes than rows, one constant.
+    models = [model(1, 1e7), fitted("121.8*(a*a)", 2e5), fitted("365.25*(a*sqrt(a)) + 0.1*a*a", 40.0)]
+    assert choose(models, 0.0, description(6)).index == 2
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1, 1e-6, 1e-30])
+def test_a_constant_costs_half_the_logarithm_of_its_precision(share):
+    found = description(100).lengths(np.full(3, share), np.array([3, 3, 3]), np.array([0, 1, 2]))
+    without = 3 * NATS_A_NODE + 50 * math.log(share)
+    assert found == pytest.approx([without + 0.5 * constants * math.log(100 + 1 / share) for constants in range(3)])
+
+
+def test_an_exact_formula_has_the_shortest_description():
+    assert description(100).lengths(np.zeros(1), np.array([9]), np.array([3])).tolist() == [-math.inf]
+
+
+def test_an_exact_formula_of_many_nodes_needs_spare_rows():
+    convinces = description(6).convinces
+    assert convinces(np.array([10, 10, 33]), np.array([1, 5, 1])).tolist() == [True, False, True]
+    assert description(3).convinces(np.array([5, 33]), np.array([2, 0])).tolist() == [True, False]
+
+
+def test_constants_inside_assignments_count():
+    def law(a, b):
+        u = a + 2.0
+        return 3.0 * u + u * u
+
+    assert fitted_constants(shine.parse(law)) == 2
+
+
+def test_the_reason_names_the_next_best():
+    models = [model(1, 1.0), model(3, 0.5), model(5, 0.49)]
+    assert choose(models, 0.0, description(100)).reason.endswith("formula 2 needs 1.5 nats more")
+    assert "exact" in choose(models, 0.6, description(100)).reason
+
+
+def test_a_formula_that_explains_hardly_more_than_a_constant_is_not_chosen():
+    # 100 rows: 50 nats times the logarithm of the loss, and 2.3 nats for the constant.
+    for loss, chosen in ((0.97, 0), (0.93, 1)):
+        found = choose([fitted("2.5", 1.0), fitted("-a", loss)], 0.0, description(100))
+        assert found.index == chosen
+        assert found.reason.startswith("no formula") == (chosen == 0)
+
+
+@pytest.mark.slow
+def test_noise_alone_is_described_by_a_constant():
+    # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    found = shine.evolve(X, y, population=300, generations=10, seconds=None, seeding=0, max_size=15)
+    assert found.best.tree.size <= 3
+
+
+@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
+@pytest.mark.parametrize("fall", [2, 4, 8])
+def test_errors_of_the_data_are_not_described_by_further_terms(rows, fall):
+    # One part in 1e12 of the variance: the rounding of a spline, say, a little less with each term.
+    front = [model(1, 1.0), model(3, 1e-2), *(model(5 + 4 * at, 1e-12 / fall**at) for at in range(5))]
+    assert choose(front, 1e-30, description(rows)).index == 2
+
+
+@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
+def test_a_law_beside_an_approximation_stays(rows):
+    front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-14), model(13, 5e-15)]
+    assert choose(front, 1e-30, description(rows)).index == 3
+    front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-9 / 3), model(25, 1e-30)]
+    assert choose(front, 1e-30, description(rows)).index == 4
+
+
+def test_errors_above_those_of_the_data_count_as_before():
+    lengths = description(200)
+    losses, sizes, constants = np.array([1.0, 0.1, 1e-4, 1e-8]), np.array([1, 3, 5, 7]), np.array([1, 1, 2, 2])
+    assert lengths.final(losses, sizes, constants).tolist() == lengths.lengths(losses, sizes, constants).tolist()

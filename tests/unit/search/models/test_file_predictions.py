@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data.opened import open_dataset
+from shine.data.opening import open_dataset
 from shine.data.streams import streams
 from shine.search.models.result import Result
 

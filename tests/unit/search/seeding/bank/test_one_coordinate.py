@@ -6,9 +6,8 @@ import pytest
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.interpret import evaluate_tape
-from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer, tape
-from shine.search.seeding.bank.one_coordinate import one_coordinate_systems
+from shine.search.seeding.bank.one_coordinate import Coordinates, one_coordinate_systems
 
 LAWS = {
     "saturation in SI units": (lambda x: 1e20 * np.tanh(1e-3 * x[0] * x[1] / x[2]), ()),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from shine.compiler.arrays import Regression
-from shine.search.seeding.fits.significance import significant
+from shine.search.seeding.fits.elimination import significant
 
 RNG = np.random.default_rng(0)
 COLUMNS = RNG.standard_normal((6, 200))
