@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from shine.lang.forms.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search.models.front_table import Layout, text_table
 
 if TYPE_CHECKING:
+    from shine.lang.forms.rounding import Precision
     from shine.search.models.result import Result
 
 FAILURE = 1
