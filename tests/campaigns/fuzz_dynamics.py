@@ -3,7 +3,8 @@
     python tests/campaigns/fuzz_dynamics.py --fits 500 --first 0
 
 The number draws the trajectories: one to six states, 3 to 300 times in one to three runs, scales from 1e-20 to 1e20,
-gaps, constant states, repeated readings, noise, irregular times, controls, maps. Each system is then printed,
+gaps, constant states, repeated readings, noise, irregular times, controls, maps, lags, second orders, known parts. Each
+system is then printed,
 integrated, scored and exported. A fit fails if anything but a `ShineError` leaves it, if a warning other than Shine's
 leaks, or if it takes more than 1.1 times its limit plus a second of the processor. ``--first N --fits 1 --verbose``
 repeats one.
@@ -76,6 +77,8 @@ def case(number: int) -> Case:
             "controls": 0.2,
             "map": 0.2,
             "time": 0.15,
+            "further": 0.25,
+            "template": 0.15,
         }.items()
     }
     tables, clocks, inputs = [], [], []
@@ -106,9 +109,15 @@ def case(number: int) -> Case:
         "max_time": float(random.choice([0.5, 1.0, 2.0, 4.0])),
         "kind": "map" if flags["map"] else "ode",
         "autonomous": not flags["time"],
+        "lags": int(random.integers(1, 4)) if flags["map"] and flags["further"] else 0,
+        "order": 2 if flags["further"] and not flags["map"] else 1,
         "n_jobs": 1,
         "random_state": number,
     }
+    if flags["template"]:
+        left = "x0[k+1]" if flags["map"] else "x0" + "'" * estimator["order"]
+        estimator["template"] = f"{left} = {random.choice(['f(x0) - c[run]*x0', 'c*x0 + d', 'f(x0)'])}"
+        fit["states"] = [f"x{place}" for place in range(states)]
     names = ", ".join(name for name, there in flags.items() if there)
     return Case(estimator, fit, f"{states} states, {counts} times, limit {estimator['max_time']}; {names}")
 
@@ -118,16 +127,19 @@ def used(model: Any, made: Case) -> None:
     given = (made.fit.get(name) for name in ("x", "t", "u"))
     x0, times, controls = (each[0] if isinstance(each, list) else each for each in given)
     assert len(model.front_) and repr(model), "nothing is shown"
-    start = np.where(np.isnan(x0[0]), 0.0, x0[0])
-    found, deviations = model.simulate(start, times, controls, return_std=True)
+    filled, depth = np.where(np.isnan(x0), 0.0, x0), model.lags + model.order
+    run = model.best_.runs[0] if model.best_.runs else None
+    start = filled[0] if depth == 1 else np.resize(filled, (depth, x0.shape[1]))
+    found, deviations = model.simulate(start, times, controls, run=run, return_std=True)
     assert found.shape == x0.shape == deviations.shape, "shapes"
-    np.testing.assert_array_equal(found[0], start)
-    assert model.predict(np.where(np.isnan(x0), 0.0, x0), controls, times).shape == x0.shape, "rates"
-    if not np.isnan(x0).any(axis=1).all():
-        assert model.score(x0, times, controls) <= 1.0, "a score above 1"
-    model.conf_int()
+    np.testing.assert_array_equal(found[0], start if depth == 1 else start[0] if model.order == 2 else start[-1])
+    wide = np.concatenate([filled, filled], axis=1) if model.order == 2 else filled
+    assert model.predict(wide, controls, times, run=run).shape == x0.shape, "rates"
+    if not np.isnan(x0).any():
+        assert model.score(made.fit["x"], made.fit["t"], made.fit.get("u")) <= 1.0, "a score above 1"
+    model.conf_int(), model.conserved()
     for form in ("python", "c", "julia", "latex"):
-        assert model.export(form), form
+        assert model.export(form, run=run), form
 
 
 def outcome(made: Case) -> tuple[str, str, float]:
@@ -146,7 +158,11 @@ def outcome(made: Case) -> tuple[str, str, float]:
             over = time.process_time() - began - 1.1 * limit
             verdict, text = ("error", str(error)) if "\n" not in str(error) else ("FAILED", f"lines: {error}")
         except Exception:
-            over, verdict, text = time.process_time() - began - 1.1 * limit, "FAILED", traceback.format_exc()
+            over, verdict, text = (
+                time.process_time() - began - 1.1 * limit,
+                "FAILED",
+                " | ".join(traceback.format_exc().splitlines()[-3:]),
+            )
     leaked = [each for each in caught if not issubclass(each.category, SamplingWarning | InterruptedFitWarning)]
     if leaked:
         verdict, text = "FAILED", f"warning {leaked[0].category.__name__}: {leaked[0].message}"
@@ -164,6 +180,8 @@ def main() -> int:
     options = parser.parse_args()
     table: collections.Counter[str] = collections.Counter()
     said: collections.Counter[str] = collections.Counter()
+    # The first fit of a process imports the search.
+    shine.SymbolicDynamics(max_time=0.5, random_state=0).fit(np.sin(np.arange(9.0)), states=["x"])
     overs, began = [], time.monotonic()
     for number in range(options.first, options.first + options.fits):
         if options.seconds is not None and time.monotonic() - began > options.seconds:
