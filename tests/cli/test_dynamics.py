@@ -148,3 +148,26 @@ def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPa
     assert "a start has 2 rows, the oldest first" in shine("predict", "series", "start.csv", "--times", "0:3:1").stderr
     found = shine("evolve", "series.yaml", "--set", "dynamics.kind=ode")
     assert "dynamics: lags are for maps" in found.stderr
+
+
+@pytest.mark.slow
+def test_known_parts_with_constants_by_run_go_from_file_to_predictions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{t},{math.exp(-k * t)!r},{name}" for name, k in (("slow", 0.5), ("fast", 2)) for t in np.arange(30) / 10]
+    Path("decay.csv").write_text("\n".join(["t,x,cup", *rows, ""]))
+    template = "x' = -k[run]*x"
+    config = f'data: {{path: decay.csv}}\ndynamics: {{time: t, states: [x], run: cup, template: "{template}"}}\n'
+    Path("decay.yaml").write_text(config + "stop: {seconds: 40}\n")
+    assert "x' = -k[run]*x" in shine("evolve", "decay.yaml").stdout
+    Path("start.csv").write_text("x,cup\n1,fast\n3,slow\n")
+    _, found = table(shine("predict", "decay", "start.csv", "--times", "0:2:1").stdout)
+    np.testing.assert_allclose(found[:3, 2], np.exp([0, -2, -4]), rtol=1e-5)
+    np.testing.assert_allclose(found[3:, 2], 3 * np.exp([0, -0.5, -1]), rtol=1e-5)
+    assert "constants depend on the run" in shine("export", "decay", "--to", "c").stderr
+    assert shine("report", "decay").exit_code == 0
+    Path("start.csv").write_text("x,cup\n1,other\n")
+    assert "give run=, one of" in shine("predict", "decay", "start.csv", "--times", "0:2:1").stderr
+    wrong = shine("evolve", "decay.yaml", "--set", "dynamics.template=y' = 1")
+    assert "dynamics.template: template: 'y' is no state" in wrong.stderr

@@ -125,17 +125,19 @@ def predicted_states(
     from shine.base.errors import DataError
     from shine.data.trajectory_files import columns_of_file
     from shine.faces.cli.prediction_files import WRITERS
+    from shine.faces.dynamics.scoring import run_number
 
     model = chosen_system(run, index)
     dynamics = run.config.dynamics
     assert dynamics is not None
     read = list(run.record.headings)
     # Rates of positions are columns of their own, and lags are the rows before.
+    labels = dynamics.run if model.runs else None
     headings = [*read, *(model.states[model.n_read :] if model.order == 2 else ())]
     given = columns_of_file(
         data,
-        [*headings, *dynamics.controls, *([dynamics.time] if times is None else [])],
-        None,
+        [*headings, *dynamics.controls, *([dynamics.time] if times is None else []), *([labels] if labels else [])],
+        labels,
         run.config.data.reading,
     )
     states = np.column_stack([given[heading] for heading in headings])
@@ -157,7 +159,8 @@ def predicted_states(
         # A control of a start is kept.
         inputs = controls[model.lags :] if times is None else np.repeat(controls[[number]], len(asked), axis=0)
         start = model.history(states[: starts.stop])[number]
-        found = model.simulate(start, asked, inputs, return_std=interval is not None)
+        own = model.of_run(run_number(model, given[labels][number])) if labels else model
+        found = own.simulate(start, asked, inputs, return_std=interval is not None)
         means, deviations = found if interval is not None else (found, None)
         columns = {dynamics.time: asked, **dict(zip(read, means.T, strict=False))}
         if deviations is not None and interval is not None:
@@ -197,6 +200,10 @@ def exported_system(
     if to not in SYSTEM_EXPORTS:
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
+    if model.runs:
+        raise click.UsageError(
+            "constants depend on the run, and a program has those of one: export it in Python, with run="
+        )
     try:
         text = exported(model, to, name, precision=precision)
     except ValueError as error:

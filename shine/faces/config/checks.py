@@ -15,6 +15,7 @@ import numpy as np
 
 from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.base.parallel import ParallelSettings
+from shine.data.columns.frames import names_of_headings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
@@ -42,6 +43,7 @@ from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.constraints import Constraints
+from shine.search.dynamics.known_parts import known_parts
 from shine.search.dynamics.settings import form_problem
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.settings import EvolutionSettings
@@ -115,6 +117,11 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     dynamics: DynamicsSection = sections["dynamics"]
     if problem := form_problem(dynamics.kind, dynamics.lags, dynamics.order):
         yield ("dynamics",), problem
+    elif dynamics.template and dynamics.states:
+        try:
+            known_parts(dynamics.template, names_of_headings(dynamics.states), dynamics.kind, dynamics.order)
+        except UnsupportedSyntaxError as error:
+            yield ("dynamics", "template"), str(error)
 
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:

@@ -243,6 +243,8 @@ class DynamicsSection(StrictModel):
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1
     """2 for positions alone: second derivatives are found."""
+    template: str = ""
+    """Known parts, such as `x' = v; v' = f(x) - k[run]*v`."""
 
 
 class Config(StrictModel):

@@ -20,8 +20,10 @@ from shine.faces.runs.files import check_empty, read_file, write_text
 from shine.faces.runs.jobs import only_writer
 from shine.faces.runs.records import Versions, versions
 from shine.lang.forms.names import cut
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
+from shine.search.dynamics.by_run import shown
 from shine.search.models.model import Model
 
 if TYPE_CHECKING:
@@ -110,6 +112,8 @@ class DynamicsRecord(_Record):
     """Steps back whose states follow those of the last step among the states."""
     order: int = 1
     """2 if the states are positions, and then their rates."""
+    runs: tuple[str, ...] = ()
+    """Names of the runs, if constants depend on them: their number is the last control then."""
     primitives: tuple[str, ...]
     """Functions in formulas."""
     weights: dict[str, FiniteFloat]
@@ -187,6 +191,7 @@ class DynamicsRun:
             step=record.step,
             lags=record.lags,
             order=record.order,
+            runs=record.runs,
         )
 
 
@@ -237,7 +242,8 @@ def run_dynamics(
         check_empty(folder)
         write_text(folder / "config.yaml", dump_config(job.config))
         asked = job.config.dynamics
-        settings = DynamicsSettings(job.config.search, asked.autonomous, asked.kind, asked.lags, asked.order)
+        form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.template
+        settings = DynamicsSettings(job.config.search, *form)
         result = find_dynamics(job.trajectories, settings, Observers(report or ignore, began=began))
         record = dynamics_record(result, job)
         write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")
@@ -262,6 +268,7 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         step=best.step,
         lags=best.lags,
         order=best.order,
+        runs=best.runs,
         primitives=job.config.primitive_texts,
         weights=dict(best.equations[0].weights),
         seconds=result.seconds,
@@ -271,6 +278,11 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         settings=config_values(job.config),
         versions=versions(),
     )
+
+
+def _text(tree: Tree) -> str:
+    """A right side as text; constants by run are written ``k[run]``."""
+    return shown(tree) if tree.assignments else str(tree)
 
 
 def _system_record(model: SystemModel) -> SystemRecord:
@@ -286,7 +298,7 @@ def _system_record(model: SystemModel) -> SystemRecord:
     )
     return SystemRecord(
         expression="; ".join(
-            f"{left} = {model.trees[place]}" for left, place in zip(model.lefts, model.sought, strict=True)
+            f"{left} = {_text(model.trees[place])}" for left, place in zip(model.lefts, model.sought, strict=True)
         ),
         complexity=model.complexity,
         loss=_finite([model.error])[0],
