@@ -58,16 +58,8 @@ def trajectories(
 
     Parameters
     ----------
-    x : array-like or data frame of shape (n_times, n_states), or a list of them
-        A list has a run in each. NaN where a state was not read.
-    t : float, str, array-like of shape (n_times,), or a list of them
-        The step of time, the heading of a column of `x`, or times, which must increase within each run.
-    u : array-like of shape (n_times, n_controls), function, str or sequence of str, or a list of arrays, optional
-        Controls at the times; a function of the time; or headings of columns of `x`.
-    run : str or array-like of shape (n_times,), optional
-        Heading of the column of `x` that labels the runs, or the labels.
-    sigma : float, or sequence or mapping of floats, optional
-        Known standard deviation of the noise, of all states or of each.
+    x, t, u, run, sigma
+        As of `SymbolicDynamics.fit`, but `sigma` is not estimated.
     names : Names
     continuous : bool
         Whether the motion goes on between the times, so that these may be too far apart.
