@@ -13,12 +13,12 @@ whole and half exponents change the form; they need only pay for themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import inverse_diagonal
 from shine.evaluate.protocols import Fit, Linearizer, NormalEquations
 from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
@@ -167,9 +167,13 @@ class _Search:
         limits = np.full(len(population), np.inf)
         equations = self.linearizer.normal_equations(population, ones, zeros, limits)
         free = np.fmin(self.freed(population).errors, equations.errors)
+        least = np.full(len(population), self.least_error)
+        new, ranked = np.arange(len(population)), [_Ranked() for _ in range(len(population))]
         while True:
-            least = _rounding_errors(population, equations, self.least_error)
-            proposals = self.proposals(population, equations, fixed, tried, least)
+            # Only individuals that have changed have other numbers to try than before.
+            least[new] = _rounding_errors(population, equations, self.least_error, new)
+            self.rank(ranked, population, equations, fixed, least, new)
+            proposals = {i: found for i, each in enumerate(ranked) if (found := each.next(tried[i]))}
             if not proposals or out_of_time():
                 return population
             chosen = np.array(list(proposals), dtype=np.int64)
@@ -196,40 +200,35 @@ class _Search:
             changed = chosen[accepted & kept]
             if len(changed):
                 free[changed] = self.freed(population.take(changed)).errors
-            equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+            new = chosen[accepted]
+            if len(new):
+                equations = self.linearizer.normal_equations(population, ones, zeros, limits)
 
     def freed(self, population: Population, steps: int = _MANY_STEPS) -> Fit:
         """The individuals with all constants fitted that do not belong to their form."""
         tolerance = 2 * _NATS / max(self.rows, 1.0)
         return self.linearizer.fit(population, steps, tolerance=tolerance, fixed=_structure(population))
 
-    def proposals(
+    def rank(
         self,
+        ranked: list[_Ranked],
         population: Population,
         equations: NormalEquations,
         fixed: Mask,
-        tried: Sequence[set[tuple[int, float]]],
         least: Floats,
-    ) -> dict[int, _Proposal]:
-        """The next proposal for each individual that has one, by index of the individual."""
-        deviations = _deviations(equations, fixed, self.rows, least)
-        found = {}
-        for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
-            constants = _constants(population, i)
-            proposals = [
-                proposal
-                for rank in np.flatnonzero(~fixed[i, : len(constants)]).tolist()
-                if (proposal := self.proposal(rank, float(constants[rank]), float(deviations[i, rank]), tried[i]))
-            ]
-            if proposals:
-                # Zeros first: a term that the data do not need must not carry what others lose by rounding.
-                found[i] = max(proposals, key=lambda proposal: (proposal.number == 0, proposal.gain))
-        return found
+        which: Indices,
+    ) -> None:
+        """Note the numbers that are worth trying in some individuals."""
+        deviations = _deviations(equations, fixed, self.rows, least, which)
+        for i, own in zip(which.tolist(), deviations, strict=True):
+            constants = _constants(population, i) if math.isfinite(equations.errors[i]) else ()
+            ranks = np.flatnonzero(~fixed[i, : len(constants)]).tolist()
+            ranked[i] = _Ranked([self.proposals(rank, float(constants[rank]), float(own[rank])) for rank in ranks])
 
-    def proposal(self, rank: int, value: float, deviation: float, tried: set[tuple[int, float]]) -> _Proposal | None:
-        """The untried number that gains most in place of one constant; None if none is worth trying."""
+    def proposals(self, rank: int, value: float, deviation: float) -> list[_Proposal]:
+        """The numbers that would gain something in place of one constant, those that gain most first."""
         if not math.isfinite(value) or value == 0:
-            return None
+            return []
         # A double is never more certain than its rounding.
         deviation = max(deviation, 4e-16 * abs(value))
         candidates = numerals(value)
@@ -239,11 +238,26 @@ class _Search:
             losses = 0.5 * ((candidates.numbers - value) / deviation) ** 2
         gains = savings - np.where(candidates.numbers == 0, losses, self.caution * losses)
         paying = np.flatnonzero(gains > 0)
-        for position in paying[np.argsort(-gains[paying], kind="stable")].tolist():
-            number = float(candidates.numbers[position])
-            if (rank, number) not in tried:
-                return _Proposal(rank, number, float(savings[position]), float(gains[position]))
-        return None
+        order = paying[np.argsort(-gains[paying], kind="stable")]
+        measures = zip(*(each[order].tolist() for each in (candidates.numbers, savings, gains)), strict=True)
+        return [_Proposal(rank, *each) for each in measures]
+
+
+@dataclass
+class _Ranked:
+    """The proposals for an individual, a list a constant, the best first."""
+
+    lists: list[list[_Proposal]] = field(default_factory=list)
+
+    def next(self, tried: set[tuple[int, float]]) -> _Proposal | None:
+        """The untried number that gains most; zeros first: a term that the data do not need must not carry what others
+        lose by rounding."""
+        found: list[_Proposal] = []
+        for each in self.lists:
+            while each and (each[0].rank, each[0].number) in tried:
+                each.pop(0)
+            found += each[:1]
+        return max(found, key=lambda proposal: (proposal.number == 0, proposal.gain), default=None)
 
 
 @dataclass(frozen=True)
@@ -289,33 +303,37 @@ def _set_constant(population: Population, individual: int, rank: int, number: fl
     population.values[individual, columns[rank]] = number
 
 
-def _rounding_errors(population: Population, equations: NormalEquations, least_error: float) -> Floats:
-    """Sum of errors of each individual that counts as rounding.
+def _rounding_errors(population: Population, equations: NormalEquations, least_error: float, which: Indices) -> Floats:
+    """Sum of errors of some individuals that counts as rounding.
 
     Terms that are larger than their sum round more than the target does: each constant's share of the values is rounded
     as well as the values themselves.
     """
-    least = np.full(len(population), least_error)
-    for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+    least = np.full(len(which), least_error)
+    for row, i in enumerate(which.tolist()):
+        if not math.isfinite(equations.errors[i]):
+            continue
         constants = _constants(population, i)
         squares = np.diag(equations.matrices[i])[3 : 3 + len(constants)]
         with np.errstate(all="ignore"):
             own = float(np.add.reduce((_ROUNDING * constants) ** 2 * squares))
         if math.isfinite(own):
-            least[i] = max(least_error, min(own, _MOST_CANCELLED * least_error))
+            least[row] = max(least_error, min(own, _MOST_CANCELLED * least_error))
     return least
 
 
-def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Floats) -> Floats:
-    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf if not determined.
+def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Floats, which: Indices) -> Floats:
+    """Standard deviation of each constant of some individuals given the data, (n, n_constants); inf if not determined.
 
     Rounding errors of the rows need not be independent. So they move a constant by as much as one change of all rows of
     their size does; noise moves it by less, the more rows there are.
     """
     matrices, errors = equations.matrices, equations.errors
     count = min(matrices.shape[1] - 3, fixed.shape[1])
-    deviations = np.full(fixed.shape, np.inf)
-    for i in np.flatnonzero(np.isfinite(errors)).tolist():
+    deviations = np.full((len(which), fixed.shape[1]), np.inf)
+    for row, i in enumerate(which.tolist()):
+        if not math.isfinite(errors[i]):
+            continue
         squares = np.diag(matrices[i])[3 : 3 + count]
         # A constant without influence on any row must not hide the others.
         free = np.flatnonzero(~fixed[i, :count] & np.isfinite(squares) & (squares > 0))
@@ -326,7 +344,7 @@ def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Flo
         noise = max(errors[i], least[i]) / max(rows - len(free), 1.0) + least[i]
         inverse = inverse_diagonal(own / np.outer(scale, scale))
         with np.errstate(all="ignore"):
-            deviations[i, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
+            deviations[row, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
     return deviations
 
 

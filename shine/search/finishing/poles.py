@@ -25,6 +25,7 @@ from shine.evaluate.domain.neighbourhood import Reach
 from shine.evaluate.scores import Scores
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
+from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.models.certainty import fitted_constants, written_length
 from shine.search.models.model import Model
@@ -38,6 +39,10 @@ EARNED_WITHOUT_POLES: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 """The same for formulas without poles within some reach of the rows, compared with formulas that need no more nats:
 perhaps the columns cannot be combined so, or cannot reach so far."""
 
+MAY_WIN = 12.0
+"""Nats by which the best formula of a complexity may be longer than the shortest description, and still be chosen after
+its constants are fitted and rounded: individuals of other complexities that are not on the front are not polished."""
+
 SUPPORT = 15.0
 """Nats by which levels must speak for a formula that does what no row tests between them: one of thousands of
 frequencies, with its amplitude and phase."""
@@ -47,7 +52,11 @@ RowErrors = Callable[[Tree], Floats]
 
 
 def individuals_to_refine(
-    outcome: Outcome, domain: Domain, factor: float = 1.0, most: float = math.inf
+    outcome: Outcome,
+    domain: Domain,
+    factor: float = 1.0,
+    most: float = math.inf,
+    description: DescriptionLength | None = None,
 ) -> tuple[Population, Scores]:
     """The front, the individuals that would be on it if those with poles were left out, and those nearly on it.
 
@@ -60,6 +69,8 @@ def individuals_to_refine(
         Individuals of up to this many times the loss of the front are nearly on it.
     most : float
         Individuals that are nearly on it join only up to this number.
+    description : DescriptionLength, optional
+        They join only if their complexity may be the chosen one (see `MAY_WIN`); without it, all do.
 
     Returns
     -------
@@ -69,7 +80,10 @@ def individuals_to_refine(
     archive = outcome.archive
     if outcome.stopped_by == "loss":
         return outcome.front, outcome.scores
-    nearly = archive.nearly_on_front(factor).tolist()
+    nearly = archive.nearly_on_front(factor)
+    if description is not None:
+        lengths = archive.lengths(description)
+        nearly = nearly[(lengths <= lengths.min() + MAY_WIN)[nearly % archive.levels]]
     looked_at: set[int] = set()
     poles: set[int] = set()
     while True:
@@ -82,7 +96,8 @@ def individuals_to_refine(
             tree = with_line(archive.individuals.tree(row), slope, intercept)
             if not domain.defines(tree) or domain.untested(tree):
                 poles.add(row)
-    others = [row for row in nearly if row not in looked_at][: int(min(max(most - len(looked_at), 0), len(nearly)))]
+    room = int(min(max(most - len(looked_at), 0), len(nearly)))
+    others = [row for row in nearly.tolist() if row not in looked_at][:room]
     rows = np.array(sorted(looked_at.union(others), key=lambda row: (row % archive.levels, row)), np.int64)
     return archive.individuals.take(rows), archive.scores.take(rows)
 

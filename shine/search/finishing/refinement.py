@@ -38,7 +38,7 @@ from shine.search.finishing.trifles import Trifles
 from shine.search.models.certainty import fitted_constants, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
-from shine.search.problem.reference_losses import Evidence, best_constant, rounding_error
+from shine.search.problem.reference_losses import Evidence, best_constant, description_length, rounding_error
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_line
 
 TIED = 3.0
@@ -107,7 +107,8 @@ class Refinement:
         domain = Domain(dataset)
         evidence = Evidence.of(dataset, loss)
         tied = evidence.tied(outcome.scores.losses, TIED)
-        individuals, forms = individuals_to_refine(outcome, domain, tied, self.most)
+        described = description_length(dataset, loss)
+        individuals, forms = individuals_to_refine(outcome, domain, tied, self.most, described)
         constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
         complete = _completed(individuals, forms, dataset, loss, threads)
         found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]

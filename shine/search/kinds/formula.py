@@ -34,7 +34,7 @@ from shine.search.models.result import Result
 from shine.search.models.user_units import report_in_user_units, tell_best, teller
 from shine.search.problem.budget import FEWER_PASSES, planned, steps_of, with_affordable_rows
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise import check_noise, estimated_noise, resumed_noise
+from shine.search.problem.noise import check_noise, estimated_noise, resolved_noise, resumed_noise
 from shine.search.problem.noise_choice import (
     HURRIED_WORK,
     PROBING,
@@ -119,9 +119,14 @@ class OneFormula(Problem):
             linear_scaling=self.scaled,
             settings=SeedingSettings(members=evolving.seeding_members, exact=self.settings.stop.loss),
             pool=self.observers.pool,
+            noise=self.seeding_noise(rows),
             found=teller(self.task),
         )
         return find_guesses(task, rng, effort)
+
+    def seeding_noise(self, rows: Dataset) -> float:
+        """The share of the target's variance that noise leaves in rows of the seeding; 0 if it is not known."""
+        return 0.0
 
     def evaluator(self, rows: Dataset) -> PopulationEvaluator:
         """The evaluator of the loss; it charges for broken constraints if there are any."""
@@ -263,6 +268,10 @@ class FormulaProblem(OneFormula):
     def longest(self) -> int:
         """By the settings: sums of many terms that fit exactly may be longer than others."""
         return self.evolving.longest
+
+    def seeding_noise(self, rows: Dataset) -> float:
+        """By replicates or near rows, for squared errors."""
+        return resolved_noise(rows) if self._floor is not None else 0.0
 
     def choose_now(self, models: Sequence[Model]) -> Choice:
         """By the shortest description of the sample."""

@@ -194,6 +194,10 @@ FREEDOM_OF_A_CENTRE = 18 / 35
 """Degrees of freedom that each of many overlapping comparisons is worth, by the variance of the estimate of Gasser,
 Sroka and Jennen-Steinmetz."""
 
+SMOOTH = 1.25
+"""Factor of the estimate below which one from twice as many neighbours, which are farther away, shows the same noise: a
+law that bends between the rows would add more to it."""
+
 NORMAL = 1.96
 """Standard deviations of an interval that holds the truth in 95 of 100 cases."""
 
@@ -234,6 +238,23 @@ def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
     return None
 
 
+def resolved_noise(dataset: Dataset) -> float:
+    """The share of the target's variance that noise leaves, where the rows are dense enough to tell it; otherwise 0.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    """
+    rows = dataset.sampled(ROWS, np.random.default_rng(0))
+    variance = rows.target_square / rows.weight
+    loss, freedom = _of_replicates(rows)
+    if freedom < FEWEST:
+        loss, freedom = _of_neighbours(rows)
+        if not _of_neighbours(rows, 2)[0] <= SMOOTH * loss:
+            return 0.0
+    return loss / variance if freedom >= FEWEST and 0 < loss < variance < math.inf else 0.0
+
+
 def _quantile(freedom: float, deviations: float) -> float:
     """Quantile of the chi-squared distribution, by standard deviations of the normal one (Wilson and Hilferty 1931)."""
     part = 2 / (9 * freedom)
@@ -259,9 +280,12 @@ def _of_replicates(rows: Dataset) -> tuple[float, float]:
     return (float(stable_sum(squares)) / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
-def _of_neighbours(rows: Dataset) -> tuple[float, float]:
-    """Mean weighted square of the differences from a plane through the nearest rows, and its degrees of freedom."""
-    count = 2 * (len(rows.columns) + 1)
+def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float]:
+    """Mean weighted square of the differences from a plane through the nearest rows, and its degrees of freedom.
+
+    `times` as many neighbours are farther away.
+    """
+    count = 2 * times * (len(rows.columns) + 1)
     if rows.n_rows <= count:
         return math.inf, 0.0
     means = [float(stable_sum(column)) / rows.n_rows for column in rows.columns]

@@ -42,6 +42,12 @@ best of its size."""
 BEST_OF_FORM = 2
 """Most formulas that differ in their constants only."""
 
+LEAST_NOISE = 0.5
+"""Share of the estimated noise below which errors cannot be noise."""
+
+LITTLE_GAIN = 20.0
+"""Nats that a formula might still gain when the noise counts as reached: three or four nodes with a constant."""
+
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
 
@@ -84,6 +90,7 @@ class CandidatePool:
         self._surely: float = np.inf
         self.exact_size: float = np.inf
         self.shortest: tuple[float, int] = np.inf, 0
+        self._shortest_share = 1.0
         self.unexplained: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
         self.failures: list[str] = []
@@ -199,8 +206,9 @@ class CandidatePool:
                     self._surely = min(self._surely, most)
                 if exact:
                     self.exact_size = min(self.exact_size, len(nodes))
-                if rows - constants >= SPARE_ROWS * len(nodes):
-                    self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
+                length = rows / 2 * self.criterion(nodes), len(nodes)
+                if rows - constants >= SPARE_ROWS * len(nodes) and length < self.shortest:
+                    self.shortest, self._shortest_share = length, corrected
 
         if self.task.found is not None and kept:
             best = min(kept, key=lambda row: self.criterion(new[row]))
@@ -228,6 +236,17 @@ class CandidatePool:
     def split(self) -> bool:
         """Whether formulas are measured on other rows than their constants are fitted on."""
         return not self.training.all()
+
+    @property
+    def reaches_noise(self) -> bool:
+        """Whether noise leaves so much of the target that no formula could pay for much more.
+
+        Errors far below the noise say that it is none: the law is finer than the rows show.
+        """
+        share, noise = self._shortest_share, self.task.noise
+        if not share >= LEAST_NOISE * noise > 0:
+            return False
+        return len(self.rows.target) / 2 * float(log(np.array(share / noise))) <= LITTLE_GAIN
 
     def _unexplained(self, predictions: Floats) -> Floats:
         """Share of the held-out target's variance that predictions leave, and the largest by any measure.

@@ -171,9 +171,11 @@ class Rounds:
             yield RoundEnd(len(rounds))
 
     def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
-        """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
-        if self.pool.split or count < least:
+        """Whether the noise is reached, or few rows have nothing more to say: larger formulas would fit the noise."""
+        if count < least:
             return False
+        if self.pool.split:
+            return self.pool.reaches_noise
         return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.task.max_size)
 
     def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:

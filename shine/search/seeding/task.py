@@ -88,6 +88,8 @@ class SeedingTask:
     settings : SeedingSettings
     pool : Pool, optional
         Workers that share the searches (see `shine.base.parallel.opened`). They change no bit of the guesses.
+    noise : float
+        Share of the target's variance that noise leaves; 0 if the rows do not tell.
     found : callable, optional
         Called with each candidate that is better than all before, as soon as it is found.
     """
@@ -102,6 +104,7 @@ class SeedingTask:
     longest: int = 0
     settings: SeedingSettings = field(default_factory=SeedingSettings)
     pool: Pool | None = None
+    noise: float = 0.0
     found: Callable[[Finding], object] | None = None
 
     @property

@@ -15,6 +15,7 @@ from shine.evaluate.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
+from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.few_rows import squared_errors
@@ -172,6 +173,16 @@ def test_individuals_hidden_only_by_others_with_poles_are_refined_too():
     # A formula without poles hides the last one.
     assert population.sizes.tolist() == [1, 3, 4, 5, 7]
     assert scores.losses.tolist() == [1.0, 0.5, 0.6, 0.4, 0.45]
+
+
+def test_individuals_of_complexities_that_cannot_be_chosen_are_not_refined():
+    short, long = ("a*b + a", "a + b + a"), ("a + b + a + b + a", "a*b + a + b + a")
+    outcome = outcome_of({"a": 1.0} | dict.fromkeys(short, 0.01) | dict.fromkeys(long, 0.0109))
+    for rows, kept in ((20, 2), (200, 0)):
+        description = DescriptionLength.with_unknown_noise(rows, 0.5, 1.0)
+        sizes = individuals_to_refine(outcome, DOMAIN, 1.1, description=description)[0].sizes.tolist()
+        assert sizes.count(5) == 2
+        assert sizes.count(9) == kept
 
 
 def test_a_search_ended_by_an_exact_formula_refines_only_its_front():

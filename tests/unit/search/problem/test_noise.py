@@ -13,7 +13,7 @@ from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.search.evolution.observers import Observers
-from shine.search.problem.noise import estimated_noise, sizes, with_expected_noise, with_model
+from shine.search.problem.noise import estimated_noise, resolved_noise, sizes, with_expected_noise, with_model
 from shine.search.problem.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
 from shine.search.seeding.effort import Effort
@@ -308,6 +308,22 @@ def test_the_noise_of_an_exact_law_may_be_small():
     X = np.linspace(0, 3, 200)[:, None]
     assert estimate(X, law(X)).loss < 1e-5
     assert estimate(X, 3 * X[:, 0]).loss < 1e-25
+
+
+@pytest.mark.parametrize(("features", "rows"), [(1, 60), (1, 200), (2, 1000)])
+def test_rows_that_are_dense_enough_tell_the_share_of_the_noise(features, rows):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 3, (rows, features))
+    y = law(X) + SIGMA * rng.normal(size=rows)
+    assert resolved_noise(Dataset.from_arrays(X, y)) == pytest.approx(SIGMA**2 / y.var(), rel=0.5)
+
+
+def test_a_law_that_bends_between_its_rows_is_no_noise():
+    for seed in range(10):
+        X = np.random.default_rng(seed).uniform(0, 3, (500, 4))
+        assert resolved_noise(Dataset.from_arrays(X, law(X))) == 0
+    X = np.linspace(0, 3, 200)[:, None]
+    assert resolved_noise(Dataset.from_arrays(X, law(X))) < 1e-5
 
 
 def test_relative_noise_is_measured_with_its_weights():

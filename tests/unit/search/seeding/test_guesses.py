@@ -182,6 +182,24 @@ def test_constant_and_repeated_features_do_not_hide_the_law():
 
 
 @pytest.mark.slow
+def test_the_stage_ends_where_the_noise_begins(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 200)
+    noisy = Problem([x], 2 * x**2 - x + rng.normal(size=200))
+    searched = []
+    own = Search.estimates
+    monkeypatch.setattr(
+        Search, "estimates", lambda self, screen: searched.append(screen.bank.count) or own(self, screen)
+    )
+    noise = 1 / noisy.target.var()
+    for told in (0.0, noise, noise / 100, noise * 100):
+        searched.clear()
+        found = noisy.guesses(settings=SeedingSettings(members=1000, rows=100), noise=told)
+        assert found.unexplained.min() < 2 * noise
+        # Errors far above or below what is told for the noise say that it is none.
+        assert (max(searched) < 500) == (told == noise)
+
+
 @pytest.mark.parametrize("rows", mostly_slow([1, 2, 3, 5, 20], fast=[1, 3, 20]))
 def test_few_rows_give_valid_candidates(rows):
     x = uniform(2, rows, 1, 3)
