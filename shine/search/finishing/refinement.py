@@ -33,7 +33,7 @@ from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
-from shine.search.finishing.shorter import shortened, tidied
+from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
 from shine.search.finishing.trifles import Trifles
 from shine.search.models.certainty import fitted_constants, written_length
 from shine.search.models.front import pareto_front
@@ -140,6 +140,7 @@ class Refinement:
         shorter = [
             model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
         ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
+        shorter += with_short_numbers(chosen, enough, primitives)
         if shorter:
             chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
         # Individuals have at most this size; with their lines they may be larger.

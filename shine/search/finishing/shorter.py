@@ -57,6 +57,9 @@ LINEAR = 1e-11
 ROUNDING = 1e-12
 """Difference from 0 or 1, or of a part's values, as a share of the largest, that is rounding."""
 
+SHORT_FIGURES, NEAR = 6, 1e-9
+"""Figures of a number that a constant of an exact formula is if it is so near, as a share."""
+
 FIGURES = 12
 """Significant figures of a factor and a summand."""
 
@@ -102,6 +105,26 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_
             break
         model = replace(model, tree=found)
     return model
+
+
+def with_short_numbers(models: Sequence[Model], enough: float, primitives: PrimitiveSet) -> list[Tree]:
+    """Exact formulas with all constants at once replaced by the short numbers that they are near.
+
+    Where terms are nearly parallel, the errors of their constants compensate each other: one at a time, none can be
+    replaced.
+    """
+    found = []
+    for model in models:
+        if model.loss <= enough:
+            population = population_of([model.tree], primitives)
+            values = population.values.copy()
+            for at in np.flatnonzero(population.codes[0, : int(population.sizes[0])] == CONSTANT).tolist():
+                short = rounded(float(values[0, at]), SHORT_FIGURES)
+                if abs(values[0, at] - short) <= NEAR * abs(short):
+                    values[0, at] = short
+            if (values != population.values).any():
+                found.append(replace(population, values=values).tree(0))
+    return found
 
 
 class _SmallExpressions:

@@ -11,8 +11,9 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import select
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.finishing.shorter import shortened
+from shine.search.finishing.shorter import shortened, with_short_numbers
 from shine.search.models.model import Model
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.settings import DEFAULT_PRIMITIVES
 
 RNG = np.random.default_rng(0)
@@ -69,3 +70,10 @@ def test_formulas_with_functions_of_the_user_stay_whole(constraints):
     options = {"guesses": ["leg(f, i) + b*(1.5*b + 1.5)"], "seeding": 0, "generations": 1, "threads": 1}
     result = shine.evolve(X, y, features=NAMES, primitives=own, constraints=constraints, **options)
     assert result.best.predict(X) == pytest.approx(y, rel=1e-9)
+
+
+def test_all_constants_of_an_exact_formula_become_the_short_numbers_that_they_are_near():
+    tree = parse("0.15100000000008001*x - 0.4599999999998788*x**0.6666666666666666 + 1.234567891", ["x"])
+    primitives = with_functions(PrimitiveSet((), ("x",)), LINE_FUNCTIONS)
+    (found,) = with_short_numbers([Model(tree, 0.0, 1.0), Model(tree, 1.0, 0.5)], 1e-20, primitives)
+    assert found == parse("0.151*x - 0.46*x**0.6666666666666666 + 1.234567891", ["x"])
