@@ -126,7 +126,8 @@ class SystemModel:
     @property
     def error(self) -> float:
         """Squared error of the rollouts as a share of the readings' variance, mean over the states; inf if they end."""
-        shares = (self.losses / self.variances)[np.isfinite(self.variances)]
+        read = np.isfinite(self.variances)
+        shares = self.losses[read] / self.variances[read]
         return float(np.add.reduce(shares) / len(shares)) if np.isfinite(shares).all() else math.inf
 
     @property

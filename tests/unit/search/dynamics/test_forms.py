@@ -6,10 +6,13 @@ import pytest
 
 from shine.base.errors import DataError
 from shine.data.trajectories import Trajectories, Trajectory
+from shine.lang.parse import parse
+from shine.search.dynamics.fitting import unfitted
 from shine.search.dynamics.forms import form_of
 from shine.search.dynamics.run import find_dynamics
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
+from shine.search.models.model import Model
 from shine.search.problem.settings import SearchSettings
 
 
@@ -119,3 +122,10 @@ def test_a_column_with_the_name_of_a_rate_is_refused():
 def test_lags_are_for_maps_and_the_second_order_for_rates(form):
     with pytest.raises(ValueError, match=r"kind='(map|ode)'"):
         settings(**form)
+
+
+def test_a_system_that_was_not_fitted_has_an_infinite_error_whoever_read_its_states():
+    form = form_of(a_map(SPRING, TIMES), settings(kind="ode", order=2))
+    features = form.trajectories.states
+    system = unfitted([Model(parse(text, features), 0.0, 1.0) for text in ("x_dot", "-x")], form)
+    assert (system.error, system.r2) == (np.inf, -np.inf)
