@@ -166,7 +166,7 @@ class MachineLinearizer(PickledByArguments):
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
         """Errors, and the normal equations at the constants of the population (see
-        `shine.evaluate.fitness.Linearizer`)."""
+        `shine.evaluate.protocols.Linearizer`)."""
         counts, most = _constants(population)
         stride = FIXED_COLUMNS + most
         least = self._kind.least_sum(self._rows.weight)

@@ -42,7 +42,7 @@ def report_in_user_units(report: Report, task: Task, degree: int) -> Report:
     report : callable
     task : Task
     degree : int
-        Power of the target's unit in the loss (see `shine.evaluate.fitness.Loss`).
+        Power of the target's unit in the loss (see `shine.evaluate.losses.form.Loss`).
     """
     scaling = task.scaling
 
