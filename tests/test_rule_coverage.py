@@ -44,8 +44,10 @@ PARAMETERS = ("a", "b", "c")
 SEVERAL = 5
 """A list of at least this number of primitives should be a fact."""
 
-ROWS_OF_A_TABLE = {"lowering.py", "intervals.py", "known.py", "arithmetic.py"}
-"""Files that use a list for several rows of a watched table, or for what queries make of the types of columns."""
+ROWS_OF_A_TABLE = {"lowering.py", "intervals.py", "known.py"}
+NO_FACTS = {"constants.py", "solving.py", "__init__.py"}
+"""Files that use a list for several rows of a watched table; and files with a list that is no fact of its members: the
+default functions of a search, what a method takes apart."""
 
 LOWERINGS = [(FLOAT_LOWERINGS, "float64"), (FLOAT_LOWERINGS, "float32"), (INTEGER_LOWERINGS, "int32")]
 
@@ -90,16 +92,17 @@ def test_a_table_of_integers_lacks_the_listed_primitives_only(table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", ["lang", "domain", "codegen", "evaluators", "gp"])
+@pytest.mark.parametrize("layer", ["lang", "compiler", "evaluate", "search"])
 def test_no_file_keeps_a_list_of_primitives_of_its_own(layer):
-    found = set()
-    for path in (Path(shine.__file__).parent / layer).rglob("*.py"):
+    found, paths = set(), list((Path(shine.__file__).parent / layer).rglob("*.py"))
+    assert paths
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Set | ast.Tuple | ast.List):
                 names = [part.value for part in node.elts if isinstance(part, ast.Constant)]
                 if len(names) >= SEVERAL and set(names) <= set(STANDARD):
                     found.add(path.name)
-    assert found <= ROWS_OF_A_TABLE, "make it a fact, see shine.lang.forms.facts"
+    assert found <= ROWS_OF_A_TABLE | NO_FACTS, "make it a fact, see shine.lang.forms.facts"
 
 
 def test_integers_have_a_zero_divisor_for_every_primitive_that_divides():
