@@ -14,7 +14,7 @@ import shine
 
 ROOT = Path(shine.__file__).parent
 
-DECIDING_ESTIMATORS = ("component_search", "fit_searches", "rows", "transformer")
+DECIDING_ESTIMATORS = ("checks", "component_search", "fit_searches", "transformer")
 
 AFTERWARDS = {"measuring"}
 """Packages of the search that answer questions about a finished front."""
@@ -23,7 +23,7 @@ DECIDING = sorted(
     path
     for place in (
         *("search", "evaluate/domain", "evaluate/protocols.py", "evaluate/scores.py", "evaluate/rollouts"),
-        *(f"data/datasets/{name}.py" for name in ("dataset", "generated", "recipe")),
+        *(f"data/datasets/{name}.py" for name in ("dataset", "recipe")),
         *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))

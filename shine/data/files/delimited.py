@@ -15,9 +15,6 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
-from shine.compiler.codegen.native.numerals import ENDED, FULL, LEFT, POSITION, ROW, numerals_ir, powers
-from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
 from shine.data.files.dialect import dialect_of
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.numerals import numeral
@@ -238,6 +235,8 @@ def plain_columns(
     wanted : collection of int
         Columns to return; the others hold numbers, too.
     """
+    from shine.compiler.codegen.native.numerals import ENDED, FULL, LEFT, POSITION, ROW, powers
+
     rows = data.count(b"\n", start) + 1
     left, state = np.zeros((max(_LEFT, width), 4), np.int64), np.array([start, 0, 0, 0])
     columns = {index: np.empty(rows) for index in wanted}
@@ -261,6 +260,11 @@ def plain_columns(
 
 @cache
 def _function() -> Any:
+    # Imported here: `import shine.estimators` needs no LLVM.
+    from shine.compiler.codegen.native.numerals import numerals_ir
+    from shine.compiler.codegen.numbers import source_digest
+    from shine.compiler.llvm import Engine, cached, host_object
+
     def make() -> bytes:
         return host_object(numerals_ir(_NAME), "O2")
 

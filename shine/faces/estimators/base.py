@@ -41,7 +41,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from shine.base.errors import ShineError
-from shine.evaluate.losses import loss_text
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
@@ -49,7 +48,6 @@ from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
-from shine.search.problem.scaling import without_line
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -258,6 +256,8 @@ def portable_parameters(primitives: Iterable[Any], guesses: Iterable[Any], loss:
     changed: dict[str, Any] = {}
     with suppress(ShineError, TypeError, ValueError):
         if is_of_session(loss):
+            from shine.evaluate.losses import loss_text  # it imports LLVM
+
             changed["loss"] = loss_text(loss)
     with suppress(ShineError, TypeError, ValueError):
         if any(map(is_of_session, primitives)):
@@ -287,6 +287,8 @@ def guesses_within(
     linear_scaling : bool
         Whether the search adds a slope and an intercept to formulas; then those of the trees are removed.
     """
+    from shine.search.problem.scaling import without_line  # it imports LLVM
+
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), tuple(features))
     for tree in trees:

@@ -114,7 +114,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if call["tool"] == "plot":
         with suppress(ImportError):
-            pass  # it reads settings from the working directory, which may hold any
+            import matplotlib  # noqa: F401  # it reads settings from the working directory, which may hold any
     os.chdir(call["folder"])
     found = answer(call)
     answered.set()
@@ -130,10 +130,6 @@ def _line() -> bytes:
     return bytes(line)
 
 
-if __name__ == "__main__":
-    main()
-
-
 TOOLS: dict[str, Callable[..., Answer]] = {
     each.__name__: each
     for each in (
@@ -144,3 +140,7 @@ TOOLS: dict[str, Callable[..., Answer]] = {
 
 WORK = {**TOOLS, "resource": resource}
 """Functions that workers run."""
+
+
+if __name__ == "__main__":
+    main()

@@ -117,7 +117,7 @@ def _terms(model: SystemModel, states: Floats, rates: Floats) -> tuple[list[str]
         ("cos({})", -sine),
         ("sin({})", cosine),
         ("{}**3", 3 * states**2),
-        ("{}**4", 4 * states**3),
+        ("{}**4", 4 * states * states**2),
     ]
     texts = [form.format(name) for form, _ in kinds for name in model.states]
     of: list[tuple[int, ...]] = [(place,) for _ in kinds for place in range(len(model.states))]

@@ -129,7 +129,7 @@ class Process:
         square = self.motion**2
         weights = dot(inverse, (readings - self.mean))
         # Covariances of a value and its derivatives with the readings, and their variances before any reading.
-        parts = (1 + kernel, 2.0), (slope, self.scale**-2), (bend, 6 * self.scale**-4)
+        parts = (1 + kernel, 2.0), (slope, 1 / self.scale**2), (bend, 6 / (self.scale**2) ** 2)
         variances = [square * before - square**2 * dot(inner(own, inverse), own) for own, before in parts]
         # Smoothing is a projection on about so many directions.
         share = dot(inverse, square * (1 + _kernel(times, times, self.scale)[0]))

@@ -143,9 +143,9 @@ def test_sparse_columns_of_a_frame_are_read():
     sparse = dense.astype({"a": pandas.SparseDtype(float, 0.0), "b": pandas.SparseDtype(float, np.nan)})
     every = dense.astype(pandas.SparseDtype(float, 1.0))
     y = pandas.Series([0, 1, 0, 3], dtype=pandas.SparseDtype(int, 0))
-    expected = SymbolicRegressor(generations=0).fit(dense, y.to_numpy()).best_
+    expected = SymbolicRegressor(generations=0, random_state=0).fit(dense, y.to_numpy()).best_
     for frame in (sparse, every):
-        model = SymbolicRegressor(generations=0).fit(frame, y)
+        model = SymbolicRegressor(generations=0, random_state=0).fit(frame, y)
         assert model.best_.expression == expected.expression
         assert model.predict(frame).shape == (4,)
 

@@ -216,7 +216,7 @@ def test_calls_have_limits_of_memory_and_time(folder):
         assert slow == "took more than 2 s, the limit of a call; use fewer rows or columns"
         return await answer(client, "describe_table", path="tea.csv")  # the server goes on
 
-    assert conversation(folder, talk, "--memory", "0.5", "--call-seconds", "2")["rows"] == 40
+    assert conversation(folder, talk, "--memory", "0.8", "--call-seconds", "2")["rows"] == 40
 
 
 SLOW = "+".join(f"sin(a*{n}+b*c*d)*exp(e*f)/(g+h*{n})" for n in range(1, 300))
