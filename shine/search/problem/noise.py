@@ -8,8 +8,8 @@ The part of a loss that no formula of the features can explain shows in replicat
 differ by noise alone. Without replicates, a row is compared with what its neighbours let expect (Gasser, Sroka and
 Jennen-Steinmetz 1986, in several features). Where the law bends between neighbours, that adds to the noise.
 
-The choice of the formula does not use the estimate. Description lengths estimate the noise from the errors that each
-formula leaves, replicates included.
+The choice of the formula does not use the estimate; it ends the seeding, and tells how long to search. Description
+lengths estimate the noise from the errors that each formula leaves, replicates included.
 """
 
 from __future__ import annotations
