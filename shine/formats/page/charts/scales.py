@@ -15,6 +15,9 @@ from shine.formats.page.subject import MINUS, superscript
 
 _LARGEST = sys.float_info.max
 
+_SMALLEST = 1e-290
+"""Shortest axis: steps between subnormal numbers have no digits."""
+
 _ZERO_BAND = 26.0
 """Length reserved for zeros on a logarithmic axis, in the drawing's units."""
 
@@ -97,8 +100,8 @@ def linear(values: ArrayLike, ticks: int = 5, margin: float = 0.04) -> Scale:
     array = array[np.isfinite(array)]
     low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
     largest = max(abs(low), abs(high))
-    if high - low <= 1e-12 * largest or high == low:
-        around = 0.5 * largest or 1.0
+    if high - low <= max(1e-12 * largest, _SMALLEST):
+        around = max(0.5 * largest, _SMALLEST) if largest else 1.0
         low, high = low - around, high + around
     room = min((high / 2 - low / 2) * 2 * margin, 1e300)
     low, high = max(low - room, -_LARGEST), min(high + room, _LARGEST)
@@ -140,11 +143,12 @@ def logarithmic(values: ArrayLike, ticks: int = 6) -> Scale:
     decades = math.log10(high) - math.log10(low)
     # At least a tenth of a decade: a range of rounding errors would have no ticks.
     room = max(0.05 * decades, (0.1 - decades) / 2)
-    low, high = max(low / 10**room, 5e-324), min(high * 10**room, _LARGEST)
+    low = max(low / 10**room, 5e-324)
+    high = max(min(high * 10**room, _LARGEST), math.nextafter(low, math.inf))
     zero = 0.0 if (array == 0).any() else None
     if not positive.size:
         return Scale(low, high, 0.0, 1.0, (), logarithmic=True, zero=zero)
-    if decades + 2 * room < 0.9:
+    if decades + 2 * room < 0.9 and low > _SMALLEST:
         found, _, factor = _linear_ticks(low, high, ticks)
         return Scale(low, high, 0.0, 1.0, found, logarithmic=True, factor=factor, zero=zero)
     return Scale(low, high, 0.0, 1.0, _logarithmic_ticks(low, high, ticks), logarithmic=True, zero=zero)

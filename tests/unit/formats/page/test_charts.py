@@ -88,7 +88,7 @@ def test_words_around_numbers():
 @settings(max_examples=150)
 def test_axes_hold_their_values_and_label_their_ticks_truly(values, make):
     if make is scales.logarithmic:
-        values = [abs(value) for value in values if value == 0 or abs(value) > 1e-300]
+        values = [abs(value) for value in values]
     axis = make(values).along(0.0, 100.0)
     places = axis.places(values)
     assert np.isfinite(places).all()
@@ -113,6 +113,13 @@ def test_an_axis_of_ordinary_numbers_has_ticks(low, spread):
 @given(st.floats(1e-30, 1e30), st.floats(1.0, 1e30))
 def test_a_logarithmic_axis_has_ticks(low, ratio):
     assert 1 <= len(scales.logarithmic([low, low * ratio]).ticks) <= 14
+
+
+@given(st.floats(5e-324, 1e-280), st.floats(0, 1e-280))
+@pytest.mark.parametrize("kind", [scales.linear, scales.logarithmic])
+def test_the_tiniest_numbers_have_an_axis(kind, low, spread):
+    axis = kind([low, low + spread]).along(0.0, 100.0)
+    assert np.isfinite(axis.places([low, low + spread])).all() and len(axis.ticks) <= 14
 
 
 def test_zero_on_a_logarithmic_axis_lies_beyond_every_positive_value():
