@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -272,7 +273,11 @@ class Dataset:
     @cached_property
     def target_mean(self) -> float:
         """Weighted mean of the target."""
-        return _total(stable_sum(weights * target) for target, weights in self.blocks()) / self.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = _total(stable_sum(weights * target) for target, weights in self.blocks()) / self.weight
+        if math.isfinite(mean):
+            return mean
+        return _total(stable_sum(weights / self.weight * target) for target, weights in self.blocks())
 
     @cached_property
     def target_square(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,9 @@ DECADES = 1000.0
 
 LEVELS, DIGITS = 50, 2
 """Fewest values between limits that points have, and their significant digits over decades: people set round ones."""
+
+LARGEST, SMALLEST = sys.float_info.max, 1e-322
+"""Largest number, and least step between points: powers of ten below it are 0."""
 
 
 MOST_ROWS = 1000
@@ -73,18 +77,19 @@ class Axis:
         """Values at shares of the way from one end to the other; of labels, their numbers."""
         if self.labels:
             return np.minimum(np.floor(shares * len(self.labels)), len(self.labels) - 1)
-        if self.is_integer:
+        if self.is_integer and self.high - self.low < 2.0**53:
             return np.minimum(self.low + np.floor(shares * (self.high - self.low + 1)), self.high)
         if self.is_fixed:
             return np.full(len(shares), self.low)
         if self.low > 0 and self.high >= DECADES * self.low:
-            spread = self.low * (self.high / self.low) ** shares
-            size = 10.0 ** (np.floor(np.log10(spread)) - DIGITS + 1)
+            spread = 10.0 ** (math.log10(self.low) * (1 - shares) + math.log10(self.high) * shares)
+            size = np.maximum(10.0 ** (np.floor(np.log10(spread)) - DIGITS + 1), SMALLEST)
             found = np.rint(spread / size) * size
         else:
             found = self.low * (1 - shares) + self.high * shares
-            level = 10.0 ** math.floor(math.log10(self.high / LEVELS - self.low / LEVELS))
-            found = np.rint(found / level) * level if level > 0 else found
+            level = 10.0 ** math.floor(math.log10(max(self.high / LEVELS - self.low / LEVELS, SMALLEST)))
+            with np.errstate(over="ignore"):
+                found = np.rint(found / level) * level
         return np.clip(found, self.low, self.high)
 
     def columns(self, values: Floats) -> dict[str, Floats]:
@@ -170,8 +175,8 @@ def _wider(axis: Axis) -> Axis:
     low, high = axis.known
     width = 2 * (high - low)
     # A positive quantity comes to a half of its least value, or to 0 if the rows have that.
-    least = max(low - width, low / 2) if low >= 0 else low - width
-    most = min(high + width, high / 2) if high <= 0 else high + width
+    least = max(low - width, low / 2 if low >= 0 else -LARGEST)
+    most = min(high + width, high / 2 if high <= 0 else LARGEST)
     if axis.is_integer:
         least, most = math.ceil(least), math.floor(most)
     return replace(axis, low=min(axis.low, least), high=max(axis.high, most))

@@ -280,3 +280,8 @@ def test_a_sample_has_no_rows_of_weight_zero():
     data = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0), sample_weight=weights)
     assert data.sampled(20, np.random.default_rng(0)).target.tolist() == [*range(3, 100, 10)]
     assert data.sampled(4, np.random.default_rng(0)).row_weights.tolist() == [2.0] * 4
+
+
+def test_the_mean_of_the_largest_targets_is_a_number():
+    target = np.array([1.5e308, 1.7e308, 1.6e308])
+    assert Dataset.from_arrays(np.ones((3, 1)), target).target_mean == pytest.approx(1.6e308)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation, PreparedColumn
-from shine.search.models.measuring.box import box_of
+from shine.search.models.measuring.box import Axis, Box, box_of
 
 SHARES = np.linspace(0, 1, 101)
 ROWS = Dataset.from_arrays(
@@ -111,3 +113,19 @@ def test_a_feature_that_does_not_matter_and_has_no_known_range_is_left_out():
 def test_a_feature_is_named_once():
     with pytest.raises(ValueError, match="box names 'width of x' twice"):
         box_of({"x": (0, 1), "width of x": (0, 2)}, ["x"], {"x": "width of x"}, {})
+
+
+@given(st.floats(-1.7e308, 1.7e308), st.floats(-1.7e308, 1.7e308), st.booleans())
+@example(5e-324, 5e-324, False)
+@example(1e-323, 3e-323, False)
+@example(1e-320, 1e300, False)
+@example(-1e-310, 2e-310, False)
+@example(1e308, 1.5e308, True)
+def test_points_of_any_range_are_within_it(one, other, whole):
+    low, high = sorted(np.rint([one, other]).tolist() if whole else [one, other])
+    axis = Axis("a", ("a",), low=low, high=high, is_integer=whole, known=(low, high))
+    wider = Box((axis,)).beyond_the_rows().axes[0]
+    assert wider.low <= low <= high <= wider.high
+    for each in (axis, wider):
+        values = each.values(np.linspace(0, 1, 7))
+        assert ((values >= each.low) & (values <= each.high)).all()
