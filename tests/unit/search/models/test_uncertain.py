@@ -208,6 +208,16 @@ def test_a_result_without_noise_prints_none():
     assert Result(Front((exact,), 0), 0, 0, 0, 0.0, 0, "loss").constants_text == ""
 
 
+def test_constants_that_were_not_fitted_to_the_end_are_told_beside_their_intervals():
+    def told(formula):
+        return Result(Front((model(formula),), 0), 0, 0, 0, 0.0, 0, "loss").constants_text
+
+    assert "note" not in told("2.41*exp(-0.91*x) + 0.71*x")
+    assert "note: the formula's constants are not the most likely ones, which are: c0 = 2." in told(
+        "2.9*exp(-0.5*x) + x"
+    )
+
+
 @pytest.mark.slow
 def test_large_and_tiny_data_come_back_in_their_units():
     scale = 1e60
