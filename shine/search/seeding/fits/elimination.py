@@ -96,10 +96,24 @@ class Span:
 
     def _fitted(self, kept: Indices, along: Floats) -> tuple[Floats, float]:
         """Sizes of the coefficients of these terms, and the squared residual."""
-        design = np.concatenate([self.terms[kept], RIDGE * np.eye(len(kept))], axis=1)
-        coefficients = Regression.of(design, 0.0).coefficients(np.concatenate([along, np.zeros(len(kept))]))
-        rest = along - combined(coefficients, self.terms[kept])
+        terms = self.terms[kept]
+        if len(kept) > len(along):
+            coefficients = _smallest_solution(terms, along)
+        else:
+            design = np.concatenate([terms, RIDGE * np.eye(len(kept))], axis=1)
+            coefficients = Regression.of(design, 0.0).coefficients(np.concatenate([along, np.zeros(len(kept))]))
+        rest = along - combined(coefficients, terms)
         return np.abs(coefficients), float(dot(rest, rest))
+
+
+def _smallest_solution(terms: Floats, along: Floats) -> Floats:
+    """The same coefficients of more terms than the basis has: the shortest that make up the view, with the residual."""
+    across = Regression.of(np.concatenate([terms.T, RIDGE * np.eye(len(along))], axis=1), 0.0)
+    shares = np.zeros(len(along))
+    for j in range(len(along)):
+        known = float(dot(across.triangle[:j, j], shares[:j])) if j else 0.0
+        shares[j] = (along[j] / across.scale[j] - known) / across.triangle[j, j]
+    return combined(shares, across.basis)[: len(terms)]
 
 
 def of_length_one(rows: Floats) -> Floats:
