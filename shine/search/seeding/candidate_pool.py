@@ -69,8 +69,8 @@ class CandidatePool:
         The kind of each formula, as the search that found it names it.
     failures : list of str
         Searches that failed.
-    exact_size : float
-        Nodes of the smallest formula that fits exactly; inf without one.
+    exact_size, exact_constants : float
+        Nodes of the smallest formula that fits exactly, and the fewest constants of one; inf without one.
     shortest : tuple of float and int
         Nats of the shortest description of the rows, up to a constant, and the nodes of its formula.
     """
@@ -88,7 +88,7 @@ class CandidatePool:
         self._price = node_price(task.settings.price, int(held_out.sum()))
         self._best: float = np.inf
         self._surely: float = np.inf
-        self.exact_size: float = np.inf
+        self.exact_size, self.exact_constants = np.inf, np.inf
         self.shortest: tuple[float, int] = np.inf, 0
         self._shortest_share = 1.0
         self.unexplained: dict[Nodes, float] = {}
@@ -206,6 +206,7 @@ class CandidatePool:
                     self._surely = min(self._surely, most)
                 if exact:
                     self.exact_size = min(self.exact_size, len(nodes))
+                    self.exact_constants = min(self.exact_constants, constants)
                 length = rows / 2 * self.criterion(nodes), len(nodes)
                 if rows - constants >= SPARE_ROWS * len(nodes) and length < self.shortest:
                     self.shortest, self._shortest_share = length, corrected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -57,6 +58,10 @@ close to any smooth function, and the law is a member of the next bank."""
 SHORT = 8
 """Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
 
+DOUBTFUL, ROUNDS_OF_DOUBT = 7, 10
+"""Least constants of an exact formula that is doubted, and most rounds in which sums of few terms are still sought:
+along a curve, a fraction of that many constants comes to within rounding of any smooth function."""
+
 DEPENDENT = 1e-12
 """Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
 
@@ -98,6 +103,11 @@ class Rounds:
         """Whether a formula fits exactly, or the time or the work is over."""
         return self.pool.exact or self.effort.is_over
 
+    @property
+    def _doubtful(self) -> bool:
+        """Whether a formula fits exactly with so many constants that a sum of few terms may be the law."""
+        return self.pool.exact and DOUBTFUL <= self.pool.exact_constants < math.inf and not self.effort.is_over
+
     def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.
 
@@ -112,12 +122,14 @@ class Rounds:
             Building blocks with the share of a view's variance that each explains.
         """
         blocks: dict[Nodes, float] = {}
-        stagnation, count, waited = Stagnation(), 0, 0
+        stagnation, count, waited, doubted = Stagnation(), 0, 0, 0
         if self.over:
             return blocks
         with closing(self.runner(self._plan(systems))) as steps:
             for step, see in steps:
                 if isinstance(step, NextSearch):
+                    if doubted and self._doubtful and not step.search.on_more_rows:
+                        continue
                     if not self._may_run(step):
                         break
                     self._take_in(step, see)
@@ -129,13 +141,15 @@ class Rounds:
                 elif isinstance(step, BuildingBlocks):
                     for nodes, share in step.shares.items():
                         blocks[nodes] = max(share, blocks.get(nodes, 0.0))
-                    if self.over:
+                    if self.over and not self._doubtful:
                         break
                 else:
                     count += 1
+                    doubted += self._doubtful
                     stagnation = stagnation.after(self.pool.shortest[0], count)
                     waited = waited + 1 if self.pool.nearly_exact else 0
-                    if self.over or waited >= ROUNDS_OF_NEARLY:
+                    ended = doubted >= ROUNDS_OF_DOUBT if self._doubtful else waited >= ROUNDS_OF_NEARLY or self.over
+                    if ended:
                         break
                     if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
                         break
@@ -234,7 +248,8 @@ class Rounds:
         if self.pool.exact:
             if self.pool.exact_size <= SHORT or not step.search.ends_exactly:
                 return False
-            self.effort.note_exact()
+            if not self._doubtful:
+                self.effort.note_exact()
         return not self.effort.is_over
 
     def _take_in(self, step: NextSearch, see: Callable[[], SearchResult]) -> None:

@@ -50,3 +50,21 @@ def test_a_run_with_a_long_formula_goes_on_with_it():
     states = []
     first = searched(states=states)
     assert searched(state=states[-1]).best.expression == first.best.expression
+
+
+@pytest.mark.slow
+def test_along_a_curve_a_fraction_of_many_constants_does_not_hide_a_sum_of_few_terms():
+    def rate(state):
+        return 4.57 * np.exp(-state) + 4.19 * state * np.exp(-0.687 * state)
+
+    t, state = np.linspace(0, 15, 1000), [6.566]
+    for step in np.diff(t):
+        middle = state[-1] + step / 2 * rate(state[-1])
+        state.append(state[-1] + step * rate(middle))
+    P = np.array(state)
+    found = search(
+        Dataset.from_arrays(np.column_stack([t, P]), rate(P), features=["t", "P"]),
+        SearchSettings(stop=StopSettings(seconds=30), seed=0), Observers(),
+    )  # fmt: skip
+    assert found.best.loss < 1e-20
+    assert found.best.tree.size <= 14
