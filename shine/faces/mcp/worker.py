@@ -17,16 +17,21 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shine.faces.mcp.answers import CHANNEL, Answer, Channel, brief, quoted
-from shine.faces.mcp.applying import compare, explain, export, next_measurement, plot, predict
-from shine.faces.mcp.searching import front, past_runs, resource, search
-from shine.faces.mcp.tables import describe_table
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+MODULES = {
+    "describe_table": "tables", "search": "searching", "front": "searching", "explain": "applying",
+    "compare": "applying", "predict": "applying", "plot": "applying", "export": "applying",
+    "next_measurement": "applying", "past_runs": "searching", "resource": "searching",
+}  # fmt: skip
+"""Module of each tool's function, and of what reads resources: a process loads only what its call needs."""
 
 MOST_PROBLEMS = 10
 """Most problems that an error lists."""
@@ -35,14 +40,20 @@ GRACE = 8.0
 """Seconds in which an interrupted search writes what it has found."""
 
 
-def answer(call: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a call, or the error that says what to change."""
+def function_of(tool: str) -> Callable[..., Answer]:
+    """The function that does the work of a tool."""
+    found: Callable[..., Answer] = getattr(import_module(f"shine.faces.mcp.{MODULES[tool]}"), tool)
+    return found
+
+
+def answer(function: Callable[..., Answer], call: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function answers to a call, or the error that says what to change."""
     from pydantic import ValidationError, validate_call
 
     from shine.base.errors import ShineError
 
     try:
-        found = validate_call(config={"strict": True})(WORK[call["tool"]])(**call["arguments"])
+        found = validate_call(config={"strict": True})(function)(**call["arguments"])
         apart: dict[str, Any] = {name: found.pop(name) for name in ("raw", "png") if name in found}
         if "png" in apart:
             apart["png"] = base64.b64encode(apart["png"]).decode()
@@ -104,6 +115,7 @@ def main() -> None:
     call = json.loads(_line())
     channel = Channel(answers, call["seconds"], call["began"])
     CHANNEL.set(channel)
+    function = function_of(call["tool"])
     limit(call["memory"])
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, signal.SIG_IGN)  # the end of the input tells
@@ -116,7 +128,7 @@ def main() -> None:
         with suppress(ImportError):
             import matplotlib  # noqa: F401  # it reads settings from the working directory, which may hold any
     os.chdir(call["folder"])
-    found = answer(call)
+    found = answer(function, call)
     answered.set()
     channel.send(**found)
     os._exit(0)
@@ -128,18 +140,6 @@ def _line() -> bytes:
     while (found := os.read(0, 1)) and found != b"\n":
         line += found
     return bytes(line)
-
-
-TOOLS: dict[str, Callable[..., Answer]] = {
-    each.__name__: each
-    for each in (
-        describe_table, search, front, explain, compare, predict, plot, export, next_measurement, past_runs,
-    )
-}  # fmt: skip
-"""Tools for clients: docstrings and arguments are their descriptions."""
-
-WORK = {**TOOLS, "resource": resource}
-"""Functions that workers run."""
 
 
 if __name__ == "__main__":

@@ -207,16 +207,16 @@ def test_a_real_signal(name, to, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM.replace("ACTION", action))
     options = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "cwd": tmp_path, "text": True, "start_new_session": True}
     command = [sys.executable, "program.py"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options) as running:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as running:
         try:
             assert running.stdout is not None
             assert running.stdout.readline() == "searching\n"
             # A terminal sends Ctrl-C to all processes of the group.
             (os.kill if to == "process" else os.killpg)(running.pid, signal.SIGINT)
-            output = running.communicate(timeout=60)[0].splitlines()
+            printed, problem = running.communicate(timeout=60)
         finally:
             # Workers outlive their parent if only the parent got the signal.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
     ending = "raised" if expected == "raised" else "kept interrupted ['InterruptedFitWarning']"
-    assert [line for line in output if line != "searching"] == [ending]
+    assert [line for line in printed.splitlines() if line != "searching"] == [ending], (running.returncode, problem)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,3 +37,11 @@ def test_long_lists_say_how_much_is_left_out():
 )
 def test_an_answer_is_short_whatever_was_found(answer):
     assert len(json.dumps(brief(answer))) <= LONGEST_ANSWER
+
+
+def test_the_process_of_a_call_loads_only_what_the_call_needs():
+    program = (
+        "import sys; from shine.faces.mcp.worker import function_of; function_of('describe_table');"
+        "print(sorted({'llvmlite', 'scipy', 'shine.search.run'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
