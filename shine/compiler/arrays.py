@@ -107,11 +107,12 @@ def apply(primitive: Primitive, *arguments: Floats) -> Floats:
         with np.errstate(all="ignore"):
             exact: Floats = REFERENCE[primitive.name](*arguments)
         return exact
-    broadcast = np.broadcast_arrays(*arguments)
+    broadcast = arguments if len(arguments) == 1 else np.broadcast_arrays(*arguments)
     columns = [np.ascontiguousarray(array, dtype=np.float64) for array in broadcast]
-    out = np.empty(broadcast[0].shape)
-    places = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
-    _elementwise(Functions.of((primitive,)))(places.ctypes.data, out.ctypes.data, out.size)
+    out = np.empty(np.shape(broadcast[0]))
+    places = np.array([column.__array_interface__["data"][0] for column in columns], dtype=np.uintp)
+    function = _basic(primitive) if primitive.definition is None else _elementwise(Functions.of((primitive,)))
+    function(places.ctypes.data, out.ctypes.data, out.size)
     return out
 
 
@@ -186,6 +187,12 @@ class Panels:
 def inner(others: AnyArray, matrix: AnyArray) -> AnyArray:
     """Inner products of all rows of one matrix with all rows of another, shape (n_others, n) (see `Panels`)."""
     return Panels(matrix).inner(others)
+
+
+@cache
+def _basic(primitive: Primitive) -> Any:
+    """The compiled function of a basic primitive: its name says what it means."""
+    return _elementwise(Functions.of((primitive,)))
 
 
 @cache

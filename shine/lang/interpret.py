@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from shine.base.errors import LoweringError
 from shine.base.typing import AnyArray, Codes, Floats
 from shine.lang.forms.facts import FACTS, basic_where
-from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.interpretation import Interpretation, computed
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tree import BOOLEAN_OPERATORS, COMPARISONS, Primitive, Tree
 from shine.lang.forms.visitor import Visit
@@ -166,6 +166,13 @@ class Interpreter(Interpretation):
     def run(self, tree: Tree, columns: Sequence[AnyArray]) -> AnyArray:
         """Value of a tree for every row, for the values of its parameters."""
         caller = self.values, self.functions
+        if not self.integer:
+            # No operand raises an error: all are evaluated on all rows.
+            self.functions = tree.functions
+            values = dict(zip(tree.parameters, columns, strict=True))
+            found: AnyArray = computed(tree, values, partial(np.full, self.rows, dtype=self.dtype), self._apply)
+            self.functions = caller[1]
+            return found
         self.values, self.functions = dict(zip(tree.parameters, columns, strict=True)), tree.functions
         for name, value in tree.assignments:
             self.values[name] = self.visit(value)

@@ -14,6 +14,7 @@ from typing import Self
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import stable_sum
 from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, Levels, linked, multiples, ordered
@@ -115,8 +116,10 @@ class Gaps:
             None if the rows test what it does.
         """
         with np.errstate(all="ignore"):
-            own = values(np.array([each.values for each in self.levels]))
-            found = np.array([np.broadcast_to(values(each), self.feature.shape) for each in self.points])
+            known = np.array([each.values for each in self.levels])
+            every = np.concatenate([known, *self.points], axis=1)
+            own, found = np.split(np.broadcast_to(values(every), every.shape[1:]), [known.shape[1]])
+            found = found.reshape(len(self.points), -1)
             wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
             wild += self._bent(found, target[1])
         return min(wild, key=lambda column: len(self.levels[column]), default=None)
@@ -137,18 +140,24 @@ class Gaps:
             if fast or not (beyond[ours] <= PEAK * max(target[0], own)).all():
                 yield each
 
+    @cached_property
+    def _places(self) -> tuple[Floats, Floats, list[Floats]]:
+        """Distances from the row of a pair to the next levels, and to the points on the ways up and down."""
+        up, down = self.pairs
+        places = self.points[:, self.feature, np.arange(len(self.feature))]
+        middle = places[0, up]
+        return places[-1, up] - middle, places[-1, down] - middle, [places[1:-1, way] - middle for way in (up, down)]
+
     def _bent(self, found: Floats, spread: float) -> Iterator[int]:
         """Columns along which a formula is far from smooth over three levels."""
         up, down = self.pairs
-        ways = np.arange(len(self.feature))
-        places = self.points[:, self.feature, ways]
-        middle, right, left = places[0, up], places[-1, up] - places[0, up], places[-1, down] - places[0, up]
+        right, left, inner = self._places
         rise, fall = (found[-1, way] - found[0, up] for way in (up, down))
         curve = (rise / right - fall / left) / (right - left)
         slope = rise / right - curve * right
         away = np.zeros(len(up))
-        for way in (up, down):
-            for values, at in zip(found[1:-1, way], places[1:-1, way] - middle, strict=True):
+        for way, places in zip((up, down), inner, strict=True):
+            for values, at in zip(found[1:-1, way], places, strict=True):
                 away = np.maximum(away, np.abs(values - found[0, up] - slope * at - curve * at * at))
         sag = np.abs(curve) * (right - left) ** 2 / 4
         there = np.isfinite(away) & np.isfinite(sag)

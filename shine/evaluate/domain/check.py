@@ -11,7 +11,6 @@ known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from shine.evaluate.domain.interval import Interval
 from shine.evaluate.domain.intervals import INTERVALS
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
 from shine.evaluate.domain.plausible import PlausibleRows
-from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.interpretation import computed
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import Functions as Meanings
 from shine.lang.interpret import evaluate
@@ -52,11 +51,10 @@ def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
         return _Bounds().run(tree, boxes)
 
 
-class _Bounds(Interpretation):
+class _Bounds:
     """Bounds of a tree, bottom-up. Equal applications give the same object, so that squares are recognized."""
 
     def __init__(self) -> None:
-        self.values: Mapping[str, Interval] = {}
         self.functions: Mapping[str, Primitive] = {}
         self.known: dict[tuple[str, tuple[int, ...]], Interval] = {}
         # Intervals are compared by identity, so they must not be freed.
@@ -64,13 +62,9 @@ class _Bounds(Interpretation):
         self.constants: dict[float, Interval] = {}
 
     def run(self, tree: Tree, arguments: Mapping[str, Interval]) -> Interval:
-        caller = self.values, self.functions
-        values = dict(arguments)
-        self.values, self.functions = values, tree.functions
-        for name, value in tree.assignments:
-            values[name] = self.visit(value)
-        result: Interval = self.visit(tree.result)
-        self.values, self.functions = caller
+        caller, self.functions = self.functions, tree.functions
+        result: Interval = computed(tree, dict(arguments), self._constant, self._apply)
+        self.functions = caller
         return result
 
     def _apply(self, name: str, *arguments: Interval) -> Interval:
@@ -87,12 +81,8 @@ class _Bounds(Interpretation):
         assert definition is not None, f"the basic primitive {name!r} lacks a row in INTERVALS"
         return self.run(definition, dict(zip(definition.parameters, arguments, strict=True)))
 
-    def visit_Constant(self, node: ast.Constant) -> Interval:
-        assert isinstance(node.value, int | float)
-        return self.constants.setdefault(node.value, Interval.of(node.value, node.value))
-
-    def visit_Name(self, node: ast.Name) -> Interval:
-        return self.values[node.id]
+    def _constant(self, value: float) -> Interval:
+        return self.constants.setdefault(value, Interval.of(value, value))
 
 
 OUTER = 0.25

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Self
 
 import numpy as np
@@ -113,6 +112,8 @@ class _Rows:
         Columns that move together.
     spread : ndarray of shape (n_columns, n_rows)
         Ranks of which no two are equal.
+    sorted : ndarray of shape (n_columns, n_rows)
+        The rows of each column in ascending order.
     gaps : list of (int, int, float)
         Pairs of columns of which the first is smaller, and how much it has to be.
     """
@@ -123,6 +124,7 @@ class _Rows:
     steps: Floats
     groups: list[list[int]]
     spread: Floats
+    sorted: Indices
     gaps: list[tuple[int, int, float]]
 
     @classmethod
@@ -136,6 +138,7 @@ class _Rows:
             np.array([[column.coarse_step] for column in columns]),
             linked(ranks, TOGETHER),
             (np.argsort(order, axis=1) + 0.5) / known.shape[1],
+            order,
             [(a, b, NEARER * float((known[b] - known[a]).min())) for a, b in ordered(columns, known, 1.0)],
         )
 
@@ -178,7 +181,13 @@ class _Rows:
         ranks, found, count = ranks_of(self.known, points), np.ones(points.shape[1], np.bool_), self.known.shape[1]
         outer = 2 * np.minimum(ranks, 1 - ranks)
         reach = math.sqrt(MISSED / count) / 2
-        near = {at: np.abs(ranks[at][:, None] - self.spread[at]) <= reach for at in (*group, *others)}
-        for one, other in product(group, others):
-            found &= (near[one] & near[other]).any(axis=1) & (count * outer[one] * outer[other] >= RARE)
+        most = np.arange(math.ceil(2 * reach * count) + 2)
+        for one in group:
+            # Of the rows in the order of a column, those that may be near are neighbours.
+            first = np.floor((ranks[one] - reach) * count).astype(np.int64)
+            rows = self.sorted[one].take(first[:, None] + most, mode="clip")
+            near = np.abs(ranks[one][:, None] - self.spread[one][rows]) <= reach
+            for other in others:
+                both = near & (np.abs(ranks[other][:, None] - self.spread[other][rows]) <= reach)
+                found &= both.any(axis=1) & (count * outer[one] * outer[other] >= RARE)
         return found

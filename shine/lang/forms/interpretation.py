@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from itertools import pairwise
 from typing import Any
 
-from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS
+from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
 from shine.lang.forms.visitor import TreeVisitor, Visit
+
+
+def computed(tree: Tree, values: dict[str, Any], constant: Callable[[float], Any], apply: Callable[..., Any]) -> Any:
+    """The result of a tree, bottom-up over its tokens: faster than a visitor, if all operands are evaluated anyway.
+
+    Parameters
+    ----------
+    tree : Tree
+    values : dict
+        Results for the parameters by name; those of assignments are added.
+    constant : callable
+        Number -> result.
+    apply : callable
+        Name of a primitive, results for its operands -> result.
+    """
+    stack: list[Any] = []
+    for kind, detail in tree.tokens[1:]:
+        if isinstance(detail, int):
+            operands = stack[-detail:]
+            del stack[-detail:]
+            stack.append(apply(kind, *operands))
+        elif kind == "constant":
+            stack.append(constant(float(detail)))
+        elif kind == "name":
+            stack.append(values[detail])
+        elif kind == "assign":
+            values[detail] = stack.pop()
+        else:
+            operands = stack[-1 - len(detail) :]
+            del stack[-1 - len(detail) :]
+            holds = [apply(name, *pair) for name, pair in zip(detail, pairwise(operands), strict=True)]
+            stack.append(reduce(partial(apply, "logical_and"), holds))
+    return stack.pop()
 
 
 class Interpretation(TreeVisitor):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tree import Tree
+from shine.lang.forms.tree import Tree, names_in
 from shine.lang.interpret import EXACT, Functions
 from shine.lang.parse import natural_order
 from shine.lang.simplify.algebra import Algebra
@@ -118,7 +118,7 @@ def _pass(
     nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only names in the formula: a table may have many thousand columns.
     known = {*tree.parameters, *(name for name, _ in tree.assignments)}
-    names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
+    names = sorted(known & {name for node in nodes for name in names_in(node)}, key=natural_order)
     terms = Terms(names, tree.functions, functions, ranges)
     given = [terms.term(node) for node in nodes]
     simplified = step(terms)
@@ -153,14 +153,10 @@ class _Exact:
 
 def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
     """The assignments that the result needs, directly or through others."""
-    needed = _names(result)
+    needed = set(names_in(result))
     kept = []
     for name, value in reversed(assignments):
         if name in needed:
             kept.append((name, value))
-            needed |= _names(value)
+            needed.update(names_in(value))
     return tuple(reversed(kept))
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

@@ -100,7 +100,8 @@ class Polishing:
         rows, least, nats = sample.effective_rows, self.least_error(sample), self._nats(sample)
         simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=self.out_of_time)
         # Simplified in between: the product of two constants needs fewer digits than both of them.
-        simple = population_of(_simplified(simple, primitives, dataset.ranges), primitives)
+        known: dict[Tree, Tree] = {}
+        simple = population_of(_simplified(simple, primitives, dataset.ranges, known), primitives)
         simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=self.out_of_time)
         if sample is not dataset:
             everywhere = self._linearizer(dataset)
@@ -108,7 +109,8 @@ class Polishing:
             simple = with_affordable(simple, everywhere, dataset.effective_rows, nats=self._nats(dataset))
             rows, least, linearizer = dataset.effective_rows, self.least_error(dataset), everywhere
         for individuals in (fitted, simple):
-            yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives, dataset.ranges)
+            exact = without_idle_digits(individuals, linearizer, rows, least)
+            yield _simplified(exact, primitives, dataset.ranges, known)
 
     def _linearizer(self, rows: Dataset) -> Linearizer:
         return MachineLinearizer(rows, loss=self.loss, threads=self.threads)
@@ -118,10 +120,16 @@ class Polishing:
         return nats_of_errors(rows, loss=self.loss)
 
 
-def _simplified(individuals: Population, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> list[Tree]:
+def _simplified(
+    individuals: Population, primitives: PrimitiveSet, ranges: Mapping[str, Range], known: dict[Tree, Tree]
+) -> list[Tree]:
+    """The simplified formulas; `known` has those of earlier calls, which stay as they are, and gets these."""
     complete = [individuals.tree(index) for index in range(len(individuals))]
-    simple = {tree: simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in dict.fromkeys(complete)}
-    return [simple[tree] for tree in complete]
+    for tree in complete:
+        if tree not in known:
+            known[tree] = simplify(tree, primitives, functions=COMPILED, ranges=ranges)
+            known.setdefault(known[tree], known[tree])
+    return [known[tree] for tree in complete]
 
 
 def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) -> Model:

@@ -12,21 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.base.typing import Floats
+from shine.base.typing import Codes, Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.neighbourhood import NEARER
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import tree_from_tape
 from shine.lang.forms.tree import Tree
-from shine.lang.interpret import evaluate
+from shine.lang.interpret import evaluate, evaluate_tape
+from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.subtrees import Subtrees
 from shine.search.finishing.polishing import population_of
 from shine.search.models.model import Model
 
-CHECKED_ROWS = 1000
-"""Rows on which terms are examined."""
+CHECKED_ROWS, FEW_ROWS = 1000, 32
+"""Rows on which terms are examined, and those that show most differences."""
 
 TRIFLE = 1e-6
 """Largest change of the values, in standard deviations of the target, by terms that matter on no row; and the share of
@@ -103,9 +104,15 @@ class Trifles:
     def _shorter(self, tree: Tree, primitives: PrimitiveSet) -> Tree | None:
         """The formula without the largest such term."""
         values, explodes = self._values(tree), self._runs_away(tree)
-        for other in _without_an_operand(tree, primitives):
-            if self._alike(self._values(other), values) or (explodes and not self._runs_away(other)):
-                return other
+        whole = population_of([tree], primitives)
+        few = [column[:FEW_ROWS] for column in self.rows.columns]
+        for codes, numbers in _without_an_operand(whole):
+            with np.errstate(all="ignore"):
+                some = self.shares[:FEW_ROWS] * evaluate_tape(codes, numbers, whole.primitives, few, COMPILED)
+            if explodes or self._alike(some, values[:FEW_ROWS]):
+                other = tree_from_tape(codes, numbers, whole.primitives)
+                if self._alike(self._values(other), values) or (explodes and not self._runs_away(other)):
+                    return other
         return None
 
     def _values(self, tree: Tree) -> Floats:
@@ -143,9 +150,8 @@ def _pushed(column: Floats) -> Iterator[Floats]:
         yield pushed
 
 
-def _without_an_operand(tree: Tree, primitives: PrimitiveSet) -> Iterator[Tree]:
-    """The formula with an operand of a sum, a difference or a product left out, the largest first."""
-    population = population_of([tree], primitives)
+def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]]:
+    """Tapes of a formula with an operand of a sum, a difference or a product left out, the largest first."""
     codes, values = population.codes[0], population.values[0]
     names = {code: name for name, code in population.primitives.function_codes.items()}
     sizes, count = Subtrees.of(population).sizes[0].tolist(), int(population.sizes[0])
@@ -160,8 +166,7 @@ def _without_an_operand(tree: Tree, primitives: PrimitiveSet) -> Iterator[Tree]:
     for size, end, neutral in sorted(found, key=lambda each: -each[0]):
         if codes[end] != CONSTANT or values[end] != neutral:
             begin = end + 1 - size
-            yield tree_from_tape(
+            yield (
                 np.concatenate([codes[:begin], [CONSTANT], codes[end + 1 : count]]),
                 np.concatenate([values[:begin], [neutral], values[end + 1 : count]]),
-                population.primitives,
             )
