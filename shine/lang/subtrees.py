@@ -110,9 +110,9 @@ def begins(population: Population, rows: Indices, ends: Indices) -> Indices:
     For few subtrees this takes less time than all of them (`Subtrees`). Postfix notation leaves values on a stack. A
     subtree begins after the last position before its end that left fewer values than the end does.
     """
-    arities = population.primitives.arities[population.codes]
-    heights = np.cumsum(1 - arities.astype(np.int64), axis=1)
-    lower = heights[rows] < heights[rows, ends][:, None]
+    pushed = (1 - population.primitives.arities).astype(np.int32)
+    heights = np.cumsum(pushed[population.codes[rows]], axis=1, dtype=np.int32)
+    lower = heights < heights[np.arange(len(rows)), ends][:, None]
     lower &= np.arange(population.width) < ends[:, None]
     last = population.width - 1 - np.argmax(lower[:, ::-1], axis=1)
     found: Indices = np.where(lower.any(axis=1), last + 1, 0)

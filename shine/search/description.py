@@ -200,10 +200,14 @@ def oddities(population: Population) -> Floats:
 
 def _is_one_of(population: Population, names: frozenset[str]) -> Mask:
     """Whether each cell is a call of one of the functions, shape (n_individuals, width)."""
-    codes = [code for name, code in population.primitives.function_codes.items() if name in names]
+    known = population.primitives
+    marked = np.zeros(len(known.arities), np.bool_)
+    marked[[code for name, code in known.function_codes.items() if name in names]] = True
+    if not marked.any():
+        return np.zeros(population.codes.shape, np.bool_)
+    # Cells beyond the end of a tape may hold any code.
     in_use = np.arange(population.width) < population.sizes[:, None]
-    found: Mask = np.isin(population.codes, codes) & in_use
-    return found
+    return marked.take(population.codes, mode="clip") & in_use
 
 
 def _count_around(population: Population, marked: Mask) -> Indices:

@@ -119,7 +119,7 @@ class Archive:
         """Lowest loss in the archive; inf if it is empty."""
         return float(self.best_losses.min())
 
-    def updated(self, population: Population, scores: Scores) -> Archive:
+    def updated(self, population: Population, scores: Scores, *more: tuple[Population, Scores]) -> Archive:
         """The archive after more individuals; of equal losses the first one stays.
 
         Parameters
@@ -128,9 +128,16 @@ class Archive:
             Must have the archive's primitive set and width.
         scores : Scores
             Scores of the population.
+        *more : (Population, Scores)
+            Individuals that come after these.
         """
-        every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
-        which = np.tile(np.arange(len(population)), len(scores.forms))
+        found = ((population, scores), *more)
+        population = Population.concatenate([each for each, _ in found]) if more else population
+        every = Scores.concatenate([replace(form, simpler=()) for _, scores in found for form in scores.forms])
+        ends = np.cumsum([len(each) for each, _ in found])
+        which = np.concatenate(
+            [np.tile(np.arange(end - len(p), end), len(s.forms)) for end, (p, s) in zip(ends, found, strict=True)]
+        )
         levels = form_complexities(population, every, which, self.weights) - 1
         worst = self.criteria[-self.levels :]
         better = np.flatnonzero(every.losses < worst[levels])
@@ -147,19 +154,23 @@ class Archive:
         own = np.concatenate([there % self.levels, levels[better]])
         criteria = np.concatenate([self.criteria[there], criteria[ahead]])
         best, ranks = _best_of_each(own, criteria, scores.losses, symbols(everyone))
-        return self._with(touched, own[best] + self.levels * ranks, everyone.take(best), scores.take(best))
+        rows = own[best] + self.levels * ranks
+        changed = self._with(there, rows, everyone.take(best), scores.take(best))
+        known = self.criteria.copy()
+        known[there], known[rows] = np.inf, criteria[best]
+        changed.__dict__["criteria"] = known
+        return changed
 
     def merged(self, other: Archive) -> Archive:
         """The archive after all that another one holds; of equal losses the own formula stays."""
         found = np.flatnonzero(np.isfinite(other.scores.losses))
         return self.updated(other.individuals.take(found), other.scores.take(found))
 
-    def _with(self, touched: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
+    def _with(self, emptied: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
         """The archive with these formulas of some complexities alone."""
         own = self.individuals
         codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
         codes[rows], values[rows], sizes[rows] = new.codes, new.values, new.sizes
-        emptied = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
         losses = self.scores.losses.copy()
         losses[emptied] = np.inf
         return replace(
@@ -231,7 +242,9 @@ def _have_coefficient(population: Population) -> Mask:
     """Whether each individual is a product with a constant, or a quotient with one."""
     names, rows = population.primitives.function_codes, np.arange(len(population))
     roots = population.codes[rows, population.sizes - 1]
-    products = np.isin(roots, [names[name] for name in ("mul", "div") if name in names]) & (population.sizes > 2)
+    signs = np.zeros(len(population.primitives.arities), np.bool_)
+    signs[[names[name] for name in ("mul", "div") if name in names]] = True
+    products = signs[roots] & (population.sizes > 2)
     last = population.codes[rows, np.maximum(population.sizes - 2, 0)] == CONSTANT
     found: Mask = products & last
     # If the first operand is a constant, the second has all other nodes.

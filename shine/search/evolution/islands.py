@@ -110,14 +110,15 @@ class Habitat:
             losses = np.concatenate([losses, arrived])
             births = np.concatenate([births, np.full(len(arrivals), island.generation + 1)])
         later = replace(island, generation=island.generation + 1, random=rng.bit_generator.state)
-        later = self._survived(later, offspring, losses, births)
+        later = self._survived(later, weights, offspring, losses, births)
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
     def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
         """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
         small = within_life(arrivals, island.life, self.settings.max_size)
         births = np.full(np.count_nonzero(small), island.generation, np.int64)
-        return self._survived(island, arrivals.take(small), losses[small], births)
+        weights = complexities(island.parents.population, self.settings.complexity)
+        return self._survived(island, weights, arrivals.take(small), losses[small], births)
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
         """The fittest individuals of an island, with their losses."""
@@ -125,12 +126,13 @@ class Habitat:
         ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
         return population.take(ranked[:n]), island.losses[ranked[:n]]
 
-    def _survived(self, island: Island, offspring: Population, losses: Floats, births: Indices) -> Island:
+    def _survived(
+        self, island: Island, weights: Indices, offspring: Population, losses: Floats, births: Indices
+    ) -> Island:
+        """The island after selection among its individuals, with their complexities, and offspring."""
         settings, parents = self.settings, island.parents
         all_losses, all_births = np.concatenate([island.losses, losses]), np.concatenate([island.births, births])
-        weights = np.concatenate(
-            [complexities(everyone, settings.complexity) for everyone in (parents.population, offspring)]
-        )
+        weights = np.concatenate([weights, complexities(offspring, settings.complexity)])
         survive = SURVIVAL[settings.survival]
         kept = np.sort(survive(all_losses, weights, island.generation - all_births, settings.population))
         # Most survivors were parents: their subtrees are known.

@@ -125,7 +125,7 @@ class Scorer:
         new = population.take(first[unknown])
         fitted = replace(new, values=values[unknown])
         if self._fitter is not None and len(slices) > 1:
-            self.archive = archive.updated(new, before).updated(fitted, after)
+            self.archive = archive.updated(new, before, (fitted, after))
         self._remember(keys[unknown], before, fitted, after)
         losses: Floats = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses
@@ -139,7 +139,8 @@ class Scorer:
         """Remember new individuals, by ascending keys, and then the fitted forms of those that the fit changed."""
         changed = np.flatnonzero(before.losses != after.losses)
         found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
-        new = ~self._memory.recall(found)[0] & ~np.isin(found, keys)
+        there = keys.take(np.searchsorted(keys, found), mode="clip") == found if len(keys) else False
+        new = ~self._memory.recall(found)[0] & ~there
         rows = Scores.concatenate([before, after.take(changed[first[new]])])
         self._memory.store(np.concatenate([keys, found[new]]), rows)
 
@@ -149,28 +150,29 @@ class Scorer:
         if began >= self._deadline.at:
             raise OutOfTime
         before = after = self._evaluator.score(individuals)
+        new, more = individuals, list[tuple[Population, Scores]]()
         if self._fitter is not None:
+            individuals, after, better = self._fitted(self._fitter, individuals, before)
             # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
-            self.archive = self.archive.updated(individuals, before)
-            individuals, after = self._fitted(self._fitter, individuals, before)
-        self.archive = self.archive.updated(individuals, after)
+            more += [(individuals.take(better), after.take(better))] if len(better) else []
+        self.archive = self.archive.updated(new, before, *more)
         self.evaluations += len(individuals)
         elapsed = self._deadline.clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 
-    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
-        """Individuals with fitted constants if these are better, and their scores."""
+    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores, Indices]:
+        """Individuals with fitted constants if these are better, their scores, and which they are."""
         fitted = fitter(individuals, scores)
         changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
         if not len(changed):
-            return individuals, scores
+            return individuals, scores, changed
         found = self._evaluator.score(fitted.take(changed))
         better = found.losses < scores.losses[changed]
         at = changed[better]
         values = individuals.values.copy()
         values[at] = fitted.values[at]
-        return replace(individuals, values=values), scores.replaced(at, found.take(better))
+        return replace(individuals, values=values), scores.replaced(at, found.take(better)), at
 
 
 TOLERANCE = 1e-2
