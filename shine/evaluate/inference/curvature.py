@@ -76,20 +76,24 @@ class Curvature:
     def of(cls, likelihood: Likelihood, constants: Floats) -> Self:
         """The curvature at some constants."""
         error = likelihood.error
-        slopes, width = derivatives_of(error), _window(likelihood, constants)
+        slopes, kinks = derivatives_of(error), not error.follows_from_moments
+        width = _window(likelihood, constants) if kinks else 0.0
         pointwise, smooth, squares, weighted, counted, bend, usable, rows = np.zeros(8).tolist()
         kinked, expected = np.zeros((2, len(constants), len(constants)))
         unit = 0.0  # of slopes: squares of tiny ones would be 0
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(constants):
-                at, (sizes, jumps) = slopes.slopes(block.arguments), _sizes(slopes, block, error)
+                at = slopes.slopes(block.arguments)
                 unit = unit or float(np.max(np.abs(at.first), initial=0.0)) or 1.0
+                pointwise += float(block.counts @ at.second)
+                squares += float(block.weights @ (at.first / unit) ** 2)
+                if not kinks:
+                    continue
+                sizes, jumps = _sizes(slopes, block, error)
                 widened = _smoothed(slopes, block, width * sizes)
                 usable += float(block.counts @ ((at.second > 0) & ~(jumps > 0)))
-                pointwise += float(block.counts @ at.second)
                 smooth += float(block.counts @ widened)
                 rows += float(np.sum(block.counts))
-                squares += float(block.weights @ (at.first / unit) ** 2)
                 weighted += float(block.weights @ widened)
                 # The mean change of a slope is its jump times the density of residuals, 1 over their size.
                 steep = block.weights * (np.where(jumps > 0, jumps, 1.0) / unit) / (sizes * unit)
@@ -99,7 +103,7 @@ class Curvature:
                 expected += gram(block.partials, block.weights * mean)
                 halfway = slopes.slopes(_with_target(block, 0.5)).second
                 bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
-        smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
+        smoothed = kinks and usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
         dispersion = 2 * ((smooth if smoothed else pointwise) / unit) / squares / unit if squares > 0 else np.inf
         if smoothed:
             exact = kinked * (weighted / counted)

@@ -166,7 +166,7 @@ def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
     with np.errstate(all="ignore"):
         for block in likelihood.blocks(constants):
             products += gram(block.partials, block.counts)
-            slopes += block.partials @ (block.counts * block.predictions)
+            slopes += np.einsum("ir,r->i", block.partials, block.counts * block.predictions)
         scale = np.sqrt(np.diagonal(products))
         scaled = products / scale / scale[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(slopes).all()):

@@ -192,16 +192,20 @@ def sums_of(form: Form, basis: Basis, values: Floats) -> Sums:
 
 def least_sums(form: Form, basis: Basis) -> Sums:
     """The sums next to the least sum of errors: after steps from the formula's constants, as long as errors fall."""
-    few = basis.rows.sampled(SAMPLED_ROWS, np.random.default_rng(0))
-    sampled = Curvature.of(Likelihood(form, few, basis.error), form.values)
-    found = sums_of(form, basis, form.values)
+    found, squared, rows = sums_of(form, basis, form.values), basis.error.follows_from_moments, basis.rows
+    if not squared:
+        few = rows.sampled(SAMPLED_ROWS, np.random.default_rng(0))
+        sampled = Curvature.of(Likelihood(form, few, basis.error), form.values)
     for _ in range(STEPS):
         straight = found
-        if sampled.smoothed:  # errors with kinks have a curvature only in the mean over the noise
-            mean = sampled.hessian / 2 * (basis.rows.effective_rows / few.effective_rows)
+        if not squared and sampled.smoothed:  # errors with kinks have a curvature only in the mean over the noise
+            mean = sampled.hessian / 2 * (rows.effective_rows / few.effective_rows)
             straight = replace(found, normal=mean)
         step, least = straight.step()
         if not (np.isfinite(step).all() and least < found.errors):
+            break
+        # A standard error is at least that with all other constants known.
+        if squared and (step**2 * np.diagonal(found.normal) <= CLOSE**2 * least / rows.effective_rows).all():
             break
         further = sums_of(form, basis, found.values + step)
         if not further.errors < found.errors:
