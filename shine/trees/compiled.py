@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
+from shine.formats.native.code import Options, Order
+from shine.trees.code import TreeCode, tree_code
 from shine.trees.core import INFINITE, MISSING
 from shine.trees.kernel import Kernel
 from shine.trees.reading import Reading
@@ -166,6 +168,10 @@ class CompiledTrees:
     def report(self) -> str:
         """Method of computing the trees."""
         return "\n".join(self._linked.layout.report)
+
+    def code(self, name: str | None = None, *, method: str | None = None, **options: Unpack[Options]) -> TreeCode:
+        """Code for a target, which makes files of itself; the arguments and errors are those of `shine.trees.build`."""
+        return tree_code(self.reading, Order.of("f" if name is None else name, **options), method)
 
     @cached_property
     def _linked(self) -> Kernel:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli.commandline import shine
 
-from shine.aot import EMITTERS
+from shine.aot import FormulaCode
 from shine.faces.cli.graphs import ROWS
 
 CLASSIC = """
@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_help_names_every_kind() -> None:
     described = " ".join(shine("compile", "--help").stdout.split())
-    assert f"some of {', '.join(EMITTERS)}." in described
+    assert f"some of {', '.join(FormulaCode.emitters)}." in described
 
 
 def test_an_object_file_and_a_header_are_written_and_named(here: Path) -> None:
@@ -174,7 +174,7 @@ def test_json_says_what_was_made_of_a_tensor_program(here: Path) -> None:
     [
         (
             ["net.txt", "--emit", "bench"],
-            "error: --emit bench: is not a kind of output; use some of object,header,class,",
+            "error: --emit bench: is not a kind of output; use some of object,header,ir,",
         ),
         (["net.txt", "--cpp-class", "a-b"], "error: 'a-b' is no name for a class in C++; write one like foo::bar::"),
         (["net.txt", "--cpp-class", "f", "--name", "f"], "error: the class f and the function f in C need different"),

@@ -12,9 +12,7 @@ from shine.base.errors import FormError, GraphImportError
 
 if TYPE_CHECKING:
     from shine.lang.program.program import Program
-    from shine.tensor.native.code import TensorCode
     from shine.tensor.native.function import TensorFunction
-    from shine.tensor.native.interface import Tensor
 
 ROWS = (".pb", ".pbtxt")
 """Endings of graphs that may be formulas of rows."""
@@ -153,23 +151,3 @@ def _format(path: Path) -> str:
         if path.suffix in OF_TORCH:
             raise
         return "graphdef"
-
-
-def described_code(made: TensorCode) -> dict[str, object]:
-    """The description of a tensor program's code for JSON."""
-    target, interface = made.target, made.interface
-    return {
-        "source": made.description,
-        "name": made.name,
-        "class": made.cpp_class or None,
-        "target": target.triple,
-        "cpu": target.cpu or None,
-        "features": target.features or None,
-        "parameters": [_described(tensor) for tensor in interface.arguments],
-        "outputs": [_described(tensor) for tensor in interface.results],
-        "arena_bytes": interface.arena_bytes,
-    }
-
-
-def _described(tensor: Tensor) -> dict[str, object]:
-    return {"name": tensor.label, "dtype": tensor.type.numpy.name, "shape": list(tensor.type.shape)}

@@ -1,64 +1,61 @@
-"""Ahead of time: formulas and graphs as object files, headers, shared libraries and modules, for any processor.
+"""Ahead of time: formulas, graphs, tensor programs and trees as object files, headers, shared libraries and modules.
 
-The files need neither Shine nor a library of mathematical functions. See docs/aot.md.
+The files need neither Shine nor a library of mathematical functions, and are made for any processor. See docs/aot.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Protocol, runtime_checkable
 
-from shine.compiler.codegen.numbers import ELEMENTS
-from shine.formats.native.code import Job, Options, Order
-from shine.formats.native.emission import EMITTERS, emitted, written
+from shine.formats.native.code import Code, Options, Order, written
+from shine.formats.native.formula import FormulaCode, formula_code
 from shine.formats.native.targets import Target, target_of
-from shine.formats.write.sources import notes, with_preparation
-from shine.lang.parse import parse
-from shine.lang.program.program import Program
-from shine.lang.program.trees import tree_program
 
-if TYPE_CHECKING:
-    from shine.lang.parse import Source
+__all__ = ["Code", "Compilable", "FormulaCode", "Order", "Target", "build", "code_of", "compile", "target_of"]
 
-__all__ = ["EMITTERS", "Job", "Order", "Target", "build", "compile", "emitted", "job", "target_of"]
 
-LARGE = 6_000
-"""Functions with more nodes are compiled without optimization: the time of LLVM's passes is not linear in the size."""
+@runtime_checkable
+class Compilable(Protocol):
+    """Anything that makes native code of itself: a tensor program, compiled trees."""
 
-_SHOWN = 1000
-"""Longest formula, in characters, that is quoted in comments."""
+    def code(self, name: str | None = None, **options: Any) -> Code:
+        """Code for a target, under a name or one of its own."""
 
 
 def compile(
-    source: Source | Program | Any,
-    name: str = "f",
-    emit: str | Iterable[str] = ("object", "header"),
-    *,
-    dtype: str = "float64",
-    params: Sequence[str] | None = None,
-    **options: Unpack[Options],
+    source: Any, name: str | None = None, emit: str | Iterable[str] = ("object", "header"), **options: Any
 ) -> dict[str, bytes]:
-    """Compile a formula or a graph ahead of time.
+    """Compile a formula, a graph, a tensor program or an ensemble of trees ahead of time.
 
     Parameters
     ----------
-    source : str, function, ast node, Tree, Program, or object with a `program` or a `tree`
-        A formula in the restricted language, a graph (see `shine.load_graph`), or a model.
-    name : str
-        Name of the function; names of files begin with it.
+    source : str, function, ast node, Tree, Program, model, TensorFunction or CompiledTrees
+        A formula in the restricted language; a graph (see `shine.load_graph`); anything with a `program` or a `tree`; a
+        tensor program (see `shine.tensor.load`); what `shine.trees.compile` returns.
+    name : str, optional
+        Name of the function; names of files begin with it. By default ``f``; of a tensor program, its own name.
     emit : str or iterable of str
-        Kinds of files, some of `EMITTERS`: object, header, ir, asm, shared, python, cmake, pkgconfig, bench, ...
+        Kinds of files: object, header, ir, asm, shared, cmake, pkgconfig. All but trees also have python, wasm and ptx;
+        formulas have bench and wasm-scalar, too, and tensor programs class.
     dtype : {"float64", "float32", "int64", "int32"}
-        Type of a formula's arguments and result. A graph has its own types.
+        Type of a formula's arguments and result; float64 by default. Graphs have their own types.
     params : sequence of str, optional
         Order of a formula's arguments; by default that of `shine.parse`.
-    **options
-        `target` is a triple such as ``"aarch64-linux-gnu"``, this host's by default. `cpu` is LLVM's name of a
-        processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least of the triple's platform. `features`
-        are comma-separated, ``+name`` or ``-name``, on top of the processor's own. `opt_level` is O0, O1, O2, O3 or a
-        number; O2 by default.
+    cpp_class : str, optional
+        A class in C++ around a tensor program, such as ``foo::bar::MatMulComp``.
+    method : str, optional
+        What the function of trees computes (see `shine.trees.build`).
+    target : str, optional
+        A triple such as ``"aarch64-linux-gnu"``; this host's by default.
+    cpu, features : str, optional
+        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least of the triple's
+        platform. Comma-separated features, ``+name`` or ``-name``, come on top of the processor's own.
+    opt_level : str or int
+        O0, O1, O2, O3 or a number; O2 by default.
 
     Returns
     -------
@@ -69,6 +66,8 @@ def compile(
     ------
     ValueError
         If there is no such kind, type or level, or a function in C cannot have this name.
+    TypeError
+        If the source has no such option.
     UnsupportedSyntaxError
         If the formula is not part of the language.
     LoweringError
@@ -84,17 +83,17 @@ def compile(
     >>> print(*files)
     hypotenuse.o hypotenuse.h
     """
-    return emitted(job(source, name, dtype=dtype, params=params, **options), emit)
+    return code_of(source, name, **options).files(emit)
 
 
 def build(
-    source: Source | Program | Any,
+    source: Any,
     folder: str | Path,
-    name: str = "f",
+    name: str | None = None,
     emit: str | Iterable[str] = ("object", "header"),
     **options: Any,
 ) -> list[Path]:
-    """Compile a formula or a graph ahead of time into files of a folder.
+    """Compile ahead of time into files of a folder.
 
     Parameters
     ----------
@@ -118,36 +117,17 @@ def build(
     >>> print(*build("a*b", folder, "area", "header"))    # doctest: +SKIP
     area.h
     """
-    return written(emitted(job(source, name, **options), emit), folder)
+    return written(compile(source, name, emit, **options), folder)
 
 
-def job(
-    source: Source | Program | Any,
-    name: str = "f",
-    *,
-    dtype: str = "float64",
-    params: Sequence[str] | None = None,
-    **options: Unpack[Options],
-) -> Job:
-    """A checked job for `emitted`; the arguments and errors are those of `compile`."""
-    order = Order.of(name, **options)
-    if dtype not in ELEMENTS:
-        raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
-    program = source if isinstance(source, Program) else getattr(source, "program", None)
-    if isinstance(program, Program):
-        return Job(_quick(order, program.size), f"the graph {program.name}", program)
-    formula: Any = source
-    tree = parse(getattr(formula, "named", formula), params)
-    text = str(tree)
-    description = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-    headings = with_preparation(getattr(formula, "headings", None), getattr(formula, "preparation", None))
-    noted = notes({name: name for name in tree.parameters}, headings)
-    description = "\n".join([description, *(f"{name} is {note}." for name, note in noted.items())])
-    return Job(_quick(order, tree.size), description, tree_program(tree, dtype))
-
-
-def _quick(order: Order, size: int) -> Order:
-    return order if size <= LARGE else replace(order, level=0)
+def code_of(source: Any, name: str | None = None, **options: Any) -> Code:
+    """The checked code of a source; the arguments and errors are those of `compile`."""
+    make = source.code if isinstance(source, Compilable) else partial(formula_code, source)
+    known = [*list(signature(make).parameters)[1:-1], *Options.__annotations__]
+    for option in options:
+        if option not in known:
+            raise TypeError(f"there is no option {option!r} for this source; there are {', '.join(known)}")
+    return make(name, **options)
 
 
 def __dir__() -> list[str]:

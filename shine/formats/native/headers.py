@@ -1,13 +1,14 @@
-"""The header of a compiled formula: its declarations for C and C++, and its promises."""
+"""Headers of native code for C and C++, and the declarations of a formula's functions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from shine.formats.native.code import Code, Files, Job
+from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import C_TYPES, Column, Interface
 
-_HEADER = """\
+_FRAME = """\
 /*
 {comment}
  */
@@ -15,10 +16,28 @@ _HEADER = """\
 #define {guard}
 
 #include <stddef.h>
-{includes}
+{included}
+{body}
+#endif
+"""
+
+_INTEGERS = re.compile(r"\bu?int\w+_t\b")
+"""Types of ``stdint.h``, which C89 does not have."""
+
+_IN_C = """\
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{declarations}
+#ifdef __cplusplus
+}}
+#endif
+"""
+
+_RESTRICT = """\
 #if defined(__cplusplus)
 #define {macro} __restrict
-extern "C" {{
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
 #define {macro} restrict
 #else
@@ -27,11 +46,6 @@ extern "C" {{
 
 {declarations}
 #undef {macro}
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
 """
 
 _COUNTS = """\
@@ -79,31 +93,51 @@ _FAILURE = """ A row that divides by zero gets an arbitrary
  * number; all other rows are still right."""
 
 
-_PROMISES = """\
+PROMISES = """\
 Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncates, // and % round down. The functions
 keep no state, use no memory but the stack, and may be called by many threads at once."""
 
 
-def header_files(job: Job) -> Files:
-    """The header of a job's functions."""
-    interface = job.interface
-    macro = f"{interface.name.upper()}_RESTRICT"
-    kinds = {C_TYPES[dtype] for dtype in interface.dtypes}
-    header = _HEADER.format(
-        comment=commented(job),
-        guard=f"{interface.name.upper()}_H",
-        macro=macro,
-        includes="#include <stdint.h>\n" if any(kind.endswith("_t") for kind in kinds) else "",
-        declarations="\n".join(_declarations(interface, macro)),
+def header_file(code: Code, body: str, promises: str, suffix: str = "h", guard: str = "") -> Files:
+    """The file ``NAME.h`` or another header.
+
+    Parameters
+    ----------
+    code : Code
+    body : str
+        What it has after the includes.
+    promises : str
+        Sentences for the comment at the top.
+    suffix : str
+    guard : str
+        Macro that keeps it from being included twice, before its ending; by default the name.
+    """
+    text = _FRAME.format(
+        comment=commented(code, promises),
+        guard=f"{guard or code.name}_{suffix}".upper(),
+        included="#include <stdint.h>\n" * bool(_INTEGERS.search(body)),
+        body=body.rstrip("\n") + "\n",
     )
-    return {f"{job.name}.h": header.encode()}
+    return {f"{code.name}.{suffix}": text.encode()}
 
 
-def commented(job: Code, promises: str = _PROMISES) -> str:
+def c_header(code: Code, declarations: str, promises: str) -> Files:
+    """The file ``NAME.h`` with declarations of functions in C."""
+    return header_file(code, _IN_C.format(declarations=declarations), promises)
+
+
+def formula_header(code: Code, interface: Interface) -> Files:
+    """The header of a formula's functions."""
+    macro = f"{interface.name.upper()}_RESTRICT"
+    declarations = _RESTRICT.format(macro=macro, declarations="\n".join(_declarations(interface, macro)))
+    return c_header(code, declarations, PROMISES)
+
+
+def commented(code: Code, promises: str) -> str:
     """A description of a file and what it promises, as lines of a C comment."""
-    target = job.target
+    target = code.target
     processor = f", processor {target.cpu}" if target.cpu else ""
-    text = f"{job.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{promises}"
+    text = f"{code.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{promises}"
     return "\n".join(f" * {line}".rstrip() for line in for_comment(text).splitlines())
 
 

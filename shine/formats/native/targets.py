@@ -251,3 +251,12 @@ def _run(code: str, *arguments: str) -> str:
         said = lines[-1].removeprefix("LLVM ERROR: ") if lines else f"exit code {done.returncode}"
         raise CompilationError(f"LLVM cannot compile for {', '.join(filter(None, arguments[-3:]))}: {said}")
     return done.stderr
+
+
+GPU_TRIPLE = "nvptx64-nvidia-cuda"
+"""The triple of PTX if a job's target is of another kind."""
+
+
+def gpu_target(wanted: Target) -> Target:
+    """The target of PTX: the one that is wanted, if that is a GPU, else the least of `GPU_TRIPLE`."""
+    return wanted if wanted.format == "ptx" else target_of(GPU_TRIPLE)

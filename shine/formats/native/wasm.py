@@ -14,10 +14,11 @@ from llvmlite import ir
 
 from shine.base.errors import CompilationError
 from shine.compiler.codegen.native.row_by_row import emit_wasm
-from shine.formats.native.code import Code, Files, Job, TextCode
+from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import interface_of
 from shine.formats.native.targets import Target, target_of
 from shine.formats.native.wasm_loader import loader, types
+from shine.lang.program.program import Program
 
 TRIPLE = "wasm32-unknown-unknown"
 """The triple used if a job's target is of another kind."""
@@ -34,43 +35,43 @@ COLUMN_BYTES = 256
 _SECONDS = 60
 
 
-def wasm_files(job: Job) -> Files:
+def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
     """A module with the functions of one row and of many, its loader and the loader's types.
 
-    A job for a target of another kind is compiled for `TRIPLE`. The function of many rows works on vectors if the
+    Code for a target of another kind is made again for `TRIPLE`. The function of many rows works on vectors if the
     target has SIMD128.
+
+    Parameters
+    ----------
+    code : Code
+    program : Program
+    batch : bool
+        Whether there is a function of many rows; the smallest module has none.
 
     Raises
     ------
     CompilationError
         If there is no linker, the name is taken, or the program has constant arrays.
     """
-    return _files(job, batch=True)
-
-
-def scalar_files(job: Job) -> Files:
-    """The files of `wasm_files` with the function of one row only: the smallest module."""
-    return _files(job, batch=False)
-
-
-def _files(job: Job, *, batch: bool) -> Files:
-    target = wasm_target(job, TAKEN)
-    job.check()
-    name = job.name
-    vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
+    order, name = code.order.on(wasm_target(code, TAKEN)), code.name
+    interface_of(program, name, False)  # refuses programs before they are lowered
+    vectors = "+simd128" in order.target.features or order.target.cpu == "bleeding-edge"
     module = ir.Module(name=name)
-    fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)
-    interface = interface_of(job.program, name, fails)
-    code = TextCode(job.order.on(target), job.description, str(module)).object_code
+    fails = emit_wasm(module, program, name, batch=batch, vectors=vectors)
+    interface = interface_of(program, name, fails)
     columns = len(interface.parameters) + len(interface.outputs)
     exports = [name, *([f"{name}_batch"] if batch else [])]
     # The loader's scratch memory begins where the module's own ends.
     scratch = batch or fails or len(interface.outputs) > 1
-    linked = link(code, [*exports, *(["__heap_base"] if scratch else [])], STACK_BYTES + COLUMN_BYTES * columns)
+    linked = link(
+        order.object_code(order.prepared(str(module))),
+        [*exports, *(["__heap_base"] if scratch else [])],
+        STACK_BYTES + COLUMN_BYTES * columns,
+    )
     return {
         f"{name}.wasm": linked,
-        f"{name}.js": loader(interface, job.description, batch=batch).encode(),
-        f"{name}.d.ts": types(interface, job.description, batch=batch).encode(),
+        f"{name}.js": loader(interface, code.description, batch=batch).encode(),
+        f"{name}.d.ts": types(interface, code.description, batch=batch).encode(),
     }
 
 

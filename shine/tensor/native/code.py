@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from shine.base.errors import CompilationError
 from shine.base.lazy import cached_property
-from shine.formats.native.code import Code
-from shine.formats.native.targets import Target
-from shine.tensor.native.interface import Interface
+from shine.formats.native.code import Code, Emitter, Files
+from shine.formats.native.emission import OF_CODE
+from shine.formats.native.targets import Target, gpu_target
+from shine.formats.native.wasm import wasm_target
+from shine.tensor.native.cpp_class import class_files
+from shine.tensor.native.headers import tensor_header
+from shine.tensor.native.interface import Interface, Tensor
+from shine.tensor.native.nvptx import ptx_files
+from shine.tensor.native.python_module import tensor_module
+from shine.tensor.native.wasm import TAKEN, tensor_files
 
 
 @dataclass(frozen=True)
@@ -50,8 +59,16 @@ class TensorCode(Code):
     lower : callable
         The program's `Lowering`.
     cpp_class : str
-        Name of its class in C++, with namespaces; empty if it has none.
+        Name of its class in C++, with namespaces; empty if it has none. Its header comes with all files.
     """
+
+    emitters: ClassVar[Mapping[str, Emitter]] = {
+        **OF_CODE,
+        "class": lambda code: code.class_header(),
+        "python": lambda code: tensor_module(code, code.interface),
+        "wasm": lambda code: code.on(wasm_target(code, TAKEN)).wasm(),
+        "ptx": lambda code: code.on(gpu_target(code.target)).ptx(),
+    }
 
     lower: Lowering
     cpp_class: str = ""
@@ -85,6 +102,42 @@ class TensorCode(Code):
         """LLVM IR of the function."""
         return self._lowered.text
 
-    def on(self, target: Target) -> TensorCode:
-        """The code for another target."""
-        return self if target == self.target else replace(self, order=self.order.on(target))
+    def header(self) -> Files:
+        """The header for C and C++.
+
+        Raises
+        ------
+        CompilationError
+            If the target is a GPU, whose functions no program in C can call.
+        """
+        if self.target.format == "ptx":
+            raise CompilationError(f"{self.target.triple} has no header in C; emit ptx, which makes {self.name}.cuh")
+        return tensor_header(self, self.interface)
+
+    def class_header(self) -> Files:
+        """The header of the class in C++."""
+        return class_files(self, self.interface, self.cpp_class)
+
+    def wasm(self) -> Files:
+        """The WebAssembly module, if that is the target."""
+        return tensor_files(self, self.interface)
+
+    def ptx(self) -> Files:
+        """The PTX and its header, if the target is a GPU."""
+        return ptx_files(self, self.interface)
+
+    def files(self, kinds: str | Iterable[str]) -> Files:
+        """The files of some kinds, and the class in C++ if there is one."""
+        files = super().files(kinds)
+        return {**files, **self.class_header()} if self.cpp_class else files
+
+    def described(self) -> dict[str, object]:
+        """The description of `Code`, with the class, arguments, results and the size of the arena."""
+        interface = self.interface
+        tensors = {"parameters": _listed(interface.arguments), "outputs": _listed(interface.results)}
+        facts = {"class": self.cpp_class or None, **tensors, "arena_bytes": interface.arena_bytes}
+        return {**super().described(), **facts}
+
+
+def _listed(tensors: tuple[Tensor, ...]) -> list[dict[str, object]]:
+    return [{"name": each.label, "dtype": each.type.numpy.name, "shape": list(each.type.shape)} for each in tensors]

@@ -9,26 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shine.formats.native.code import Files
-from shine.formats.native.headers import commented, for_comment
+from shine.formats.native.code import Code, Files
+from shine.formats.native.headers import for_comment, header_file
 from shine.lang.forms.names import RESERVED
 from shine.tensor.loops.arena import ALIGNMENT
-from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import PROMISES, described
 from shine.tensor.native.interface import Interface, Tensor, padded
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
-_HEADER = """\
-/*
-{comment}
- */
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-#include <stdint.h>
-
+_CLASS = """\
 /* The function in the object file. */
 extern "C" void {function}(const void *const *arguments, void *const *results, void *arena);
 
@@ -158,8 +148,7 @@ class {name} final {{
   const char *error_;
 }};
 
-{closed}#endif
-"""
+{closed}"""
 
 _TAKEN = frozenset({
     "AllocMode", "ArgSize", "Find", "LookupArgIndex", "LookupResultIndex", "Padded", "ResultSize", "Room", "Run",
@@ -181,26 +170,29 @@ _METHODS = """
 """
 
 
-def class_files(job: TensorCode) -> Files:
-    """The header ``NAME.hpp`` with the class `TensorCode.cpp_class`.
+def class_files(code: Code, interface: Interface, qualified: str) -> Files:
+    """The header ``NAME.hpp`` with a class.
+
+    Parameters
+    ----------
+    code : Code
+    interface : Interface
+    qualified : str
+        Name of the class, with its namespaces.
 
     Raises
     ------
     ValueError
         If a class cannot have this name.
     """
-    qualified = job.cpp_class
-    *namespaces, name = parts_of(qualified, job.name)
-    interface = job.interface
+    *namespaces, name = parts_of(qualified, code.name)
     given, made = interface.arguments, interface.results
     arena = padded(interface.arena_bytes) if interface.arena_bytes else 0
     without = arena + sum(each.room for each in made)
     methods = _methods(interface)
     if name in {*_TAKEN, *_names(methods)}:
         raise ValueError(f"the class {qualified} has a method {name}; give it another name")
-    text = _HEADER.format(
-        comment=commented(job, PROMISES),
-        guard="_".join((*namespaces, name, "HPP")).upper(),
+    text = _CLASS.format(
         function=interface.name,
         opened="".join(f"namespace {each} {{\n" for each in namespaces) + "\n" * bool(namespaces),
         closed="".join(f"}}  // namespace {each}\n" for each in reversed(namespaces)) + "\n" * bool(namespaces),
@@ -221,7 +213,7 @@ def class_files(job: TensorCode) -> Files:
         result_labels=", ".join(_quoted(each.label) for each in made) or '""',
         methods=methods,
     )
-    return {f"{job.name}.hpp": text.encode()}
+    return header_file(code, text, PROMISES, "hpp", "_".join((*namespaces, name)))
 
 
 def parts_of(qualified: str, function: str) -> list[str]:

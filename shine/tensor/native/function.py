@@ -224,7 +224,7 @@ class TensorFunction:
         cpp_class: str = "",
         **options: Unpack[Options],
     ) -> TensorCode:
-        """Code for a target; `shine.tensor.building.emitted` makes files of it.
+        """Code for a target, which makes files of itself.
 
         Parameters
         ----------

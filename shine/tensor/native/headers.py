@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from shine.base.errors import CompilationError
-from shine.formats.native.code import Files
-from shine.formats.native.headers import commented, for_comment
+from shine.formats.native.code import Code, Files
+from shine.formats.native.headers import c_header, for_comment
 from shine.tensor.loops.arena import ALIGNMENT
-from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Interface, Tensor
 
 PROMISES = """\
 Elements are in row-major order. The functions keep no state, allocate nothing, and may be called by many threads at
 once, each with results and an arena of its own."""
 
-_HEADER = """\
-/*
-{comment}
- */
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
+_DECLARATIONS = """\
 /* Numbers of arguments and of results. */
 enum {{ {name}_n_arguments = {arguments}, {name}_n_results = {results} }};
 
@@ -44,31 +29,13 @@ void {name}(const void *const *arguments, void *const *results, void *arena);
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
 /* The same, with a pointer for each tensor. */
 {call}#endif
-
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
 """
 
 
-def header_files(job: TensorCode) -> Files:
-    """The header ``NAME.h``.
-
-    Raises
-    ------
-    CompilationError
-        If the target is a GPU, whose functions no program in C can call.
-    """
-    if job.target.format == "ptx":
-        raise CompilationError(f"{job.target.triple} has no header in C; emit ptx, which makes {job.name}.cuh")
-    interface = job.interface
-    name = interface.name
-    text = _HEADER.format(
-        comment=commented(job, PROMISES),
-        guard=f"{name.upper()}_H",
-        name=name,
+def tensor_header(code: Code, interface: Interface) -> Files:
+    """The header ``NAME.h``."""
+    text = _DECLARATIONS.format(
+        name=interface.name,
         arguments=len(interface.arguments),
         results=len(interface.results),
         arena=interface.arena_bytes,
@@ -76,7 +43,7 @@ def header_files(job: TensorCode) -> Files:
         listed=described(interface, " * "),
         call=call(interface, "static inline"),
     )
-    return {f"{name}.h": text.encode()}
+    return c_header(code, text, PROMISES)
 
 
 def described(interface: Interface, margin: str) -> str:

@@ -8,28 +8,17 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, element_pointer, stack, store
 from shine.compiler.codegen.native.row_by_row import place_in_grid
-from shine.formats.native.code import Files
-from shine.formats.native.emission import gpu_target
-from shine.formats.native.headers import commented
+from shine.formats.native.code import Code, Files
+from shine.formats.native.headers import header_file
 from shine.tensor.loops.arena import ALIGNMENT, aligned
 from shine.tensor.loops.lanes import BYTE, STORED
-from shine.tensor.native.code import TensorCode
 from shine.tensor.native.headers import call, described
 from shine.tensor.native.interface import Interface
 
 PROMISES = """\
 Elements are in row-major order. Nothing is allocated, and all numbers are computed by the thread that needs them."""
 
-_HEADER = """\
-/*
-{comment}
- */
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-#include <stdint.h>
-
+_DECLARATIONS = """\
 /* Bytes of the arena of one thread, which is scratch memory: its address must be a multiple of {alignment}. */
 #define {name}_arena_bytes ((size_t){arena}u)
 
@@ -53,18 +42,12 @@ extern "C" __device__ void {name}(const void *const *arguments, void *const *res
 
 /* The same, with a pointer for each tensor. */
 {call}#endif
-
-#endif
 """
 
 
-def ptx_files(job: TensorCode) -> Files:
-    """The PTX of a function, and the header ``NAME.cuh`` that says how to call it.
-
-    Code for a target of another kind is made again for `shine.formats.native.emission.GPU_TRIPLE`.
-    """
-    made = job.on(gpu_target(job.target))
-    return {f"{job.name}.ptx": made.assembly.encode(), f"{job.name}.cuh": _header(made).encode()}
+def ptx_files(code: Code, interface: Interface) -> Files:
+    """The PTX of a function, and the header ``NAME.cuh`` that says how to call it; the target is a GPU."""
+    return {f"{code.name}.ptx": code.assembly.encode(), **_header(code, interface)}
 
 
 def arena_of_thread(interface: Interface) -> int:
@@ -103,19 +86,16 @@ def kernel_ir(interface: Interface) -> str:
     return "".join(str(each) for each in module.functions if each is not function)
 
 
-def _header(job: TensorCode) -> str:
-    interface = job.interface
-    name = interface.name
-    return _HEADER.format(
-        comment=commented(job, PROMISES),
-        guard=f"{name.upper()}_CUH",
-        name=name,
+def _header(code: Code, interface: Interface) -> Files:
+    text = _DECLARATIONS.format(
+        name=interface.name,
         arena=arena_of_thread(interface),
         alignment=ALIGNMENT,
         kernel="\n".join(f" *   {each}" for each in _parameters(interface)),
         listed=described(interface, " * "),
         call=call(interface, "static __device__ inline"),
     )
+    return header_file(code, text, PROMISES, "cuh")
 
 
 def _parameters(interface: Interface) -> Iterator[str]:

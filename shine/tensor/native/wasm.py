@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-from shine.formats.native.code import Files
-from shine.formats.native.wasm import link, wasm_target
+from shine.formats.native.code import Code, Files
+from shine.formats.native.wasm import link
 from shine.formats.native.wasm_loader import ARRAYS, INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
 from shine.tensor.loops.arena import ALIGNMENT
-from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Interface, Tensor
 
 TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
@@ -121,23 +120,19 @@ export const outputs: readonly Described[];
 """
 
 
-def wasm_files(job: TensorCode) -> Files:
-    """A module with the function, its loader and the loader's types.
-
-    Code for a target of another kind is made again for `shine.formats.native.wasm.TRIPLE`.
+def tensor_files(code: Code, interface: Interface) -> Files:
+    """A module with the function, its loader and the loader's types; the target is WebAssembly.
 
     Raises
     ------
     CompilationError
-        If there is no linker, or the name is taken.
+        If there is no linker.
     """
-    name = job.name
-    made = job.on(wasm_target(job, TAKEN))
-    interface = made.interface
+    name = code.name
     return {
-        f"{name}.wasm": link(made.object_code, [name, "__heap_base"], STACK_BYTES),
-        f"{name}.js": _loader(interface, job.description).encode(),
-        f"{name}.d.ts": _types(interface, job.description).encode(),
+        f"{name}.wasm": link(code.object_code, [name, "__heap_base"], STACK_BYTES),
+        f"{name}.js": _loader(interface, code.description).encode(),
+        f"{name}.d.ts": _types(interface, code.description).encode(),
     }
 
 

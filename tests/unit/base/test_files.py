@@ -14,7 +14,7 @@ from shine.data.streams.writers import writer_of
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.jobs import only_writer
 from shine.faces.runs.keeping import Log
-from shine.formats.native.emission import written
+from shine.formats.native.code import written
 from shine.runs import find
 
 

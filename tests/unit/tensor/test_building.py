@@ -8,6 +8,7 @@ import pytest
 
 import shine.aot
 import shine.tensor
+import shine.trees
 from shine.base.errors import CompilationError
 
 DOUBLE = """module @twice
@@ -83,3 +84,24 @@ def test_the_class_of_another_kind_is_refused():
 def test_options_of_reading_are_not_for_what_is_read_already() -> None:
     with pytest.raises(TypeError, match="a function is read already; leave out config"):
         shine.tensor.compile(shine.tensor.load(DOUBLE), config="feeds.pbtxt")
+
+
+def test_one_door_takes_formulas_tensor_programs_and_trees() -> None:
+    sklearn = pytest.importorskip("sklearn.tree")
+    trees = shine.trees.compile(sklearn.DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 3.0]))
+    sources = {"f": "2*x", "twice": shine.tensor.load(DOUBLE), "tree": trees}
+    for name, source in sources.items():
+        assert list(shine.aot.compile(source, "tree" if source is trees else None)) == [f"{name}.o", f"{name}.h"]
+    assert list(shine.aot.compile(sources["twice"], emit="header", cpp_class="Two")) == ["twice.h", "twice.hpp"]
+
+
+@pytest.mark.parametrize(("option", "allowed"), [("cpp_class", "dtype, params, target, cpu"), ("method", "dtype")])
+def test_options_of_other_sources_are_refused(option: str, allowed: str) -> None:
+    with pytest.raises(TypeError, match=f"there is no option '{option}' for this source; there are {allowed}"):
+        shine.aot.compile("2*x", **{option: "f"})
+
+
+def test_a_description_tells_source_target_and_interface() -> None:
+    described = shine.aot.code_of(shine.tensor.load(DOUBLE), target="aarch64-linux-gnu").described()
+    assert (described["name"], described["target"]) == ("twice", "aarch64-unknown-linux-gnu")
+    assert described["parameters"] == [{"name": "x", "dtype": "float32", "shape": [3]}]

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from shine.base.errors import CompilationError, FormError, LoweringError, ShineError
-from shine.faces.cli.graphs import ROWS, TENSORS, GraphOptions, described_code, graph_of
+from shine.faces.cli.graphs import ROWS, TENSORS, GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
 from shine.faces.cli.output import print_json, print_text, write_file
 from shine.faces.cli.sources import model_of, parsed, shown
 
 if TYPE_CHECKING:
-    from shine.formats.native import Job
-    from shine.formats.native.code import Options
     from shine.lang.forms.tree import Tree
     from shine.lang.program.program import Program
     from shine.search.models.model import Model
-    from shine.tensor.native.code import TensorCode
     from shine.tensor.native.function import TensorFunction
     from shine.trees import CompiledTrees
 
 
 GRAPHS = (*ROWS, *TENSORS)
 """Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
-
-
-NAME = "f"
-"""Name of a formula's function, and of a graph's that is compiled for rows of numbers."""
 
 
 @click.command("compile", cls=FormulaCommand)
@@ -82,7 +75,7 @@ def compile_command(
     """Compile a formula, a graph or a run's formula ahead of time, and print the paths of the files.
 
     A file is a graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
-    shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
+    shared, cmake, pkgconfig, python, bench, wasm, wasm-scalar, ptx. The code needs no library.
 
     Elementwise graphs are compiled for rows of numbers. Graphs of tensors (TensorFlow, ONNX, or Shine's text) become
     one function of arrays, and a class in C++; they have no bench and wasm-scalar. Ensembles of trees in ONNX become a
@@ -95,28 +88,23 @@ def compile_command(
       shine compile graph.pb --target aarch64-linux-gnu --emit object,header,asm
       shine compile model.pb --config feeds.pbtxt --cpp-class foo::bar::MatMulComp
     """
-    from shine.formats.native import EMITTERS, Job, emitted, job
-    from shine.lang.forms.tree import Tree
-    from shine.lang.program.program import Program
+    from shine.formats.native import code_of
+    from shine.lang.forms.names import c_identifier
+    from shine.trees import CompiledTrees
 
+    options: dict[str, object] = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
     wanted = GraphOptions(tuple(outputs), config, checkpoint, cpp_class, tuple(shapes))
     compiled = _source(source, dtype, parameters, index, wanted)
-    made: Job | TensorCode
-    options: Options = {"target": target, "cpu": cpu, "features": features, "opt_level": level}
-    if hasattr(compiled, "reading"):
-        _write_trees(cast("CompiledTrees", compiled), Path(source), name, out, emit, as_json, options)
-        return
+    if isinstance(compiled, CompiledTrees):
+        name = c_identifier(Path(source).stem) if name is None else name
+    elif hasattr(compiled, "code"):
+        options["cpp_class"] = cpp_class or ""
+    else:
+        options["dtype"] = dtype or "float64"
     try:
-        if isinstance(compiled, Tree | Program) or hasattr(compiled, "tree"):
-            kinds = _kinds(emit, EMITTERS)
-            made = job(compiled, NAME if name is None else name, dtype=dtype or "float64", **options)
-            files = emitted(made, kinds)
-        else:
-            from shine.tensor import building
-
-            kinds = _kinds(emit, building.EMITTERS)
-            made = compiled.code(name, cpp_class=cpp_class or "", **options)
-            files = building.emitted(made, kinds)
+        made = code_of(compiled, name, **options)
+        kinds = _kinds(emit, made.emitters)
+        files = made.files(kinds)
     except (LoweringError, CompilationError, FormError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     try:
@@ -127,35 +115,7 @@ def compile_command(
         write_file(out / file, content)
     paths = [str(out / file) for file in files]
     if as_json:
-        described = _described(made) if isinstance(made, Job) else described_code(made)
-        print_json({**described, "emit": kinds, "files": paths})
-    else:
-        print_text("\n".join(paths))
-
-
-def _write_trees(
-    compiled: CompiledTrees,
-    path: Path,
-    name: str | None,
-    out: Path,
-    emit: Sequence[str],
-    as_json: bool,
-    options: Options,
-) -> None:
-    """Write the native code of an ensemble of trees, named as its file if it has no name."""
-    from shine.lang.forms.names import c_identifier
-    from shine.trees import build
-    from shine.trees.building import EMITTERS as OF_TREES
-
-    kinds, name = _kinds(emit, OF_TREES), c_identifier(path.stem) if name is None else name
-    try:
-        paths = [str(written) for written in build(compiled, out, name, kinds, **options)]
-    except (ShineError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
-    except OSError as error:
-        raise click.ClickException(f"{out}: cannot be written: {error.strerror}") from None
-    if as_json:
-        print_json({"source": path.name, "name": name, "emit": kinds, "files": paths})
+        print_json({**made.described(), "emit": kinds, "files": paths})
     else:
         print_text("\n".join(paths))
 
@@ -198,21 +158,6 @@ def _trees_of(path: Path) -> CompiledTrees | None:
         return trees.compile(path) if is_ensemble(path) else None
     except ShineError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _described(made: Job) -> dict[str, object]:
-    """The description of a job for JSON."""
-    target, interface = made.target, made.interface
-    return {
-        "source": made.description,
-        "name": made.name,
-        "target": target.triple,
-        "cpu": target.cpu or None,
-        "features": target.features or None,
-        "parameters": [{"name": column.label, "dtype": column.dtype} for column in interface.parameters],
-        "outputs": [{"name": column.label, "dtype": column.dtype} for column in interface.outputs],
-        "status": interface.can_fail,
-    }
 
 
 def _is_file(path: Path) -> bool:

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shine.aot import Job
-from shine.formats.native.headers import header_files
+from shine.aot import FormulaCode
 from shine.formats.native.interface import Column
 
 Array = NDArray[np.generic]
@@ -145,7 +144,7 @@ def column_bytes(columns: Sequence[Column], rows: int) -> list[int]:
     return [int(end) for end in ends]
 
 
-def run_source(job: Job, rows: int) -> tuple[str, int, int]:
+def run_source(job: FormulaCode, rows: int) -> tuple[str, int, int]:
     """C code that applies all functions of a job to `input`: columns one after the other, results likewise.
 
     `output` gets what the columns' function wrote, then what the function of one row did, then the matrix's.
@@ -193,7 +192,7 @@ def link(name: str, source: str, folder: Path, options: Sequence[str] = ()) -> N
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def emulated(name: str, job: Job, columns: Sequence[Array], folder: Path) -> tuple[int, list[list[Array]]]:
+def emulated(name: str, job: FormulaCode, columns: Sequence[Array], folder: Path) -> tuple[int, list[list[Array]]]:
     """Status and results of all functions of a job, run by an emulator: per function, its columns."""
     machine = MACHINES[name]
     if missing := machine.missing():
@@ -205,7 +204,7 @@ def emulated(name: str, job: Job, columns: Sequence[Array], folder: Path) -> tup
         call=machine.syscall(), room_in=room_in, room_out=room_out, exit=exit_, read=read, write=write
     )
     (folder / "main.c").write_text(f'#include "{job.name}.h"\n{start}\n{run}')
-    (folder / f"{job.name}.h").write_bytes(header_files(job)[f"{job.name}.h"])
+    (folder / f"{job.name}.h").write_bytes(job.header()[f"{job.name}.h"])
     (folder / "f.o").write_bytes(job.object_code)
     link(name, "main.c", folder, ["-Wall", "-Werror"])
     interface = job.interface

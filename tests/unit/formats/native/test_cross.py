@@ -12,7 +12,7 @@ from unit.formats.native.cases import TRIPLES, columns_of, equal, every_primitiv
 from unit.formats.native.cross import MACHINES, emulated
 
 import shine
-from shine.aot import Job, Order, job, target_of
+from shine.aot import FormulaCode, Order, code_of, target_of
 from shine.compiler.codegen.numbers import ELEMENTS
 from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.native.freestanding import undefined_symbols
@@ -25,9 +25,9 @@ ROWS = 530
 
 
 @cache
-def compiled(triple: str, dtype: str) -> Job:
+def compiled(triple: str, dtype: str) -> FormulaCode:
     """Every primitive for a target. Without optimization, which takes most of the time and needs no more symbols."""
-    return Job(Order("f", target_of(triple), "O0"), "", every_primitive(dtype))
+    return FormulaCode(Order("f", target_of(triple), "O0"), "", every_primitive(dtype))
 
 
 @cache
@@ -83,7 +83,7 @@ def test_every_primitive_has_the_bits_of_this_processor(machine: str, dtype: str
 @pytest.mark.parametrize("machine", MACHINES)
 def test_optimized_code_has_the_bits_of_this_processor(machine: str, tmp_path) -> None:
     formula, names = "exp(a) * floor(b) - x1 % b", ["a", "b", "x1"]
-    made = job(formula, "f", target=MACHINES[machine].triple, params=names)
+    made = code_of(formula, "f", target=MACHINES[machine].triple, params=names)
     columns = columns_of(made.program, ROWS)
     status, results = emulated(machine, made, columns, tmp_path)
     expected = shine.jit(formula, params=names)(*columns)
@@ -95,7 +95,7 @@ def test_optimized_code_has_the_bits_of_this_processor(machine: str, tmp_path) -
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments_and_results_of_all_types_are_passed_as_c_does(machine: str, position: int, tmp_path) -> None:
     program = one_of(mixed(), position)
-    made = Job(Order("f", target_of(MACHINES[machine].triple)), "", program)
+    made = FormulaCode(Order("f", target_of(MACHINES[machine].triple)), "", program)
     rng = np.random.default_rng(0)
     columns = [rng.integers(-50, 51, 50).astype(parameter.dtype) for parameter in program.parameters]
     _, results = emulated(machine, made, columns, tmp_path)
@@ -106,7 +106,7 @@ def test_arguments_and_results_of_all_types_are_passed_as_c_does(machine: str, p
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_zero_divisor_is_reported_in_the_status(machine: str, tmp_path) -> None:
-    made = job("a // b", "f", target=MACHINES[machine].triple, dtype="int32")
+    made = code_of("a // b", "f", target=MACHINES[machine].triple, dtype="int32")
     columns = columns_of(made.program, 20)
     assert emulated(machine, made, columns, tmp_path)[0] == 0
     columns[1][17] = 0

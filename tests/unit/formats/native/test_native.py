@@ -13,10 +13,10 @@ import pytest
 from unit.formats.native.cases import columns_of, equal, mixed
 
 import shine
-from shine.aot import EMITTERS, Job, Order, build, compile, job, target_of
+from shine.aot import FormulaCode, Order, build, code_of, compile, target_of
 from shine.base.errors import CompilationError, ExportError
-from shine.formats.native import LARGE
-from shine.formats.native.emission import NEEDS
+from shine.formats.native.code import NEEDS
+from shine.formats.native.formula import LARGE
 from shine.lang.program.builder import ProgramBuilder
 
 FORMULA, NAMES = "sqrt(a*a + b*b) + floor(x1) * exp(b)", ("a", "b", "x1")
@@ -75,7 +75,7 @@ def test_a_program_in_c_or_cpp_computes_what_jit_does(
 ) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
-    made = job(FORMULA, "f", params=NAMES)
+    made = code_of(FORMULA, "f", params=NAMES)
     columns = columns_of(made.program, 300)
     build(FORMULA, tmp_path, params=NAMES)
     (tmp_path / source).write_text(MAIN.replace("ROWS", "300"))
@@ -88,8 +88,8 @@ def test_a_program_in_c_or_cpp_computes_what_jit_does(
 
 @needs("cc", "c++")
 def test_headers_with_every_type_are_c_and_cpp(tmp_path: Path) -> None:
-    made = Job(Order("f", target_of()), "", mixed())
-    (tmp_path / "f.h").write_bytes(EMITTERS["header"](made)["f.h"])
+    made = FormulaCode(Order("f", target_of()), "", mixed())
+    (tmp_path / "f.h").write_bytes(made.header()["f.h"])
     for compiler, language, standard in (("cc", "c", "c89"), ("cc", "c", "c99"), ("c++", "c++", "c++98")):
         options = [f"-std={standard}", "-Wno-long-long", *WARNINGS, "-fsyntax-only", "-x", language]
         run(compiler, *options, "-include", "f.h", "/dev/null", cwd=tmp_path)
@@ -125,12 +125,12 @@ def test_a_graph_with_an_array_of_its_own_is_refused() -> None:
 
 
 def test_every_kind_that_needs_others_names_known_ones() -> None:
-    assert {kind for kind, others in NEEDS.items() for kind in (kind, *others)} <= set(EMITTERS)
+    assert {kind for kind, others in NEEDS.items() for kind in (kind, *others)} <= set(FormulaCode.emitters)
 
 
 def test_large_formulas_are_compiled_without_optimization() -> None:
     text = " + ".join(f"a*{number}.5" for number in range(LARGE // 4 + 1))
-    assert (job(text).order.level, job("a*b").order.level) == (0, 2)
+    assert (code_of(text).order.level, code_of("a*b").order.level) == (0, 2)
 
 
 def test_ir_and_assembly_are_those_of_the_target() -> None:

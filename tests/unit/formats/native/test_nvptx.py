@@ -14,7 +14,7 @@ from llvmlite import ir
 import shine
 from shine import aot
 from shine.compiler.codegen.native.row_by_row import emit_kernel
-from shine.formats.native.emission import GPU_TRIPLE
+from shine.formats.native.targets import GPU_TRIPLE
 from shine.lang.program.builder import ProgramBuilder
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
@@ -153,7 +153,7 @@ def test_the_kernel_computes_what_this_machine_does(dtype):
 def test_threads_take_all_rows_and_each_row_once():
     x = np.arange(101.0)
     tree = shine.jit("a + 1").tree
-    program = aot.job(tree).program
+    program = aot.code_of(tree).program
     places = [(tid, ctaid, 4, 3) for ctaid in range(3) for tid in range(4)]
     taken = np.zeros(101, int)
     for place in places:
@@ -168,7 +168,7 @@ def test_threads_take_all_rows_and_each_row_once():
 
 
 def test_a_zero_divisor_in_any_row_is_in_the_status():
-    program = aot.job("a // b", dtype="int32").program
+    program = aot.code_of("a // b", dtype="int32").program
     a, b = np.full(50, 7, np.int32), np.full(50, 2, np.int32)
     b[33] = 0
     found, status = np.zeros(50, np.int32), np.zeros(1, np.int32)

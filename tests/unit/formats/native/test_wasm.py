@@ -286,8 +286,8 @@ batch({ a: column });
 
 def test_a_formula_in_a_comment_stays_in_it():
     files = aot.compile("a + 1", "f", "wasm", params=["a"])
-    job = aot.Job(aot.Order.of("f"), "x\nalert(1) */ \u2028 evil", aot.job("a + 1").program)
-    for name, content in wasm.wasm_files(job).items():
+    job = aot.FormulaCode(aot.Order.of("f"), "x\nalert(1) */ \u2028 evil", aot.code_of("a + 1").program)
+    for name, content in job.files("wasm").items():
         if not name.endswith(".wasm"):
             assert content.isascii()
             assert not re.search(r"^\s*alert", content.decode(), re.MULTILINE)

@@ -16,9 +16,7 @@ from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.code import TensorCode
-from shine.tensor.native.cpp_class import class_files
 from shine.tensor.native.function import TensorFunction
-from shine.tensor.native.headers import header_files
 from shine.tensor.native.interface import Tensor
 
 NAME = "foo::bar::MatMulComp"
@@ -102,7 +100,7 @@ extern "C" void _start() {
 
 def written(job: TensorCode, name: str, folder: Path) -> None:
     """The headers of a job, and its object as `f.o`."""
-    files = {**class_files(replace(job, cpp_class=name)), **header_files(job), "f.o": job.object_code}
+    files = {**replace(job, cpp_class=name).class_header(), **job.header(), "f.o": job.object_code}
     for file, content in files.items():
         (folder / file).write_bytes(content)
 
@@ -197,21 +195,21 @@ def test_a_function_without_arguments_has_a_class(tmp_path):
 @pytest.mark.parametrize("name", ["", "a b", "foo::", "foo:bar", "::", "1st", "class", "foo::int", "a__b", "_x", "é"])
 def test_what_is_no_name_of_a_class_is_refused(name):
     with pytest.raises(ValueError, match="is no name for a class"):
-        class_files(replace(matmul(), cpp_class=name))
+        replace(matmul(), cpp_class=name).class_header()
 
 
 @pytest.mark.parametrize("name", ["Run", "foo::arg0_data", "arg_x_hold", "foo::AllocMode", "kNumArgs"])
 def test_a_class_with_the_name_of_its_method_is_refused(name):
     with pytest.raises(ValueError, match="give it another name"):
-        class_files(replace(matmul(), cpp_class=name))
+        replace(matmul(), cpp_class=name).class_header()
 
 
 @pytest.mark.parametrize("name", ["matmul", "::matmul", "matmul::Product"])
 def test_the_function_and_the_class_cannot_have_one_name(name):
     with pytest.raises(ValueError, match="different names"):
-        class_files(replace(matmul(), cpp_class=name))
+        replace(matmul(), cpp_class=name).class_header()
 
 
 def test_a_name_may_begin_with_colons():
     job = matmul()
-    assert class_files(replace(job, cpp_class=f"::{NAME}")) == class_files(replace(job, cpp_class=NAME))
+    assert replace(job, cpp_class=f"::{NAME}").class_header() == replace(job, cpp_class=NAME).class_header()

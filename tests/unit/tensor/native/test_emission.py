@@ -13,8 +13,8 @@ from unit.tensor.native.programs import idle, matmul
 
 from shine.aot import target_of
 from shine.base.errors import CompilationError, ExportError
-from shine.tensor.building import EMITTERS, emitted
 from shine.tensor.form.types import TensorType
+from shine.tensor.native.code import TensorCode
 from shine.tensor.native.interface import Tensor
 
 needs_linker = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -23,18 +23,18 @@ needs_linker = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C 
 def test_every_kind_has_its_files():
     kinds = ["object", "header", "ir", "asm", "cmake", "pkgconfig"]
     names = {f"matmul.{ending}" for ending in ("o", "h", "ll", "s", "cmake", "pc")}
-    assert set(emitted(matmul(), kinds)) == names
-    assert set(emitted(replace(matmul(), cpp_class="Product"), ["object"])) == {"matmul.o", "matmul.hpp"}
+    assert set(matmul().files(kinds)) == names
+    assert set(replace(matmul(), cpp_class="Product").files(["object"])) == {"matmul.o", "matmul.hpp"}
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match=f"cannot emit 'bench'; use some of {', '.join(EMITTERS)}"):
-        emitted(matmul(), ["bench"])
+    with pytest.raises(ValueError, match=f"cannot emit 'bench'; use some of {', '.join(TensorCode.emitters)}"):
+        matmul().files(["bench"])
 
 
 def test_a_target_without_shared_libraries_is_refused():
     with pytest.raises(ExportError, match="no shared libraries"):
-        emitted(matmul(target=target_of("wasm32")), ["python"])
+        matmul(target=target_of("wasm32")).files(["python"])
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_a_target_without_shared_libraries_is_refused():
 )
 def test_a_gpu_has_neither_objects_nor_headers_in_c(kind, said):
     with pytest.raises(CompilationError, match=said):
-        emitted(matmul(target=target_of("nvptx64-nvidia-cuda")), [kind])
+        matmul(target=target_of("nvptx64-nvidia-cuda")).files([kind])
 
 
 @needs_linker
 def test_the_python_module_needs_only_numpy(tmp_path):
-    for name, content in emitted(matmul(), ["python"]).items():
+    for name, content in matmul().files(["python"]).items():
         (tmp_path / name).write_bytes(content)
     code = """
 import sys, numpy as np, matmul
@@ -70,7 +70,7 @@ for given in ((x, x), (x.astype(float), y)):
 def test_the_python_module_takes_names_of_its_own_as_arguments(tmp_path):
     arguments = tuple(Tensor(name, name, TensorType("f32")) for name in ("np", "ctypes"))
     results = tuple(Tensor(name, name, TensorType("i64", (2,))) for name in ("a", "b"))
-    for name, content in emitted(idle(arguments, results), ["python"]).items():
+    for name, content in idle(arguments, results).files(["python"]).items():
         (tmp_path / name).write_bytes(content)
     code = "import idle; print([array.shape for array in idle.idle(np_=1, ctypes_=2)])"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -10,7 +10,6 @@ from unit.tensor.native.programs import matmul
 
 from shine.formats.native.freestanding import undefined_symbols
 from shine.formats.native.targets import target_of
-from shine.tensor.native.headers import header_files
 
 MAIN = """
 #include <stdio.h>
@@ -43,7 +42,7 @@ int main(void)
 @pytest.mark.parametrize("standard", ["c89", "c99", "c17"])
 def test_a_c_program_computes_the_product(standard, tmp_path):
     job = matmul()
-    (tmp_path / "matmul.h").write_bytes(header_files(job)["matmul.h"])
+    (tmp_path / "matmul.h").write_bytes(job.header()["matmul.h"])
     (tmp_path / "f.o").write_bytes(job.object_code)
     (tmp_path / "main.c").write_text(MAIN)
     options = [

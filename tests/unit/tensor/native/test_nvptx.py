@@ -13,14 +13,13 @@ from helpers.gpu_threads import run_threads
 from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 from unit.tensor.native.programs import matmul
 
-from shine.formats.native.emission import GPU_TRIPLE
+from shine.formats.native.targets import GPU_TRIPLE
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
 from shine.tensor.form.operations import ELEMENTWISE
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native.function import TensorFunction
-from shine.tensor.native.nvptx import ptx_files
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
 
@@ -92,7 +91,7 @@ INEXACT = r"\b(fma|mad)\.(rn|rz|rm|rp|f)|\.(ftz|approx|full|rz\.f|sat)|\b(add|su
 
 
 def ptx(function: TensorFunction, **options: str) -> str:
-    return ptx_files(function.code("net", **options))["net.ptx"].decode()
+    return function.code("net", **options).files("ptx")["net.ptx"].decode()
 
 
 def assembled(text: str, processor: str, folder) -> None:
@@ -166,7 +165,7 @@ int main() { return matmul_arena_bytes != 64; }
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("options", [["-std=c++11"], ["-std=c++20", "-D__CUDACC__", "-D__device__="]])
 def test_the_header_is_cpp_with_and_without_cuda(options: list[str], tmp_path) -> None:
-    (tmp_path / "matmul.cuh").write_bytes(ptx_files(matmul())["matmul.cuh"])
+    (tmp_path / "matmul.cuh").write_bytes(matmul().files("ptx")["matmul.cuh"])
     (tmp_path / "main.cpp").write_text(HEADER)
     command = ["g++", *options, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "main.cpp"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
@@ -174,7 +173,7 @@ def test_the_header_is_cpp_with_and_without_cuda(options: list[str], tmp_path) -
 
 
 def test_the_header_says_what_the_kernel_takes() -> None:
-    text = ptx_files(matmul())["matmul.cuh"].decode()
+    text = matmul().files("ptx")["matmul.cuh"].decode()
     assert "processor sm_75" in text and "#define matmul_arena_bytes ((size_t)64u)" in text
     listed = re.findall(r"^ \*   (.*)", text, re.MULTILINE)
     assert listed == [

@@ -13,7 +13,6 @@ from unit.tensor.native.cpp import joined, split
 
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.native.function import TensorFunction
-from shine.tensor.native.headers import header_files
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +66,7 @@ def test_results_are_near_those_of_the_interpreter(machine: str, seed: int, tmp_
     expected = list(interpret(module, "main", arguments))
     code = TensorFunction(module).code("net", target=tools.triple)
     (tmp_path / "f.o").write_bytes(code.object_code)
-    (tmp_path / "net.h").write_bytes(header_files(code)["net.h"])
+    (tmp_path / "net.h").write_bytes(code.header()["net.h"])
     given, made = spaced(arguments), spaced(expected)
     sizes = [sum(array.nbytes for array in arrays) for arrays in (given, made)]
     exit_, read, write = tools.numbers

@@ -13,7 +13,7 @@ from shine.base.errors import CompilationError
 from shine.formats.native.freestanding import undefined
 from shine.tensor.form.types import TensorType
 from shine.tensor.native.interface import Tensor
-from shine.tensor.native.wasm import TAKEN, wasm_files
+from shine.tensor.native.wasm import TAKEN
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +27,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node
 
 def node(folder, job, code):
     """Lines that an ES module prints; the loader and the module are beside it."""
-    for name, content in wasm_files(job).items():
+    for name, content in job.files("wasm").items():
         (folder / name).write_bytes(content)
     (folder / "main.mjs").write_text(code)
     (folder / "package.json").write_text('{"type": "module"}')
@@ -37,7 +37,7 @@ def node(folder, job, code):
 
 
 def test_the_module_imports_nothing():
-    module = wasm_files(matmul())["matmul.wasm"]
+    module = matmul().files("wasm")["matmul.wasm"]
     assert module.startswith(b"\0asm") and not undefined(module)
 
 
@@ -99,15 +99,15 @@ console.log(ends.every(([start]) => start === 0), ends.every(([, end]) => end <=
 
 
 def test_types_name_arguments_and_results():
-    text = wasm_files(matmul())["matmul.d.ts"].decode()
+    text = matmul().files("wasm")["matmul.d.ts"].decode()
     assert "matmul(x_hold: Float32Array, y_hold: Float32Array): Float32Array;" in text
     several = idle((), tuple(Tensor(n, n, TensorType("i32")) for n in ("a", "new")))
-    assert "idle(): { a: Int32Array; new: Int32Array };" in wasm_files(several)["idle.d.ts"].decode()
+    assert "idle(): { a: Int32Array; new: Int32Array };" in several.files("wasm")["idle.d.ts"].decode()
 
 
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs TypeScript")
 def test_types_are_those_of_typescript(tmp_path):
-    for name, content in wasm_files(matmul()).items():
+    for name, content in matmul().files("wasm").items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "use.ts").write_text(
         """
@@ -131,4 +131,4 @@ matmul(x, new Float64Array(6));
 @pytest.mark.parametrize("name", sorted(TAKEN))
 def test_names_of_the_loader_are_refused(name):
     with pytest.raises(CompilationError, match="use another"):
-        wasm_files(matmul(name))
+        matmul(name).files("wasm")
