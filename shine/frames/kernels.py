@@ -7,7 +7,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
 from shine.frames.columns import BIT, BYTE, ELEMENTS, GROUP, Inputs, i64_intrinsic, lanes, size_of
 from shine.frames.language.types import Plan
-from shine.frames.steps import Number, Place, Truth, emit_steps, slot_values
+from shine.frames.steps import Number, Rows, Truth, emit_steps, slot_values
 
 VECTOR_BYTES = 64
 """Bytes of a vector of the widest type."""
@@ -43,7 +43,7 @@ def emit_query(module: ir.Module, plan: Plan, computes: bool) -> None:
         def part(lane: ir.Value) -> tuple[ir.Value, ir.Value]:
             """Bits of the rows from a lane on: those of the result, and of what is not missing."""
             row = builder.add(first, lane)
-            result = emit_steps(Place(builder, inputs, numbers, row, lane, width, plan))
+            result = emit_steps(Rows(builder, inputs, numbers, row, lane, width, plan))
             if isinstance(result, Number):
                 store(builder, result.value, function.args[5], row, ELEMENTS[plan.kind])
                 full = ir.Constant(lanes(BIT, width), [1] * width)
@@ -64,7 +64,7 @@ def emit_query(module: ir.Module, plan: Plan, computes: bool) -> None:
 
 
 def _width(plan: Plan) -> int:
-    """Lanes of a vector."""
+    """Rows of a vector."""
     return VECTOR_BYTES // max(size_of(step.kind) for step in plan.steps)
 
 

@@ -41,7 +41,7 @@ class Truth:
 
 
 @dataclass
-class Place:
+class Rows:
     """The rows that a step works on: some lanes of a group."""
 
     builder: ir.IRBuilder
@@ -87,47 +87,47 @@ def slot_values(builder: ir.IRBuilder, plan: Plan, slots: ir.Value) -> list[ir.V
     ]
 
 
-def emit_steps(place: Place) -> Result:
+def emit_steps(rows: Rows) -> Result:
     """The result of a query on some lanes."""
     results: list[Result] = []
-    for count, step in enumerate(place.plan.steps):
+    for count, step in enumerate(rows.plan.steps):
         if count and count % BLOCK_NODES == 0:
-            block = place.builder.append_basic_block("next")
-            place.builder.branch(block)
-            place.builder.position_at_end(block)
-        results.append(RULES[step.operation](place, step, *(results[i] for i in step.arguments)))
+            block = rows.builder.append_basic_block("next")
+            rows.builder.branch(block)
+            rows.builder.position_at_end(block)
+        results.append(RULES[step.operation](rows, step, *(results[i] for i in step.arguments)))
     return results[-1]
 
 
-def _column(place: Place, step: Step) -> Result:
+def _column(rows: Rows, step: Step) -> Result:
     position: Any = step.detail
-    value = place.inputs.values(position, place.row, place.lane, place.width)
-    valid = place.inputs.valid(position, value, place.row, place.lane)
-    return place.condition(value, valid) if step.kind == "bool" else Number(value, valid)
+    value = rows.inputs.values(position, rows.row, rows.lane, rows.width)
+    valid = rows.inputs.valid(position, value, rows.row, rows.lane)
+    return rows.condition(value, valid) if step.kind == "bool" else Number(value, valid)
 
 
-def _constant(place: Place, step: Step) -> Result:
+def _constant(rows: Rows, step: Step) -> Result:
     number: Any = step.detail[0]  # type: ignore[index]
     if step.kind == "bool":
-        return Truth(splat(lanes(BIT, place.width), int(number)))
-    return Number(splat(place.vector(step.kind), number))
+        return Truth(splat(lanes(BIT, rows.width), int(number)))
+    return Number(splat(rows.vector(step.kind), number))
 
 
-def _slot(place: Place, step: Step) -> Result:
+def _slot(rows: Rows, step: Step) -> Result:
     position: Any = step.detail
-    return Number(broadcast(place.builder, place.slots[position], place.vector(step.kind)))
+    return Number(broadcast(rows.builder, rows.slots[position], rows.vector(step.kind)))
 
 
-def _convert(place: Place, step: Step, given: Result) -> Result:
-    target = place.vector(step.kind)
+def _convert(rows: Rows, step: Step, given: Result) -> Result:
+    target = rows.vector(step.kind)
     if isinstance(given, Truth):
-        return Number(place.builder.zext(given.true, target), place.known(given))
-    source = _kind(place, step)
-    return Number(converted(place.builder, given.value, source, step.kind), given.valid)
+        return Number(rows.builder.zext(given.true, target), rows.known(given))
+    source = _kind(rows, step)
+    return Number(converted(rows.builder, given.value, source, step.kind), given.valid)
 
 
-def _kind(place: Place, step: Step) -> str:
-    return place.plan.steps[step.arguments[0]].kind
+def _kind(rows: Rows, step: Step) -> str:
+    return rows.plan.steps[step.arguments[0]].kind
 
 
 def converted(build: ir.IRBuilder, value: ir.Value, source: str, target: str) -> ir.Value:
@@ -149,21 +149,21 @@ def _compared(build: ir.IRBuilder, comparison: str, kind: str, a: ir.Value, b: i
     return (build.icmp_unsigned if kind.startswith("u") else build.icmp_signed)(comparison, a, b)
 
 
-def _compare(place: Place, step: Step, a: Number, b: Number) -> Result:
-    holds = _compared(place.builder, str(step.detail), _kind(place, step), a.value, b.value)
-    return place.condition(holds, place.both(a.valid, b.valid))
+def _compare(rows: Rows, step: Step, a: Number, b: Number) -> Result:
+    holds = _compared(rows.builder, str(step.detail), _kind(rows, step), a.value, b.value)
+    return rows.condition(holds, rows.both(a.valid, b.valid))
 
 
-def _compare_exactly(place: Place, step: Step, a: Number, b: Number) -> Result:
+def _compare_exactly(rows: Rows, step: Step, a: Number, b: Number) -> Result:
     """Numbers of two of int64, uint64 and float64."""
-    kinds = [place.plan.steps[i].kind for i in step.arguments]
+    kinds = [rows.plan.steps[i].kind for i in step.arguments]
     comparison = str(step.detail)
     if kinds[0] == "float64" or kinds == ["uint64", "int64"]:
         flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(comparison, comparison)
-        holds = _exact(place.builder, flipped, b.value, a.value, kinds[1], kinds[0])
+        holds = _exact(rows.builder, flipped, b.value, a.value, kinds[1], kinds[0])
     else:
-        holds = _exact(place.builder, comparison, a.value, b.value, kinds[0], kinds[1])
-    return place.condition(holds, place.both(a.valid, b.valid))
+        holds = _exact(rows.builder, comparison, a.value, b.value, kinds[0], kinds[1])
+    return rows.condition(holds, rows.both(a.valid, b.valid))
 
 
 def _exact(build: ir.IRBuilder, comparison: str, a: ir.Value, b: ir.Value, kind: str, other: str) -> ir.Value:
@@ -187,9 +187,9 @@ def _exact(build: ir.IRBuilder, comparison: str, a: ir.Value, b: ir.Value, kind:
     return build.select(same, tie, _compared(build, comparison, other, near, b))
 
 
-def _compare_units(place: Place, step: Step, a: Number, b: Number) -> Result:
+def _compare_units(rows: Rows, step: Step, a: Number, b: Number) -> Result:
     """``a * factor`` compared with b, without the product, which may overflow: a with the floor of b / factor."""
-    build = place.builder
+    build = rows.builder
     detail: Any = step.detail
     comparison, factor = detail
     size = splat(b.value.type, factor)
@@ -204,42 +204,42 @@ def _compare_units(place: Place, step: Step, a: Number, b: Number) -> Result:
     equal = splat(same.type, int(comparison in ("<=", ">=", "==")))
     tie = build.select(exact, equal, below)
     holds = build.select(same, tie, build.icmp_signed(comparison, a.value, floor))
-    return place.condition(holds, place.both(a.valid, b.valid))
+    return rows.condition(holds, rows.both(a.valid, b.valid))
 
 
-def _and(place: Place, step: Step, a: Truth, b: Truth) -> Result:
-    true = place.builder.and_(a.true, b.true)
+def _and(rows: Rows, step: Step, a: Truth, b: Truth) -> Result:
+    true = rows.builder.and_(a.true, b.true)
     if a.false is None and b.false is None:
         return Truth(true)
-    return Truth(true, place.builder.or_(place.false(a), place.false(b)))
+    return Truth(true, rows.builder.or_(rows.false(a), rows.false(b)))
 
 
-def _or(place: Place, step: Step, a: Truth, b: Truth) -> Result:
-    true = place.builder.or_(a.true, b.true)
+def _or(rows: Rows, step: Step, a: Truth, b: Truth) -> Result:
+    true = rows.builder.or_(a.true, b.true)
     if a.false is None and b.false is None:
         return Truth(true)
-    return Truth(true, place.builder.and_(place.false(a), place.false(b)))
+    return Truth(true, rows.builder.and_(rows.false(a), rows.false(b)))
 
 
-def _not(place: Place, step: Step, a: Truth) -> Result:
-    return Truth(place.false(a), None if a.false is None else a.true)
+def _not(rows: Rows, step: Step, a: Truth) -> Result:
+    return Truth(rows.false(a), None if a.false is None else a.true)
 
 
-def _isna(place: Place, step: Step, a: Result) -> Result:
-    build = place.builder
-    valid = place.known(a) if isinstance(a, Truth) else a.valid
-    if isinstance(a, Number) and _kind(place, step) in FLOATS:
-        valid = place.both(valid, build.fcmp_ordered("ord", a.value, a.value))
-    return Truth(splat(lanes(BIT, place.width), 0) if valid is None else build.not_(valid))
+def _isna(rows: Rows, step: Step, a: Result) -> Result:
+    build = rows.builder
+    valid = rows.known(a) if isinstance(a, Truth) else a.valid
+    if isinstance(a, Number) and _kind(rows, step) in FLOATS:
+        valid = rows.both(valid, build.fcmp_ordered("ord", a.value, a.value))
+    return Truth(splat(lanes(BIT, rows.width), 0) if valid is None else build.not_(valid))
 
 
-def _where(place: Place, step: Step, test: Truth, a: Result, b: Result) -> Result:
-    build = place.builder
+def _where(rows: Rows, step: Step, test: Truth, a: Result, b: Result) -> Result:
+    build = rows.builder
     if isinstance(a, Truth) and isinstance(b, Truth):
         true = build.select(test.true, a.true, b.true)
         if a.false is None and b.false is None:
             return Truth(true)
-        return Truth(true, build.select(test.true, place.false(a), place.false(b)))
+        return Truth(true, build.select(test.true, rows.false(a), rows.false(b)))
     assert isinstance(a, Number) and isinstance(b, Number)
     value = build.select(test.true, a.value, b.value)
     if a.valid is None and b.valid is None:
@@ -248,22 +248,22 @@ def _where(place: Place, step: Step, test: Truth, a: Result, b: Result) -> Resul
     return Number(value, build.select(test.true, a.valid or full, b.valid or full))
 
 
-def _apply(place: Place, step: Step, *operands: Number) -> Result:
+def _apply(rows: Rows, step: Step, *operands: Number) -> Result:
     """A primitive of the language; a quotient of whole numbers by zero is missing."""
     valid: ir.Value | None = None
     for operand in operands:
-        valid = place.both(valid, operand.valid)
+        valid = rows.both(valid, operand.valid)
     name, values = str(step.detail), [operand.value for operand in operands]
     if step.kind == "uint64" and name in _UNSIGNED:
-        value, failed = _UNSIGNED[name](place.builder, *values)
+        value, failed = _UNSIGNED[name](rows.builder, *values)
     else:
-        value, failed = _by_language(place, name, step.kind, values)
-    return Number(value, valid if failed is None else place.both(valid, place.builder.not_(failed)))
+        value, failed = _by_language(rows, name, step.kind, values)
+    return Number(value, valid if failed is None else rows.both(valid, rows.builder.not_(failed)))
 
 
-def _by_language(place: Place, name: str, kind: str, values: list[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
-    numbers = Numbers("int64" if kind == "uint64" else kind, place.width)
-    jit = AstJit(place.builder, numbers)
+def _by_language(rows: Rows, name: str, kind: str, values: list[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
+    numbers = Numbers("int64" if kind == "uint64" else kind, rows.width)
+    jit = AstJit(rows.builder, numbers)
     parameters = [f"p{i}" for i in range(len(values))]
     call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(each, ast.Load()) for each in parameters], [])
     try:
@@ -300,7 +300,7 @@ RULES: Mapping[str, Rule] = {
     "constant": _constant,
     "slot": _slot,
     "convert": _convert,
-    "same": lambda place, step, a: a,
+    "same": lambda rows, step, a: a,
     "compare": _compare,
     "compare_exactly": _compare_exactly,
     "compare_units": _compare_units,

@@ -22,7 +22,7 @@ from shine.lang.program.program import STORAGE_TYPES, Program
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, FROM_THE_LANGUAGE
-from shine.tensor.imported.definitions import FUNCTIONS
+from shine.tensor.frontend.definitions import FUNCTIONS
 from shine.tensor.passes.specialize import inline
 
 Composites = Mapping[str, tuple[Primitive, tuple[Value, ...]]]

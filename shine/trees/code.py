@@ -51,7 +51,7 @@ own. Rows may be computed in any portions: their numbers do not depend on each o
 
 
 @dataclass(frozen=True)
-class Told:
+class HeaderNotes:
     """Notes of a header on features and results.
 
     Parameters
@@ -77,13 +77,13 @@ class TreeCode(Code):
     order, description
         As of `Code`.
     layout : Layout
-    told : Told
+    notes : HeaderNotes
     """
 
     emitters: ClassVar[Mapping[str, Emitter]] = OF_CODE
 
     layout: Layout
-    told: Told
+    notes: HeaderNotes
 
     @cached_property
     def _machine_facts(self) -> Machine:
@@ -124,21 +124,21 @@ class TreeCode(Code):
 
     def header(self) -> Files:
         """The header for C and C++."""
-        told = self.told
+        notes = self.notes
         text = _DECLARATIONS.format(
             name=self.name,
-            features=told.n_features,
+            features=notes.n_features,
             results=self.layout.n_results,
             arena=self.arena_bytes,
-            meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(told.meanings)),
-            features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *told.features) if told.features),
+            meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(notes.meanings)),
+            features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *notes.features) if notes.features),
         )
         return c_header(self, "".join(f"{line.rstrip()}\n" for line in text.splitlines()), _PROMISES)
 
     def described(self) -> dict[str, object]:
         """The description of `Code`, with the number of features, the meanings of results and the size of the arena."""
-        told = self.told
-        facts = {"n_features": told.n_features, "outputs": list(told.meanings), "arena_bytes": self.arena_bytes}
+        notes = self.notes
+        facts = {"n_features": notes.n_features, "outputs": list(notes.meanings), "arena_bytes": self.arena_bytes}
         return {**super().described(), **facts}
 
 
@@ -173,8 +173,8 @@ def tree_code(reading: Reading, order: Order, method: str | None) -> TreeCode:
     if chosen == "decision_function":
         ensemble = replace(ensemble, link="identity")
     description = f"{chosen} of a {reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves"
-    told = Told(ensemble.n_features, _meanings(reading, chosen), _features(reading))
-    return TreeCode(order, description, layout(ensemble), told)
+    notes = HeaderNotes(ensemble.n_features, _meanings(reading, chosen), _features(reading))
+    return TreeCode(order, description, layout(ensemble), notes)
 
 
 def _method(reading: Reading, method: str | None) -> str:

@@ -12,7 +12,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.formats.native.code import Options, Order
 from shine.trees.code import TreeCode, tree_code
 from shine.trees.core import INFINITE, MISSING
-from shine.trees.kernel import Kernel
+from shine.trees.kernel import TreeKernel
 from shine.trees.reading import Reading
 
 _READ = (np.dtype(np.float64), np.dtype(np.float32))
@@ -174,21 +174,21 @@ class CompiledTrees:
         return tree_code(self.reading, Order.of("f" if name is None else name, **options), method)
 
     @cached_property
-    def _linked(self) -> Kernel:
-        return Kernel(self.reading.ensemble)
+    def _linked(self) -> TreeKernel:
+        return TreeKernel(self.reading.ensemble)
 
     @cached_property
-    def _plain(self) -> Kernel:
+    def _plain(self) -> TreeKernel:
         """The sums themselves."""
         ensemble = self.reading.ensemble
-        return self._linked if ensemble.link == "identity" else Kernel(replace(ensemble, link="identity"))
+        return self._linked if ensemble.link == "identity" else TreeKernel(replace(ensemble, link="identity"))
 
     @cached_property
     def _forbidden(self) -> int:
         """Values that rows must not have."""
         return (0 if self.reading.allows_nan else MISSING) | (0 if self.reading.allows_infinite else INFINITE)
 
-    def _run(self, kernel: Kernel, X: Any, threads: int | None) -> Floats:
+    def _run(self, kernel: TreeKernel, X: Any, threads: int | None) -> Floats:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
         reading = self.reading

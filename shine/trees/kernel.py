@@ -32,7 +32,7 @@ _LINE = 64
 _NAME = "rows"
 
 
-class Kernel:
+class TreeKernel:
     """Code of an ensemble for this processor; threads may call it at the same time.
 
     The code depends only on the ensemble's shape and is cached; the trees are data.

@@ -9,7 +9,7 @@ from itertools import combinations
 from shine.base.errors import FormError
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.verifier import needed_by, verify
-from shine.tensor.loops.arena import ALIGNMENT, Place
+from shine.tensor.loops.arena import ALIGNMENT, Allocation
 from shine.tensor.loops.fusion import Group, computed, reads
 from shine.tensor.loops.memory import Plan
 from shine.tensor.loops.placement import CHEAP, Placement, is_lazy
@@ -204,7 +204,7 @@ def check_plan(plan: Plan) -> None:
         if first <= end and begin <= last and start < at + more and at < start + size:
             raise FormError(f"@{name}, {what}: it shares bytes with {other}, and both are needed at once")
     for index, result in enumerate(map(plan.placed.base, plan.placed.function.results)):
-        if memory.places[result] != Place("result", index) and (result, index) not in memory.copies:
+        if memory.places[result] != Allocation("result", index) and (result, index) not in memory.copies:
             raise FormError(f"@{name}, return: result {index} is not written")
 
 

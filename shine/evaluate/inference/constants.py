@@ -24,6 +24,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.evaluate.kernels.jit import GradientKernel
 from shine.lang.derivative import value_and_gradient
+from shine.lang.forms.facts import SCALED
 from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.named_numbers import named_number
 from shine.lang.forms.tree import Tree
@@ -38,10 +39,6 @@ LETTERS = ("c", "k", "theta", "constant")
 
 DEEPEST = 100
 """Factors of a product that are looked at for numbers."""
-
-HOMOGENEOUS = ("pow", "square", "cube", "sqrt", "cbrt", "abs", "inv", "relu")
-LOGARITHMS = ("log", "log2", "log10")
-"""Functions whose argument needs no coefficient: it would be a factor of the function, or a summand."""
 
 _ROUNDING = 1e-15
 
@@ -202,7 +199,7 @@ class _Coefficients(Rebuilding):
 
     def visit_Call(self, node: ast.Call) -> Visit:
         rebuilt = yield from super().visit_Call(node)
-        if rebuilt.func.id in HOMOGENEOUS or rebuilt.func.id in LOGARITHMS:
+        if rebuilt.func.id in SCALED:  # a coefficient of the argument would be that of the function, or a summand
             return rebuilt
         arguments = [_term(before, after) for before, after in zip(node.args, rebuilt.args, strict=True)]
         return ast.Call(node.func, arguments, [])

@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     from shine.lang.program.program import Program
     from shine.tensor.native.function import TensorFunction
 
-ROWS = (".pb", ".pbtxt")
-"""Endings of graphs that may be formulas of rows."""
-
-TENSORS = (".onnx", ".pt2", ".pt", ".pth")
-"""Endings of graphs that are tensor programs."""
-
-
 WORDS: dict[str, dict[str, str]] = {
     "graphdef": {"--output": "fetches", "--config": "config", "--checkpoint": "checkpoint", "--shape": "shapes"},
     "onnx": {"--shape": "shapes"},
@@ -80,7 +73,8 @@ def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
 
     if not path.exists():
         raise click.UsageError(f"{path}: no such file")
-    if options.is_of_tensors or path.suffix in TENSORS or (path.suffix not in ROWS and _format(path) != "graphdef"):
+    # Only TensorFlow's graphs may be formulas of rows.
+    if options.is_of_tensors or _format(path) != "graphdef":
         return _tensors(path, options)
     try:
         return load_graph(path, outputs=list(options.outputs) or None)
@@ -143,11 +137,9 @@ def _shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 
 def _format(path: Path) -> str:
     """The format of a file: a GraphDef if neither its ending nor its beginning says something else."""
-    from shine.tensor.loading import OF_TORCH, format_of
+    from shine.tensor.loading import ENDINGS, format_of
 
     try:
-        return format_of(path)
+        return ENDINGS[path.suffix.lower()] if path.suffix.lower() in ENDINGS else format_of(path)
     except GraphImportError:
-        if path.suffix in OF_TORCH:
-            raise
         return "graphdef"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from shine.base.errors import ConfigError
-from shine.faces.config.nodes import Place, at, compose
+from shine.faces.config.nodes import SourcePosition, at, compose
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Loc = tuple[str | int, ...]
@@ -33,13 +33,13 @@ class Document:
     """A mapping read from YAML, and the places of its parts."""
 
     value: dict[str, Json] = field(default_factory=dict)
-    places: dict[Loc, Place] = field(default_factory=dict)
-    problems: list[tuple[Place, str]] = field(default_factory=list)
+    places: dict[Loc, SourcePosition] = field(default_factory=dict)
+    problems: list[tuple[SourcePosition, str]] = field(default_factory=list)
     """Problems of single values, such as a key that occurs twice."""
     unreadable: set[Loc] = field(default_factory=set)
     """Values that could not be read; they are None in `value`, and `problems` says why."""
 
-    def place(self, loc: Loc) -> Place:
+    def place(self, loc: Loc) -> SourcePosition:
         """Place of a value, or of the nearest enclosing value that has one."""
         while loc and loc not in self.places:
             loc = loc[:-1]
@@ -52,7 +52,7 @@ class Document:
     def override(self, text: str, position: int) -> None:
         """Apply ``key.key=value``; the value is YAML."""
         key, equals, value = text.partition("=")
-        place = Place(position, 0, 0, f"--set {key}")
+        place = SourcePosition(position, 0, 0, f"--set {key}")
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
             self.problems.append((place, f"{_plain(text)} is not of the form key.key=value"))
             return
@@ -105,7 +105,7 @@ def parse_document(text: str, source: str) -> Document:
     ConfigError
         If the text is not YAML, not a mapping, nested too deeply, or too large once its aliases are expanded.
     """
-    return _document(text, Place(0, 1, 1, source))
+    return _document(text, SourcePosition(0, 1, 1, source))
 
 
 def document_of(values: Mapping[str, Any], source: str) -> Document:
@@ -124,10 +124,10 @@ def document_of(values: Mapping[str, Any], source: str) -> Document:
         If a text holds a forbidden character, or they are nested too deeply or too many.
     """
     text = _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(values, ensure_ascii=False))
-    return _document(text, Place(1, 0, 0, source))
+    return _document(text, SourcePosition(1, 0, 0, source))
 
 
-def _document(text: str, root: Place) -> Document:
+def _document(text: str, root: SourcePosition) -> Document:
     node = compose(text, root)
     document = Document(places={(): root})
     if node is None:
@@ -205,7 +205,7 @@ class _Reader:
     """Reads the values of composed nodes, whose depth and number the composer has limited."""
 
     document: Document
-    origin: Place
+    origin: SourcePosition
 
     def value(self, node: yaml.Node, loc: Loc) -> Json:
         if isinstance(node, yaml.ScalarNode):
@@ -223,7 +223,7 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, Json]:
         values: dict[str, Json] = {}
-        first: dict[str, Place] = {}
+        first: dict[str, SourcePosition] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
                 self._problem(key_node, f"key {_plain(key_node.value)} is not text; put it in quotes")

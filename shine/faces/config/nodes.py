@@ -16,7 +16,7 @@ MAX_NODES = 100_000
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class SourcePosition:
     """The place where a value was written; places sort in the order of reading.
 
     Parameters
@@ -103,7 +103,7 @@ def add_resolvers(target: type[yaml.SafeLoader] | type[yaml.SafeDumper]) -> None
 add_resolvers(_Composer)
 
 
-def compose(text: str, origin: Place) -> yaml.Node | None:
+def compose(text: str, origin: SourcePosition) -> yaml.Node | None:
     """The root node of one YAML document; None if it is empty.
 
     Raises
@@ -122,7 +122,7 @@ def compose(text: str, origin: Place) -> yaml.Node | None:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - (before.rfind("\n") + 1) + 1
-        where = origin if origin.override else Place(0, line, column, origin.source)
+        where = origin if origin.override else SourcePosition(0, line, column, origin.source)
         shown = ascii(text[error.position])
         raise ConfigError([f"{where}: not valid YAML: character {shown} is not allowed"]) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
@@ -133,6 +133,6 @@ def compose(text: str, origin: Place) -> yaml.Node | None:
             loader.dispose()
 
 
-def at(mark: yaml.Mark, origin: Place) -> Place:
+def at(mark: yaml.Mark, origin: SourcePosition) -> SourcePosition:
     """Place of a mark in the text that came from `origin`."""
-    return origin if origin.override else Place(0, mark.line + 1, mark.column + 1, origin.source)
+    return origin if origin.override else SourcePosition(0, mark.line + 1, mark.column + 1, origin.source)

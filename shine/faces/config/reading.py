@@ -33,7 +33,7 @@ from shine.faces.config.checks import (
 )
 from shine.faces.config.document import Document, Json, Loc, read_document
 from shine.faces.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
-from shine.faces.config.nodes import Place, add_resolvers
+from shine.faces.config.nodes import SourcePosition, add_resolvers
 from shine.faces.config.problems import Problem, checked, unknown
 from shine.lang.forms.names import shortened
 
@@ -292,7 +292,7 @@ class Sections:
             return guess
         return guess.model_copy(update={"graph": (self._base(("guesses", index)) / guess.graph).resolve()})
 
-    def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
+    def _placed(self, loc: Loc, message: str) -> tuple[SourcePosition, str]:
         place, key = self.document.place(loc), ".".join(map(str, loc))
         told = ".".join(map(shortened, loc))
         return place, f"{told}: {message}" if loc and place.source != f"--set {key}" else message

@@ -144,6 +144,15 @@ COMPOSITE_FACTS: dict[str, Facts] = {
 """Facts about composites, for those that need one."""
 
 
+SCALED: dict[str, Literal["factor", "summand"]] = {
+    **dict.fromkeys(
+        ("neg", "abs", "sign", "sqrt", "square", "cube", "inv", "cbrt", "relu", "protected_sqrt", "pow"), "factor"
+    ),
+    **dict.fromkeys(("log", "log2", "log10", "protected_log"), "summand"),
+}
+"""Functions that make of a positive factor of their first argument a factor of the value, or a summand."""
+
+
 def basic_where(holds: Callable[[Facts], object]) -> frozenset[str]:
     """Names of the basic primitives whose facts fulfil a condition."""
     return frozenset(name for name, facts in FACTS.items() if holds(facts))

@@ -117,8 +117,8 @@ class Finish:
     def _result(self, outcome: Outcome) -> tuple[Result, Dataset]:
         """The result with the noise of the rows as they are weighted, and these rows."""
         outcome, (rows, front) = self._finished(outcome, self.task.dataset)
-        by_kept_rows = self._validated(front, rows) if self.split.way else None
-        if self.split.way:
+        by_kept_rows = self._validated(front, rows) if self.split.validation else None
+        if self.split.validation:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
             every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
@@ -141,7 +141,7 @@ class Finish:
         if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
         if self.all_rows is not None:
-            further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
+            further = None if self.split.validation else partial(self._further_nats, rows=basis.rows)
             outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, further)
         estimate = noise_in_user_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
         found = Front(models, choice.index, choice.reason)
@@ -214,7 +214,7 @@ class Finish:
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
         primitives = self.task.primitives
-        kept = KeptRows(with_model(self.split.kept, self._noise_of(rows), self.loss), self.split.way)
+        kept = KeptRows(with_model(self.split.kept, self._noise_of(rows), self.loss), self.split.validation)
         lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
         share = self.settings.stop.loss
         return chosen_by(front, lengths, kept, self.loss, share, primitives, self.threads)

@@ -47,7 +47,7 @@ class KeptRows:
     """Validation rows, and the method of choosing them."""
 
     rows: Dataset
-    way: str
+    validation: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +58,25 @@ class Split:
     ----------
     dataset : Dataset
         All rows.
-    way : str
+    validation : str
         How rows are kept back; empty if they are not.
     hidden : ndarray of shape (n_rows,), bool
         Whether a row is kept back.
     """
 
     dataset: Dataset
-    way: str
+    validation: str
     hidden: Mask
 
     @classmethod
     def of(cls, dataset: Dataset, validation: str | None, fraction: float, seed: int) -> Self:
         """The split that the settings ask for (see `kept_back`)."""
-        return cls(dataset, way_of(dataset, validation), kept_back(dataset, validation, fraction, seed))
+        return cls(dataset, validation_of(dataset, validation), kept_back(dataset, validation, fraction, seed))
 
     @property
     def learned(self) -> Dataset:
         """The rows that the search sees."""
-        return self.dataset.take(np.flatnonzero(~self.hidden)) if self.way else self.dataset
+        return self.dataset.take(np.flatnonzero(~self.hidden)) if self.validation else self.dataset
 
     @property
     def kept(self) -> Dataset:
@@ -94,7 +94,7 @@ def check_validation(validation: str | None, fraction: float) -> None:
         raise ValueError(f"validation_fraction must be above 0 and below 1, is {value_text(fraction)}")
 
 
-def way_of(dataset: Dataset, validation: str | None) -> str:
+def validation_of(dataset: Dataset, validation: str | None) -> str:
     """Method of choosing validation rows; empty if there are none."""
     return validation or ("groups" if dataset.groups is not None else "")
 
@@ -121,21 +121,21 @@ def kept_back(dataset: Dataset, validation: str | None, fraction: float, seed: i
         If groups are needed and missing or given and not used, or too few rows or groups are left to search in.
     """
     check_validation(validation, fraction)
-    way, rng = way_of(dataset, validation), np.random.default_rng((seed, DRAWING))
-    if not way:
+    method, rng = validation_of(dataset, validation), np.random.default_rng((seed, DRAWING))
+    if not method:
         return np.zeros(dataset.n_rows, np.bool_)
-    if way == "groups" and dataset.groups is None:
+    if method == "groups" and dataset.groups is None:
         raise DataError("validation='groups' needs groups: the label of each row's group; give them, or use 'random'")
-    if way != "groups" and dataset.groups is not None:
-        raise DataError(f"validation={way!r} does not use the groups; use validation='groups', or leave them out")
-    if way == "time":
+    if method != "groups" and dataset.groups is not None:
+        raise DataError(f"validation={method!r} does not use the groups; use validation='groups', or leave them out")
+    if method == "time":
         kept = np.arange(dataset.n_rows) >= dataset.n_rows - _least(fraction, dataset.n_rows)
     else:
         kept = _complete_groups(_alike(dataset) if dataset.groups is None else dataset.groups, fraction, rng)
     weights = dataset.row_weights
     if not (weights[kept] > 0).any() or not (weights[~kept] > 0).any():
         raise DataError(
-            f"validation={way!r} needs {UNITS[way]} of positive weight to search in, and others to keep back; "
+            f"validation={method!r} needs {UNITS[method]} of positive weight to search in, and others to keep back; "
             "there are too few"
         )
     return kept
@@ -212,11 +212,11 @@ def chosen_by(
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
         errors = errors_of(rows, mean, predictions) / loss_rows(rows, mean.kind).weight
-    units = rows.groups if kept.way == "groups" else None
+    units = rows.groups if kept.validation == "groups" else None
     enough = good_enough(rows, mean, share, "float64")
     index = least_error(errors, units, lengths, enough, loss.kind.log_likelihood)
     count = f"{kept.rows.n_rows} row{'s' * (kept.rows.n_rows != 1)}"
-    reason = f"the shortest description of those with the least error on {count} {KEPT_BACK[kept.way]}"
+    reason = f"the shortest description of those with the least error on {count} {KEPT_BACK[kept.validation]}"
     return None if index is None else Choice(index, f"{reason}, to within its standard error; then fitted to all rows")
 
 

@@ -163,7 +163,7 @@ class OneFormula(Problem):
             fits=self.predicts,
         )
 
-    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+    def report_for_users(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the units of the given data."""
         return report_in_user_units(report, self.task, self.degree)
 

@@ -124,12 +124,12 @@ class Problem(ABC):
 
     def watched(self) -> Observers:
         """The observers, who get formulas in the names and units of the data."""
-        report, save = self.told(self.observers.report), self.observers.save
+        report, save = self.report_for_users(self.observers.report), self.observers.save
         told = replace(self.observers, report=report, save=lambda state: save(self.kept(state)))
         return told.with_visitor()
 
     @abstractmethod
-    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+    def report_for_users(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """A report that gets formulas in the names and units of the data."""
 
     def kept(self, state: State) -> State:

@@ -8,15 +8,15 @@ from typing import Any
 
 from shine.base.errors import GraphImportError
 from shine.tensor.form.shapes import Types
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, Variable
 from shine.tensor.graphdef.evaluation import Call, Evaluation
 from shine.tensor.graphdef.node import Function, Node, check_count
-from shine.tensor.imported.building import Building, Operand, Output, Variable
 
 _SMALL = 64
 """Constants of at most so many elements are written into branches and loops; larger ones are passed to them."""
 
 
-def if_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def if_(evaluation: Evaluation, b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """If: one of two functions, by a condition. A constant condition leaves one of them."""
     check_count(inputs, 1, -1)
     condition, *arguments = inputs
@@ -39,7 +39,7 @@ def if_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output
     return b.emit("cond", [condition, *operands], true=names[0], false=names[1])
 
 
-def while_(evaluation: Evaluation, b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def while_(evaluation: Evaluation, b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """While: a function of the state, as long as another one is true. Arguments that the body passes on stay outside
     the state if they are variables or small constants."""
     condition, body = evaluation.function(node, "cond"), evaluation.function(node, "body")

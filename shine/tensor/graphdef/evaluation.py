@@ -12,13 +12,13 @@ from shine.base.typing import AnyArray
 from shine.tensor.form import module as form
 from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.shapes import Signature
+from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, Output, Variable
 from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
 from shine.tensor.graphdef.node import Function, Library, Node, check_arguments
 from shine.tensor.graphdef.order import Outputs, Step, chosen, shown
 from shine.tensor.graphdef.rules import variables
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
-from shine.tensor.imported.building import Budget, Building, Operand, Output, Variable
 
 MAX_DEPTH = 40
 """Deepest nesting of branches and loops: each takes some levels of Python's stack."""
@@ -53,7 +53,7 @@ class _Frame:
     node: Node | None = None
 
 
-Call = Callable[["Evaluation", Building, Node, Sequence[Output]], Sequence[Output]]
+Call = Callable[["Evaluation", GraphBuilder, Node, Sequence[Output]], Sequence[Output]]
 """The rule of an operation that calls functions."""
 
 
@@ -90,18 +90,18 @@ class Evaluation:
         self._check, self._depth = check, 0
         self._budget = Budget()
 
-    def building(self, name: str) -> Building:
+    def building(self, name: str) -> GraphBuilder:
         """A new function of the module."""
-        return Building(name, self._signature, self._variables, self._budget)
+        return GraphBuilder(name, self._signature, self._variables, self._budget)
 
     def run(
-        self, b: Building, steps: Sequence[Step], values: dict[str, Outputs[Output]], bindings: Mapping[str, Any]
+        self, b: GraphBuilder, steps: Sequence[Step], values: dict[str, Outputs[Output]], bindings: Mapping[str, Any]
     ) -> None:
         """Add the outputs of each node to those that are known.
 
         Parameters
         ----------
-        b : Building
+        b : GraphBuilder
         steps : sequence of Step
         values : dict of str to Outputs
             Outputs of nodes that are given, such as feeds.
@@ -114,7 +114,7 @@ class Evaluation:
         """
         self._run(b, _Frame(iter(steps), values, bindings))
 
-    def _run(self, b: Building, outermost: _Frame) -> None:
+    def _run(self, b: GraphBuilder, outermost: _Frame) -> None:
         """Evaluate frames; calls of functions have theirs on a stack, so that they may nest deeply."""
         stack = [outermost]
         while stack:
@@ -168,7 +168,7 @@ class Evaluation:
         by_name = frame.node is not None and frame.node.op == function.name
         return Outputs(results, [each.name for each in function.results] if by_name else ())
 
-    def _outputs(self, b: Building, node: Node, inputs: Sequence[Output]) -> Outputs[Output]:
+    def _outputs(self, b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Outputs[Output]:
         if node.op in self._calls:
             return Outputs(self._calls[node.op](self, b, node, inputs))
         if self._check is not None:
@@ -187,7 +187,7 @@ class Evaluation:
         """The function that an attribute names."""
         return Called(*self.library.named(*node.function(key)))
 
-    def written_out(self, b: Building, called: Called, inputs: Sequence[Output]) -> Sequence[Output]:
+    def written_out(self, b: GraphBuilder, called: Called, inputs: Sequence[Output]) -> Sequence[Output]:
         """The results of a call, whose nodes become part of the caller."""
         frame = self._entered(called, inputs)
         if self._depth == MAX_DEPTH:
@@ -215,7 +215,7 @@ class Evaluation:
         str
             Name of the function. Its results are those of the graph's function that are tensors.
         """
-        b = Building(self._free(name), self._signature, self._frozen, self._budget)
+        b = GraphBuilder(self._free(name), self._signature, self._frozen, self._budget)
         arguments: list[Output] = []
         for place, (given, is_passed) in enumerate(zip(inputs, passed, strict=True)):
             if isinstance(given, Variable):

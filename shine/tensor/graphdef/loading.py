@@ -14,6 +14,8 @@ from shine.base.typing import AnyArray
 from shine.lang.forms.names import listed, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output
+from shine.tensor.frontend.naming import free_name, sanitized, with_results
 from shine.tensor.graphdef.checkpoint_bundle import Checkpoint
 from shine.tensor.graphdef.config import Feed, Fetch, Signature, named, read_config, sizes_of
 from shine.tensor.graphdef.constants import ELEMENTS, Shape, Tensors, same, shape_text
@@ -24,8 +26,6 @@ from shine.tensor.graphdef.node import Library, Node
 from shine.tensor.graphdef.order import PLACEHOLDERS, Outputs, Reference, Step, chosen, named_nodes, shown, wanted_steps
 from shine.tensor.graphdef.rules.language import FUNCTIONS
 from shine.tensor.graphdef.rules.variables import WRITES
-from shine.tensor.imported.building import Building, Operand, Output
-from shine.tensor.imported.naming import free_name, sanitized, with_results
 
 MAIN = "main"
 """Name of the function that computes the fetches."""
@@ -191,7 +191,7 @@ def _variables(checkpoint: Checkpoint | None, given: Mapping[str, Value]) -> Cal
 
 
 def _parameters(
-    b: Building, nodes: Mapping[str, Any], feeds: Sequence[Feed], producer: int, labels: dict[str, str]
+    b: GraphBuilder, nodes: Mapping[str, Any], feeds: Sequence[Feed], producer: int, labels: dict[str, str]
 ) -> dict[str, Outputs[Output]]:
     """A parameter for each feed, as the outputs of the nodes."""
     tensors = Tensors(ELEMENTS)
@@ -233,7 +233,7 @@ def _static(shape: Shape) -> tuple[int, ...]:
     return tuple(size for size in shape if size is not None)
 
 
-def _variable_parameter(b: Building, variable: Feed, labels: dict[str, str]) -> Value:
+def _variable_parameter(b: GraphBuilder, variable: Feed, labels: dict[str, str]) -> Value:
     """A parameter for a variable that is given when the function is called."""
     if not variable.dtype:
         raise GraphImportError(f"variable {shown(variable.node)} has no type in the config")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from shine.base.errors import GraphImportError
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, numbers
 from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
 from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
-from shine.tensor.imported.building import Building, Operand, Output, numbers
 
 _NO_SHAPE_BEFORE = 22
 """Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""
@@ -251,7 +251,7 @@ def check_arguments(
             raise GraphImportError(f"{what} {shown(each.name)} is {value.dtype}, but must be {expected}")
 
 
-Rule: TypeAlias = Callable[[Building, Node, Sequence[Operand]], Sequence[Output]]
+Rule: TypeAlias = Callable[[GraphBuilder, Node, Sequence[Operand]], Sequence[Output]]
 """Takes a node and its inputs; returns its outputs."""
 
 

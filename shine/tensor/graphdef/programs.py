@@ -10,6 +10,8 @@ from typing import Any
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
 from shine.lang.program.program import Program
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output
+from shine.tensor.frontend.naming import free_name
 from shine.tensor.graphdef.constants import DTYPES, Shape, Tensors
 from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.files import Source, read_message
@@ -25,8 +27,6 @@ from shine.tensor.graphdef.order import (
     wanted_steps,
 )
 from shine.tensor.graphdef.rules.language import check_elementwise
-from shine.tensor.imported.building import Building, Operand, Output
-from shine.tensor.imported.naming import free_name
 from shine.tensor.programs import function_program
 
 
@@ -141,7 +141,7 @@ def _arguments(
 
 
 def _parameters(
-    b: Building, nodes: Mapping[str, Any], names: Sequence[str], producer: int
+    b: GraphBuilder, nodes: Mapping[str, Any], names: Sequence[str], producer: int
 ) -> tuple[dict[str, Outputs[Any]], dict[str, Shape]]:
     """A parameter for each placeholder, and the shapes in the graph.
 

@@ -16,7 +16,7 @@ Kind = Literal["parameter", "result", "data", "arena"]
 
 
 @dataclass(frozen=True)
-class Place:
+class Allocation:
     """The place of a value: the index of a parameter, a result or data of the code, or its first byte in the arena."""
 
     kind: Kind
@@ -46,7 +46,7 @@ class Memory:
 
     Parameters
     ----------
-    places : mapping of Value to Place
+    places : mapping of Value to Allocation
         Of all values with memory.
     scratch : tuple of int
         Offset in the arena of the scratch memory of each step.
@@ -60,7 +60,7 @@ class Memory:
         Bytes that are needed at the same time at least.
     """
 
-    places: Mapping[Value, Place]
+    places: Mapping[Value, Allocation]
     scratch: tuple[int, ...]
     copies: tuple[tuple[Value, int], ...]
     arena_bytes: int
@@ -108,13 +108,13 @@ def plan_memory(
     FormError
         If a step reads a value before it is written.
     """
-    places: dict[Value, Place] = {value: Place("parameter", i) for i, value in enumerate(function.parameters)}
-    places.update((value, Place("data", i)) for i, value in enumerate(data))
+    places: dict[Value, Allocation] = {value: Allocation("parameter", i) for i, value in enumerate(function.parameters)}
+    places.update((value, Allocation("data", i)) for i, value in enumerate(data))
     written = {value for step in steps for value in step.writes}
     copies = []
     for index, result in enumerate(map(base, function.results)):
         if result in written and result not in places:
-            places[result] = Place("result", index)
+            places[result] = Allocation("result", index)
         else:
             copies.append((result, index))
     blocks = _blocks(function, steps, places, [value for value, _ in copies])
@@ -122,7 +122,7 @@ def plan_memory(
     both = [block for block in [*blocks.values(), *scratch] if block.size]
     bound = max((_live_bytes(both, step) for step in range(len(steps))), default=0)
     arena = _placed(both, bound)
-    places.update((value, Place("arena", block.offset)) for value, block in blocks.items())
+    places.update((value, Allocation("arena", block.offset)) for value, block in blocks.items())
     return Memory(
         places,
         tuple(block.offset for block in scratch),
@@ -143,7 +143,7 @@ def _live_bytes(blocks: Sequence[_Block], step: int) -> int:
 
 
 def _blocks(
-    function: Function, steps: Sequence[Step], places: Mapping[Value, Place], copied: Sequence[Value]
+    function: Function, steps: Sequence[Step], places: Mapping[Value, Allocation], copied: Sequence[Value]
 ) -> dict[Value, _Block]:
     """Lifetimes of the values in the arena."""
     last = {value: i for i, step in enumerate(steps) for value in (*step.writes, *step.reads)}

@@ -24,7 +24,7 @@ from shine.tensor.loops.emission import emit
 from shine.tensor.native.code import Lowered, Lowering, TensorCode
 from shine.tensor.native.cpp_class import parts_of
 from shine.tensor.native.interface import Interface, Tensor, interface_of
-from shine.tensor.native.kernel import Kernel
+from shine.tensor.native.kernel import TensorKernel
 from shine.tensor.native.nvptx import kernel_ir
 from shine.tensor.passes.pipeline import optimized
 
@@ -118,12 +118,12 @@ class TensorFunction:
         return self._run(arguments, named, out)
 
     @cached_property
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> TensorKernel:
         threads = processors() if self.threads is None else self.threads
         code = self.code(cpu=NATIVE)
         if threads > 1:
             code = replace(code, lower=lowering(self._complete, self.function, code.name, is_shared=True))
-        return Kernel(code, threads)
+        return TensorKernel(code, threads)
 
     @cached_property
     def _run(self) -> Callable[[tuple[Any, ...], Mapping[str, Any], Any], Any]:

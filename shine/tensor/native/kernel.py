@@ -178,7 +178,7 @@ class Team:
 _SEVERAL = (tuple, list)
 
 
-class Kernel:
+class TensorKernel:
     """Native code of a tensor program in this process; threads may call it at the same time.
 
     Each thread that calls it keeps an arena for it.

@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
-from shine.tensor.imported.building import Building, Operand, numbers
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, numbers
 from shine.tensor.onnx.files import read_model
 
 _KINDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings"}
@@ -33,7 +33,7 @@ class Node:
         Of the operator set.
     outputs : int
         Number of named outputs.
-    b : Building
+    b : GraphBuilder
         The function in the making.
     """
 
@@ -42,7 +42,7 @@ class Node:
     attributes: dict[str, Any]
     version: int
     outputs: int
-    b: Building
+    b: GraphBuilder
 
     @property
     def builder(self) -> FunctionBuilder:

@@ -15,8 +15,8 @@ from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify
-from shine.tensor.imported.building import Budget, Building, Operand, OverBudgetError
-from shine.tensor.imported.naming import fetched, free_name, sanitized, with_results
+from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, OverBudgetError
+from shine.tensor.frontend.naming import fetched, free_name, sanitized, with_results
 from shine.tensor.onnx.files import array_of, dtype_name, read_model
 from shine.tensor.onnx.node import Node, attributes_of
 from shine.tensor.onnx.rules import RULES
@@ -94,7 +94,7 @@ class _Reader:
 
     def module(self, fetches: Sequence[str] | None) -> Module:
         graph = self.model.graph
-        b = Building("main", self.signature, _no_variables, self.budget)
+        b = GraphBuilder("main", self.signature, _no_variables, self.budget)
         constants = {tensor.name for tensor in graph.initializer}
         names = [value.name for value in graph.input]
         unknown = sorted(set(self.shapes) - set(names))
@@ -143,7 +143,7 @@ class _Reader:
             )
         return dtype, tuple(sizes)
 
-    def _graph(self, graph: Any, scope: Scope, b: Building, depth: int) -> list[Operand]:
+    def _graph(self, graph: Any, scope: Scope, b: GraphBuilder, depth: int) -> list[Operand]:
         """The outputs of a graph whose inputs are in scope."""
         if graph.sparse_initializer:
             raise GraphImportError("its sparse constants are not supported")
@@ -155,7 +155,7 @@ class _Reader:
             raise GraphImportError(f"no node gives its output {missing[0]!r}")
         return [_operand(scope[value.name]) for value in graph.output]
 
-    def _nodes(self, nodes: Any, scope: Scope, b: Building, depth: int, version: int) -> None:
+    def _nodes(self, nodes: Any, scope: Scope, b: GraphBuilder, depth: int, version: int) -> None:
         if depth > MOST_DEPTH:
             raise GraphImportError("its graphs or functions are nested too deeply")
         for place, message in enumerate(nodes):
@@ -174,7 +174,7 @@ class _Reader:
                 raise GraphImportError(f"{where}: it has {len(outputs)} outputs, and {len(message.output)} are named")
             scope.update((name, found) for name, found in zip(message.output, outputs, strict=False) if name)
 
-    def _node(self, message: Any, scope: Scope, b: Building, depth: int, version: int) -> Sequence[Operand]:
+    def _node(self, message: Any, scope: Scope, b: GraphBuilder, depth: int, version: int) -> Sequence[Operand]:
         inputs = tuple(self._found(name, scope) if name else None for name in message.input)
         local = self.local.get((message.domain, message.op_type))
         if local is not None:
@@ -199,7 +199,7 @@ class _Reader:
         return _operand(scope[name])
 
     def _called(
-        self, function: Any, message: Any, inputs: Sequence[Operand | None], b: Building, depth: int
+        self, function: Any, message: Any, inputs: Sequence[Operand | None], b: GraphBuilder, depth: int
     ) -> list[Operand]:
         """A function of the model, written out with this node's inputs and attributes."""
         if len(inputs) > len(function.input):
@@ -253,7 +253,7 @@ class _Reader:
         outside = [_operand(scope[name]) for name in captured]
         operands = [b.constant(np.int64(0)), most, first, *state, *outside]
         types = [x.value.type for x in operands]
-        condition = Building(self._unused("while"), self.signature, _no_variables, self.budget)
+        condition = GraphBuilder(self._unused("while"), self.signature, _no_variables, self.budget)
         given = [condition.builder.parameter(f"p{i}", t) for i, t in enumerate(types)]
         more = condition.builder.lt(given[0], given[1])
         function = condition.builder.done(condition.builder.emit("and", [more, given[2]])[0])
@@ -263,7 +263,7 @@ class _Reader:
         return found[3 : 3 + len(state)]
 
     def _body(self, body: Any, captured: list[str], types: list[TensorType], scope: Scope, depth: int) -> Function:
-        b = Building(self._unused("body"), self.signature, _no_variables, self.budget)
+        b = GraphBuilder(self._unused("body"), self.signature, _no_variables, self.budget)
         given = [Operand(b.builder.parameter(f"p{i}", t)) for i, t in enumerate(types)]
         states = len(types) - 3 - len(captured)
         inner: Scope = {**dict(zip(captured, given[3 + states :], strict=True))}
@@ -283,7 +283,7 @@ class _Reader:
         self, graph: Any, captured: list[str], inputs: list[TensorType], scope: Scope, depth: int
     ) -> Function:
         """A graph as a function of the outer values that it uses."""
-        b = Building(self._unused("branch"), self.signature, _no_variables, self.budget)
+        b = GraphBuilder(self._unused("branch"), self.signature, _no_variables, self.budget)
         types = [_operand(scope[name]).value.type for name in captured]
         inner: Scope = {
             name: b.parameter(f"p{i}", str(t.numpy), t.shape)

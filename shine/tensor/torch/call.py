@@ -9,7 +9,7 @@ from typing import Any
 from shine.base.errors import GraphImportError
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Value
-from shine.tensor.imported.building import Building, Operand
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,7 @@ class Call:
 
     Parameters
     ----------
-    b : Building
+    b : GraphBuilder
         The function in the making.
     arguments : mapping of str
         By the names of torch's schema: operands, numbers, lists, None.
@@ -28,7 +28,7 @@ class Call:
         Shapes of the results.
     """
 
-    b: Building
+    b: GraphBuilder
     arguments: Mapping[str, Any]
     dtypes: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]

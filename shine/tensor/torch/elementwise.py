@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
 from shine.tensor.form.types import FLOATS
-from shine.tensor.imported.building import Operand
+from shine.tensor.frontend.graph_builder import Operand
 from shine.tensor.torch.call import Call
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]

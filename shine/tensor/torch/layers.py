@@ -11,8 +11,8 @@ from shine.base.errors import GraphImportError
 from shine.tensor.compositions import networks as compositions
 from shine.tensor.compositions import normalization
 from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
-from shine.tensor.imported.building import Operand
-from shine.tensor.imported.channels import Convolution, convolution, transposed_convolution
+from shine.tensor.frontend.channels import Convolution, convolution, transposed_convolution
+from shine.tensor.frontend.graph_builder import Operand
 from shine.tensor.torch.call import Call, pair
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]

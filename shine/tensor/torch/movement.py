@@ -12,7 +12,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.networks import cumsum
 from shine.tensor.compositions.pooling import resize_linear, resize_nearest
-from shine.tensor.imported.building import Operand, elements_along, from_the_end, repeated
+from shine.tensor.frontend.graph_builder import Operand, elements_along, from_the_end, repeated
 from shine.tensor.torch.call import Call, checked_axis
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]

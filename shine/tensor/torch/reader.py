@@ -14,8 +14,8 @@ from shine.lang.program.program import Program
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.types import HALVES, NAMES
 from shine.tensor.form.verifier import verify
-from shine.tensor.imported.building import Budget, Building, Operand
-from shine.tensor.imported.naming import fetched, free_name, with_results
+from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand
+from shine.tensor.frontend.naming import fetched, free_name, with_results
 from shine.tensor.programs import function_program
 from shine.tensor.torch.call import Call
 from shine.tensor.torch.elementwise import ELEMENTWISE
@@ -123,7 +123,7 @@ class _Reader:
 
     def __init__(self, program: Any) -> None:
         self.program = program
-        self.b = Building("main", _no_functions, _no_functions, Budget())
+        self.b = GraphBuilder("main", _no_functions, _no_functions, Budget())
         self.values: dict[str, Any] = {}
         self.labels: dict[str, str] = {}
         self.constants: dict[str, str] = {}

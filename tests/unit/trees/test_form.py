@@ -9,7 +9,7 @@ import pytest
 
 from shine.base.errors import FormError
 from shine.trees.form import Ensemble, Tree
-from shine.trees.kernel import Kernel
+from shine.trees.kernel import TreeKernel
 from shine.trees.layout import layout
 
 
@@ -30,13 +30,13 @@ def stump(**changes: object) -> Tree:
 def test_a_stump_decides():
     ensemble = Ensemble((stump(), stump()), 2, np.array([1.0]), 2.0)
     rows = np.array([[9.0, 0.5], [9.0, 0.6], [9.0, np.nan]])
-    found, flags = Kernel(ensemble)(rows)
+    found, flags = TreeKernel(ensemble)(rows)
     assert found[:, 0].tolist() == [10.5, 20.5, 10.5] and flags == 1
     assert ensemble.n_leaves == 4 and layout(ensemble).tables.features.tolist() == [1]
 
 
 def test_an_ensemble_without_trees_is_its_base():
-    assert Kernel(Ensemble((), 2, np.array([1.0, 3.0])))(np.zeros((3, 2)))[0].tolist() == [[1.0, 3.0]] * 3
+    assert TreeKernel(Ensemble((), 2, np.array([1.0, 3.0])))(np.zeros((3, 2)))[0].tolist() == [[1.0, 3.0]] * 3
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.base.errors import CompilationError, FormError, LoweringError, ShineError
-from shine.faces.cli.graphs import ROWS, TENSORS, GraphOptions, graph_of
+from shine.faces.cli.graphs import GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
 from shine.faces.cli.output import print_json, print_text, write_file
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from shine.search.models.model import Model
     from shine.tensor.native.function import TensorFunction
     from shine.trees import CompiledTrees
-
-
-GRAPHS = (*ROWS, *TENSORS)
-"""Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
 
 
 @click.command("compile", cls=FormulaCommand)
@@ -134,8 +130,11 @@ def _source(
     source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
 ) -> Model | Tree | Program | TensorFunction | CompiledTrees:
     """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
+    from shine.tensor.loading import ENDINGS
+
     path = Path(source)
-    if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
+    # A file with the ending of a graph need not exist to be meant; any other file is a graph if it exists.
+    if path.suffix.lower() in ENDINGS or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")

@@ -204,7 +204,7 @@ class TemplateProblem(Problem):
             self.user_rows, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
         )
 
-    def told(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
+    def report_for_users(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the composed formulas."""
         task = self.task
 

@@ -8,33 +8,33 @@ from functools import reduce
 
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
+from shine.tensor.frontend.definitions import FUNCTIONS as DEFINED
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 from shine.tensor.graphdef.constants import broadcast
 from shine.tensor.graphdef.constants import same as same_shape
 from shine.tensor.graphdef.node import Node, check_count, check_types
 from shine.tensor.graphdef.rules.language import FUNCTIONS
-from shine.tensor.imported.building import Building, Operand
-from shine.tensor.imported.definitions import FUNCTIONS as DEFINED
 
 
-def same(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def same(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Operations that return their inputs."""
     check_count(inputs, 1, -1)
     return inputs
 
 
-def nothing(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def nothing(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """NoOp: no inputs and no outputs."""
     check_count(inputs, 0)
     return ()
 
 
-def switch(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def switch(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Switch: the value for either branch."""
     check_count(inputs, 2)
     return (inputs[0], inputs[0])
 
 
-def merge(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def merge(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Merge, which reads the predicate, too: see `conditions`."""
     if len(inputs) != 3:
         raise GraphImportError(
@@ -48,7 +48,7 @@ def merge(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     return b.emit("select", inputs)
 
 
-def power(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def power(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Pow; integers wrap."""
     found = FUNCTIONS["Pow"](b, node, inputs)
     exponent = inputs[1].known
@@ -61,14 +61,14 @@ def power(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     return found
 
 
-def cast(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def cast(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Cast to another element type."""
     check_count(inputs, 1)
     check_types(inputs, node.dtype("SrcT"))
     return (b.cast_to(inputs[0], node.dtype("DstT")),)
 
 
-def select(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def select(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Select and SelectV2: a choice by a condition; that of Select may choose whole rows."""
     check_count(inputs, 3)
     condition, *branches = inputs
@@ -84,32 +84,32 @@ def select(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return b.emit("select", [condition, *branches])
 
 
-def is_nan(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def is_nan(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """IsNan."""
     check_count(inputs, 1)
     return b.emit("ne", [inputs[0], inputs[0]])
 
 
-def is_infinite(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def is_infinite(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """IsInf."""
     check_count(inputs, 1)
     return (b.eq(b.abs(inputs[0]), b.like(inputs[0], math.inf)),)
 
 
-def is_finite(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def is_finite(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """IsFinite."""
     check_count(inputs, 1)
     return (b.lt(b.abs(inputs[0]), b.like(inputs[0], math.inf)),)
 
 
-def error_function(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def error_function(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Erf, and Erfc as its complement, to the rounding of numbers near 1."""
     check_count(inputs, 1)
     found = Operand(activation(b.builder, "erf", inputs[0].value))
     return (b.sub(b.like(found, 1), found) if node.op == "Erfc" else found,)
 
 
-def total(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def total(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """AddN: the sum of the inputs."""
     expected = node.attribute("N", "i")
     if expected < 1:
@@ -120,13 +120,13 @@ def total(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     return (reduce(b.add, inputs),)
 
 
-def _check_same(b: Building, inputs: Sequence[Operand]) -> None:
+def _check_same(b: GraphBuilder, inputs: Sequence[Operand]) -> None:
     """Refuse inputs of different shapes, unless lengths are open: then the program's call decides."""
     check = broadcast if b.has_open_shapes else same_shape
     check([each.shape for each in inputs])
 
 
-def bias(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def bias(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """BiasAdd: a number added to each channel."""
     check_count(inputs, 2)
     operand, added = inputs

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.errors import GraphImportError
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 from shine.tensor.graphdef.constants import broadcast
 from shine.tensor.graphdef.node import Node, check_count, check_types
-from shine.tensor.imported.building import Building, Operand
 
 Extra = Callable[[Node, str], Sequence[float]]
 """Takes a node and its element type; returns arguments of the function that are not inputs."""
@@ -43,7 +43,7 @@ class Elementwise:
     result: str | None = None
     extra: Extra | None = None
 
-    def __call__(self, b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    def __call__(self, b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
         check_count(inputs, self.arity)
         dtype = "bool" if self.floats is None and self.integers is None else node.dtype("T")
         check_types(inputs, dtype)

@@ -9,8 +9,8 @@ import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
+from shine.tensor.frontend.graph_builder import MOST_FOLDED, GraphBuilder, Operand, numbers
 from shine.tensor.graphdef.node import Node, axis_of, check_count, one_number, one_of
-from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers
 
 MOST_PIECES = 4096
 """Most outputs of a node: each takes an instruction."""
@@ -19,14 +19,14 @@ _MOST_PLACES = 1 << 20
 """Most places of an axis that may be written as a constant."""
 
 
-def concatenate(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def concatenate(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Concat, whose first input is the axis, and ConcatV2, whose last one is."""
     check_count(inputs, 2, -1)
     axis, parts = (inputs[0], inputs[1:]) if node.op == "Concat" else (inputs[-1], inputs[:-1])
     return b.emit("concatenate", parts, axis=axis_of(one_number(axis, "axis"), parts[0].rank))
 
 
-def pack(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def pack(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Pack: tensors of one shape stacked along a new axis."""
     check_count(inputs, 1, -1)
     axis = axis_of(node.optional("axis", "i") or 0, inputs[0].rank + 1)
@@ -34,7 +34,7 @@ def pack(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand
     return b.emit("concatenate", parts, axis=axis)
 
 
-def unpack(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def unpack(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Unpack: the slices of an axis, without it."""
     check_count(inputs, 1)
     operand = inputs[0]
@@ -45,7 +45,7 @@ def unpack(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return [b.reshape(piece, shape=shape) for piece in _pieces(b, operand, axis, (1,) * operand.shape[axis])]
 
 
-def split(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def split(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Split into equal parts; the first input is the axis."""
     check_count(inputs, 2)
     operand, count = inputs[1], node.attribute("num_split", "i")
@@ -57,7 +57,7 @@ def split(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     return _pieces(b, operand, axis, (operand.shape[axis] // count,) * count)
 
 
-def split_v(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def split_v(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """SplitV into parts of given sizes; one may be -1."""
     check_count(inputs, 3)
     operand, sizes = inputs[0], numbers(inputs[1], "sizes")
@@ -69,7 +69,7 @@ def split_v(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return _pieces(b, operand, axis, sizes)
 
 
-def _pieces(b: Building, operand: Operand, axis: int, sizes: Sequence[int]) -> list[Operand]:
+def _pieces(b: GraphBuilder, operand: Operand, axis: int, sizes: Sequence[int]) -> list[Operand]:
     if len(sizes) > MOST_PIECES:
         raise GraphImportError(f"it has {len(sizes)} parts; at most {MOST_PIECES} are supported")
     result, first = [], 0
@@ -81,7 +81,7 @@ def _pieces(b: Building, operand: Operand, axis: int, sizes: Sequence[int]) -> l
     return result
 
 
-def slice_(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def slice_(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Slice; a size of -1 means up to the end."""
     check_count(inputs, 3)
     operand, start, sizes = inputs[0], numbers(inputs[1], "begin"), numbers(inputs[2], "size")
@@ -93,7 +93,7 @@ def slice_(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return b.emit("slice", [operand], start=start, stop=stop)
 
 
-def strided_slice(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def strided_slice(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """StridedSlice: Python's indexing, with bits for the kind of each index."""
     check_count(inputs, 4)
     operand = inputs[0]
@@ -125,7 +125,7 @@ def strided_slice(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequenc
     return (_indexed(b, operand, index),)
 
 
-def _indexed(b: Building, operand: Operand, index: Sequence[slice | int | None]) -> Operand:
+def _indexed(b: GraphBuilder, operand: Operand, index: Sequence[slice | int | None]) -> Operand:
     """Python's indexing with slices, numbers and new axes."""
     start, stop, step, shape = [], [], [], []
     backwards: list[int] = []
@@ -156,14 +156,14 @@ def _indexed(b: Building, operand: Operand, index: Sequence[slice | int | None])
     return b.reshape(result, shape=tuple(shape))
 
 
-def reversed_along(b: Building, operand: Operand, axis: int) -> Operand:
+def reversed_along(b: GraphBuilder, operand: Operand, axis: int) -> Operand:
     """The slices of an axis, last one first."""
     if operand.shape[axis] < 2:
         return operand
     return picked(b, operand, _places(operand.shape[axis])[::-1], axis)
 
 
-def picked(b: Building, operand: Operand, places: AnyArray, axis: int) -> Operand:
+def picked(b: GraphBuilder, operand: Operand, places: AnyArray, axis: int) -> Operand:
     """The slices of an axis at places that are known."""
     return b.gather(operand, b.constant(places.astype(np.int64)), axis=axis)
 
@@ -175,7 +175,7 @@ def _places(size: int) -> AnyArray:
     return np.arange(size)
 
 
-def reverse(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def reverse(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """ReverseV2 along axes."""
     check_count(inputs, 2)
     result = inputs[0]
@@ -184,7 +184,7 @@ def reverse(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return (result,)
 
 
-def pad(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def pad(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Pad with zeros, and PadV2 with a number."""
     check_count(inputs, 3 if node.op == "PadV2" else 2)
     low, high = _paddings(inputs)
@@ -192,7 +192,7 @@ def pad(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]
     return b.emit("pad", [inputs[0], filling], low=low, high=high)
 
 
-def mirror_pad(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def mirror_pad(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """MirrorPad: with or without the elements at the border."""
     check_count(inputs, 2)
     reflects = one_of(node, "mode", None, ("REFLECT", "SYMMETRIC")) == "REFLECT"
@@ -216,7 +216,7 @@ def _paddings(inputs: Sequence[Operand]) -> tuple[tuple[int, ...], tuple[int, ..
     return tuple(map(int, known[:, 0])), tuple(map(int, known[:, 1]))
 
 
-def gather(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def gather(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Gather and GatherV2: slices of an axis, for each element of a batch if `batch_dims` says so."""
     check_count(inputs, 2, 3)
     operand, indices = inputs[:2]
@@ -242,7 +242,7 @@ def gather(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return (b.transpose(found, permutation=back),)
 
 
-def gather_nd(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def gather_nd(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """GatherNd: the last axis of the indices has an index for each of the first axes."""
     check_count(inputs, 2)
     operand, indices = inputs
@@ -256,7 +256,7 @@ def gather_nd(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Op
     return b.emit("gather", [flat, places], axis=0)
 
 
-def one_hot(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def one_hot(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """OneHot: one number at the index, another elsewhere."""
     check_count(inputs, 4)
     indices, depth = inputs[0], one_number(inputs[1], "depth")
@@ -269,7 +269,7 @@ def one_hot(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return b.emit("select", [b.eq(column, places), inputs[2], inputs[3]])
 
 
-def depth_to_space(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def depth_to_space(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """DepthToSpace and SpaceToDepth, with the channels last."""
     check_count(inputs, 1)
     block = node.attribute("block_size", "i")
@@ -285,7 +285,7 @@ def depth_to_space(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequen
     return (b.reshape(moved, shape=(n, rows // block, columns // block, channels * block**2)),)
 
 
-def between_space_and_batch(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def between_space_and_batch(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """SpaceToBatchND and BatchToSpaceND, for dilated convolutions."""
     check_count(inputs, 3)
     operand, block, ends = inputs[0], numbers(inputs[1], "block shape"), inputs[2].known
@@ -298,7 +298,7 @@ def between_space_and_batch(b: Building, node: Node, inputs: Sequence[Operand]) 
 
 
 def _into_batch(
-    b: Building, operand: Operand, block: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...]
+    b: GraphBuilder, operand: Operand, block: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...]
 ) -> Operand:
     padded, axes = b.pad(operand, b.like(operand, 0), low=low, high=high), len(block)
     if any(not size or length % size for size, length in zip(block, padded.shape[1:], strict=False)):
@@ -313,7 +313,7 @@ def _into_batch(
 
 
 def _out_of_batch(
-    b: Building, operand: Operand, block: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...]
+    b: GraphBuilder, operand: Operand, block: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...]
 ) -> Operand:
     axes, blocks = len(block), prod(block)
     if not blocks or operand.shape[0] % blocks:

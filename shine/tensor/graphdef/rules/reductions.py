@@ -8,21 +8,21 @@ from math import prod
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions import contraction, normalization
 from shine.tensor.compositions import networks as compositions
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 from shine.tensor.graphdef.node import Node, Rule, axes_of, axis_of, check_count, flag, one_number, one_of, word
-from shine.tensor.imported.building import Building, Operand
 
 
 def reduction(operation: str) -> Rule:
     """The rule of an operation that is a reduction of the form."""
 
-    def rule(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    def rule(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
         operand, axes, keep = _read(node, inputs)
         return b.emit(operation, [operand], axes=axes, keep=keep)
 
     return rule
 
 
-def mean(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def mean(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Mean; that of integers is truncated."""
     operand, axes, keep = _read(node, inputs)
     count = prod(operand.shape[axis] for axis in axes)
@@ -30,13 +30,13 @@ def mean(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand
     return (b.div(summed, b.like(summed, count)),)
 
 
-def every(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def every(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """All: a product of truth values."""
     operand, axes, keep = _read(node, inputs)
     return (b.cast_to(b.reduce_prod(b.cast_to(operand, "uint8"), axes=axes, keep=keep), "bool"),)
 
 
-def some(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def some(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Any: not all are false."""
     operand, axes, keep = _read(node, inputs)
     return (b.not_(b.cast_to(b.reduce_prod(b.cast_to(b.not_(operand), "uint8"), axes=axes, keep=keep), "bool")),)
@@ -50,7 +50,7 @@ def _read(node: Node, inputs: Sequence[Operand]) -> tuple[Operand, tuple[int, ..
 def arg_reduction(operation: str) -> Rule:
     """The rule of ArgMax or ArgMin."""
 
-    def rule(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+    def rule(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
         check_count(inputs, 2)
         axis = axis_of(one_number(inputs[1], "axis"), inputs[0].rank)
         dtype = "int64" if node.optional("output_type", "type") is None else node.dtype("output_type")
@@ -59,7 +59,7 @@ def arg_reduction(operation: str) -> Rule:
     return rule
 
 
-def top_k(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def top_k(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TopK and TopKV2: the largest elements of the last axis, and their places."""
     if node.op == "TopKV2":
         check_count(inputs, 2)
@@ -74,7 +74,7 @@ def top_k(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operan
     return values, b.cast_to(places, dtype)
 
 
-def matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def matmul(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """MatMul of two matrices, each transposed or not."""
     check_count(inputs, 2)
     left, right = inputs
@@ -83,7 +83,7 @@ def matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return (b.dot(_turned(b, left, flag(node, "transpose_a")), _turned(b, right, flag(node, "transpose_b"))),)
 
 
-def batch_matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def batch_matmul(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """BatchMatMul and its versions: stacks of matrices."""
     check_count(inputs, 2)
     left, right = inputs
@@ -94,14 +94,14 @@ def batch_matmul(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence
     return (b.dot(_turned(b, left, flag(node, "adj_x")), _turned(b, right, flag(node, "adj_y"))),)
 
 
-def _turned(b: Building, operand: Operand, is_turned: bool) -> Operand:
+def _turned(b: GraphBuilder, operand: Operand, is_turned: bool) -> Operand:
     if not is_turned:
         return operand
     axes = tuple(range(operand.rank - 2))
     return b.transpose(operand, permutation=(*axes, operand.rank - 1, operand.rank - 2))
 
 
-def einsum(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def einsum(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Einsum of any number of inputs."""
     check_count(inputs, 1, -1)
     return (Operand(contraction.einsum(b.builder, word(node, "equation"), *(each.value for each in inputs))),)
@@ -111,19 +111,19 @@ _EPSILON = 1e-4
 """Added to variances by default."""
 
 
-def softmax(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def softmax(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Softmax over the last axis."""
     check_count(inputs, 1)
     return (Operand(compositions.softmax(b.builder, inputs[0].value)),)
 
 
-def log_softmax(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def log_softmax(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """LogSoftmax over the last axis."""
     check_count(inputs, 1)
     return (Operand(compositions.log_softmax(b.builder, inputs[0].value)),)
 
 
-def batch_norm(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def batch_norm(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """FusedBatchNorm of a network that is used, and not trained: mean and variance are given."""
     check_count(inputs, 5)
     if flag(node, "is_training", default=True):

@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from shine.base.errors import GraphImportError
+from shine.tensor.frontend.graph_builder import MOST_FOLDED, GraphBuilder, Operand, numbers, repeated
 from shine.tensor.graphdef.constants import RESOURCE
 from shine.tensor.graphdef.node import Node, axis_of, check_count, listed, one_number
-from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, numbers, repeated
 
 
-def constant(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def constant(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Const."""
     check_count(inputs, 0)
     tensor = node.tensor()
@@ -22,7 +22,7 @@ def constant(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Ope
     return (b.constant(tensor.array(), is_parameter=True),)
 
 
-def placeholder(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def placeholder(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Placeholder, replaced by a feed."""
     if node.attribute("dtype", "type") == RESOURCE:
         raise GraphImportError(
@@ -34,19 +34,19 @@ def placeholder(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[
     )
 
 
-def shape(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def shape(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Shape and ShapeN: shapes are known here."""
     check_count(inputs, 1, 1 if node.op == "Shape" else -1)
     return [b.constant(operand.shape, _out_type(node)) for operand in inputs]
 
 
-def size(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def size(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Size: the number of elements."""
     check_count(inputs, 1)
     return (b.constant(prod(inputs[0].shape), _out_type(node)),)
 
 
-def rank(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def rank(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Rank: the number of axes."""
     check_count(inputs, 1)
     return (b.constant(inputs[0].rank, "int32"),)
@@ -56,7 +56,7 @@ def _out_type(node: Node) -> str:
     return "int32" if node.optional("out_type", "type") is None else node.dtype("out_type")
 
 
-def reshape(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def reshape(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Reshape; one size may be -1."""
     check_count(inputs, 2)
     sizes = numbers(inputs[1], "shape")
@@ -67,7 +67,7 @@ def reshape(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return b.emit("reshape", inputs[:1], shape=tuple(free if each == -1 else each for each in sizes))
 
 
-def squeeze(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def squeeze(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Squeeze: without axes of size 1."""
     check_count(inputs, 1)
     sizes = inputs[0].shape
@@ -78,7 +78,7 @@ def squeeze(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return b.emit("reshape", inputs, shape=tuple(kept))
 
 
-def expand(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def expand(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """ExpandDims: an axis of size 1 more."""
     check_count(inputs, 2)
     operand = inputs[0]
@@ -86,14 +86,14 @@ def expand(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return b.emit("reshape", [operand], shape=(*operand.shape[:axis], 1, *operand.shape[axis:]))
 
 
-def transpose(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def transpose(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Transpose."""
     check_count(inputs, 2)
     order = tuple(axis_of(each, inputs[0].rank) for each in numbers(inputs[1], "order of axes"))
     return b.emit("transpose", inputs[:1], permutation=order)
 
 
-def tile(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def tile(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Tile: repeated along each axis."""
     check_count(inputs, 2)
     operand, times = inputs[0], numbers(inputs[1], "multiples")
@@ -102,19 +102,19 @@ def tile(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand
     return (repeated(b, operand, times),)
 
 
-def broadcast_to(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def broadcast_to(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """BroadcastTo."""
     check_count(inputs, 2)
     return b.emit("broadcast", inputs[:1], shape=numbers(inputs[1], "shape"))
 
 
-def fill(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def fill(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Fill: one number everywhere."""
     check_count(inputs, 2)
     return b.emit("broadcast", inputs[1:], shape=numbers(inputs[0], "shape"))
 
 
-def number_range(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def number_range(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Range of constants."""
     check_count(inputs, 3)
     ends = [operand.known for operand in inputs]

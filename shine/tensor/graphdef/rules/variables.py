@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from shine.base.errors import GraphImportError
+from shine.tensor.frontend.graph_builder import MOST_FOLDED, GraphBuilder, Operand, Output, Variable, numbers
 from shine.tensor.graphdef.node import Node, check_count, one_number
-from shine.tensor.imported.building import MOST_FOLDED, Building, Operand, Output, Variable, numbers
 
 WRITES = frozenset(
     {"Assign", "AssignAdd", "AssignSub", "ScatterUpdate", "ScatterAdd", "ApplyGradientDescent"}
@@ -20,13 +20,13 @@ WRITES = frozenset(
 """Operations that change variables, which a frozen graph cannot do."""
 
 
-def value(b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def value(b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """Variable and VariableV2: the value itself."""
     check_count(inputs, 0)
     return (_typed(b, node, Variable(_name(node))),)
 
 
-def handle(b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def handle(b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """VarHandleOp: the variable, which others read."""
     check_count(inputs, 0)
     return (Variable(_name(node)),)
@@ -37,13 +37,13 @@ def _name(node: Node) -> str:
     return shared.decode(errors="replace") if shared else node.name
 
 
-def read(b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def read(b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """ReadVariableOp."""
     check_count(inputs, 1)
     return (_typed(b, node, _variable(inputs[0])),)
 
 
-def gather(b: Building, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
+def gather(b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """ResourceGather: slices of a variable."""
     check_count(inputs, 2)
     if node.optional("batch_dims", "i") or not isinstance(inputs[1], Operand):
@@ -57,7 +57,7 @@ def _variable(found: Output) -> Variable:
     return found
 
 
-def _typed(b: Building, node: Node, variable: Variable) -> Operand:
+def _typed(b: GraphBuilder, node: Node, variable: Variable) -> Operand:
     operand = b.variable(variable)
     if operand.dtype != node.dtype("dtype"):
         raise GraphImportError(f"attr 'dtype' is {node.dtype('dtype')}, but the variable's value is {operand.dtype}")
@@ -78,7 +78,7 @@ class TensorList(Operand):
         return VARIANT
 
 
-def reserve(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def reserve(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListReserve: a number of elements, zeros at first."""
     check_count(inputs, 2)
     shape, count = numbers(inputs[0], "element shape"), one_number(inputs[1], "number of elements")
@@ -88,7 +88,7 @@ def reserve(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return (TensorList(made.value, made.known),)
 
 
-def from_tensor(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def from_tensor(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListFromTensor: the slices of the first axis."""
     check_count(inputs, 2)
     if not inputs[0].rank:
@@ -96,25 +96,25 @@ def from_tensor(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[
     return (TensorList(inputs[0].value, inputs[0].known),)
 
 
-def stack(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def stack(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListStack: the elements as one tensor."""
     check_count(inputs, 2)
     return (Operand(_listed(inputs[0]).value, inputs[0].known),)
 
 
-def length(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def length(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListLength."""
     check_count(inputs, 1)
     return (b.constant(_listed(inputs[0]).shape[0], "int32"),)
 
 
-def item(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def item(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListGetItem."""
     check_count(inputs, 3)
     return b.emit("gather", [_listed(inputs[0]), inputs[1]], axis=0)
 
 
-def with_item(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def with_item(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """TensorListSetItem: a list with one element replaced."""
     check_count(inputs, 3)
     elements, index, new = _listed(inputs[0]), inputs[1], inputs[2]

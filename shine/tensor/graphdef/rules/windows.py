@@ -11,10 +11,10 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions import pooling
 from shine.tensor.compositions.pooling import resize_linear, resize_nearest
+from shine.tensor.frontend.channels import Convolution, transposed_convolution
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, numbers
 from shine.tensor.graphdef.constants import MAX_ELEMENTS
 from shine.tensor.graphdef.node import Node, check_count, flag, listed, one_of
-from shine.tensor.imported.building import Building, Operand, numbers
-from shine.tensor.imported.channels import Convolution, transposed_convolution
 
 MOST_STEPS = 1024
 """Most elements of a pooling window along an axis; each may take an instruction or two."""
@@ -43,7 +43,7 @@ class _Window:
     channels_first: bool
 
 
-def conv2d(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def conv2d(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Conv2D; groups follow from the numbers of channels."""
     check_count(inputs, 2)
     image, kernel, window = _prepared(b, node, inputs)
@@ -52,7 +52,7 @@ def conv2d(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Opera
     return (_convolved(b, image, kernel, window, image.shape[3] // kernel.shape[2]),)
 
 
-def depthwise(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def depthwise(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """DepthwiseConv2dNative: each channel has filters of its own."""
     check_count(inputs, 2)
     image, kernel, window = _prepared(b, node, inputs)
@@ -63,7 +63,7 @@ def depthwise(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Op
     return (_convolved(b, image, kernel, window, channels),)
 
 
-def transposed_conv2d(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def transposed_conv2d(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """Conv2DBackpropInput: the adjoint of Conv2D, by which networks enlarge images."""
     check_count(inputs, 3)
     sizes, kernel, given = numbers(inputs[0], "input sizes"), inputs[1], inputs[2]
@@ -83,7 +83,7 @@ def transposed_conv2d(b: Building, node: Node, inputs: Sequence[Operand]) -> Seq
     return (made if window.channels_first else b.transpose(made, permutation=(0, 2, 3, 1)),)
 
 
-def _prepared(b: Building, node: Node, inputs: Sequence[Operand]) -> tuple[Operand, Operand, _Window]:
+def _prepared(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> tuple[Operand, Operand, _Window]:
     image, kernel = inputs
     if image.rank != 4 or kernel.rank != 4:
         raise GraphImportError(f"it needs four axes, but the shapes are {list(image.shape)} and {list(kernel.shape)}")
@@ -91,7 +91,7 @@ def _prepared(b: Building, node: Node, inputs: Sequence[Operand]) -> tuple[Opera
     return _channels_last(b, image, window), kernel, window
 
 
-def _convolved(b: Building, image: Operand, kernel: Operand, window: _Window, groups: int) -> Operand:
+def _convolved(b: GraphBuilder, image: Operand, kernel: Operand, window: _Window, groups: int) -> Operand:
     made = b.convolve(
         image,
         kernel,
@@ -104,7 +104,7 @@ def _convolved(b: Building, image: Operand, kernel: Operand, window: _Window, gr
     return _as_given(b, made, window)
 
 
-def max_pool(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def max_pool(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """MaxPool."""
     image, window = _pooled_image(b, node, inputs)
     if image.dtype == "bool":
@@ -112,7 +112,7 @@ def max_pool(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Ope
     return (_as_given(b, Operand(pooling.max_pool(b.builder, image.value, _windows(window))), window),)
 
 
-def avg_pool(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def avg_pool(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """AvgPool: the mean of the elements that are not padding."""
     image, window = _pooled_image(b, node, inputs)
     if not image.dtype.startswith("float"):
@@ -129,7 +129,7 @@ def _windows(window: _Window) -> pooling.Windows:
     return pooling.Windows((1, 2), window.sizes, window.strides, window.low, window.high)
 
 
-def _pooled_image(b: Building, node: Node, inputs: Sequence[Operand]) -> tuple[Operand, _Window]:
+def _pooled_image(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> tuple[Operand, _Window]:
     if node.op == "MaxPoolV2":
         check_count(inputs, 3)
         sizes, strides = numbers(inputs[1], "window"), numbers(inputs[2], "strides")
@@ -187,11 +187,11 @@ def _window(
     return _Window(tuple(sizes), by, apart, low, high, _channels_first(node))
 
 
-def _channels_last(b: Building, image: Operand, window: _Window) -> Operand:
+def _channels_last(b: GraphBuilder, image: Operand, window: _Window) -> Operand:
     return b.transpose(image, permutation=(0, 2, 3, 1)) if window.channels_first else image
 
 
-def _as_given(b: Building, image: Operand, window: _Window) -> Operand:
+def _as_given(b: GraphBuilder, image: Operand, window: _Window) -> Operand:
     return b.transpose(image, permutation=(0, 3, 1, 2)) if window.channels_first else image
 
 
@@ -199,7 +199,7 @@ _MOST = 1 << 16
 """Most rows or columns of a result."""
 
 
-def nearest(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def nearest(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """ResizeNearestNeighbor."""
     image, sizes = _read(inputs)
     corners = flag(node, "align_corners")
@@ -212,7 +212,7 @@ def nearest(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Oper
     return (Operand(value),)
 
 
-def bilinear(b: Building, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def bilinear(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
     """ResizeBilinear: between the two neighbours along each axis, columns first."""
     image, sizes = _read(inputs)
     value = b.cast_to(image, "float32").value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shine.tensor.imported.building import Operand
+from shine.tensor.frontend.graph_builder import Operand
 from shine.tensor.onnx.node import Node
 from shine.tensor.onnx.rules.elementwise import ELEMENTWISE
 from shine.tensor.onnx.rules.movement import MOVEMENT

@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
 from shine.tensor.form.types import FLOATS, INTEGERS
-from shine.tensor.imported.building import Operand
+from shine.tensor.frontend.graph_builder import Operand
 from shine.tensor.onnx.files import dtype_name
 from shine.tensor.onnx.node import Node
 

@@ -12,7 +12,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.tensor.compositions.networks import cumsum
-from shine.tensor.imported.building import Operand, elements_along, from_the_end, numbers, repeated
+from shine.tensor.frontend.graph_builder import Operand, elements_along, from_the_end, numbers, repeated
 from shine.tensor.onnx.files import array_of, dtype_name
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 

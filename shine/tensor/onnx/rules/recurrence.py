@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.activations import activation
-from shine.tensor.imported.building import Building, Operand
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 from shine.tensor.onnx.node import Node
 
 MOST_STEPS = 512
@@ -20,7 +20,7 @@ class Layer:
 
     Parameters
     ----------
-    b : Building
+    b : GraphBuilder
     parts : list of Operand
         For each gate, the input's part at all steps: steps x batch x units.
     weights : list of Operand
@@ -31,7 +31,7 @@ class Layer:
         Whether a GRU applies its reset gate before the product.
     """
 
-    b: Building
+    b: GraphBuilder
     parts: list[Operand]
     weights: list[Operand]
     biases: list[Operand]

@@ -12,7 +12,7 @@ from shine.tensor.compositions import networks as compositions
 from shine.tensor.compositions import normalization
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
-from shine.tensor.imported.building import Operand, numbers
+from shine.tensor.frontend.graph_builder import Operand, numbers
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 
 Rule = Callable[[Node], "Operand | Sequence[Operand]"]

@@ -11,8 +11,8 @@ from shine.base.typing import AnyArray
 from shine.tensor.compositions.contraction import einsum
 from shine.tensor.compositions.normalization import mean
 from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool, resize_linear, resize_nearest
-from shine.tensor.imported.building import Operand, numbers
-from shine.tensor.imported.channels import Convolution, convolution, transposed_convolution
+from shine.tensor.frontend.channels import Convolution, convolution, transposed_convolution
+from shine.tensor.frontend.graph_builder import Operand, numbers
 from shine.tensor.onnx.node import Node, checked_axes
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from shine.lang.forms.facts import COMPOSITE_FACTS, FACTS, basic_where, names_where
+from shine.lang.forms.facts import COMPOSITE_FACTS, FACTS, SCALED, basic_where, names_where
 from shine.lang.forms.library import STANDARD
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
@@ -59,6 +59,19 @@ def undoes(name, other):
 def test_facts_are_known_of_primitives_of_this_arity():
     assert {name: facts.arity for name, facts in KNOWN.items()} == {name: STANDARD[name].arity for name in KNOWN}
     assert all(STANDARD[name].definition is not None for name in COMPOSITE_FACTS)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, each in STANDARD.items() if each.arity == 1 and n != "logical_not"] + ["pow"]
+)
+def test_the_effect_of_a_factor_of_the_argument_is_as_listed(name):
+    x = SAMPLES[(SAMPLES != 0.0) & (SAMPLES != 10.0)]
+    others = [np.full(len(x), 1.7)] * (STANDARD[name].arity - 1)
+    before, after = applied(name, x, *others), applied(name, 3.0 * x, *others)
+    known = np.isfinite(before) & np.isfinite(after) & (before != 0.0)
+    ratios, differences = after[known] / before[known], after[known] - before[known]
+    found = "factor" if np.ptp(ratios) < 1e-9 else "summand" if np.ptp(differences) < 1e-9 else None
+    assert SCALED.get(name) == found
 
 
 @pytest.mark.parametrize("name", KNOWN)

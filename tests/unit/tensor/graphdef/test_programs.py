@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from shine.formats.read.protobuf import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
+from shine.tensor.frontend.definitions import FUNCTIONS
 from shine.tensor.graphdef import load_graph
-from shine.tensor.imported.definitions import FUNCTIONS
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

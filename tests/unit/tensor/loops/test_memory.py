@@ -9,7 +9,7 @@ from helpers.tensor_passes import main_of
 
 from shine.base.errors import FormError
 from shine.compiler.processor import Machine
-from shine.tensor.loops.arena import Place
+from shine.tensor.loops.arena import Allocation
 from shine.tensor.loops.emission import emit
 from shine.tensor.loops.memory import plan_module
 from shine.tensor.passes.pipeline import optimized
@@ -34,7 +34,7 @@ def plans_of(text, others=""):
 def test_results_are_written_to_their_own_memory():
     memory = plans_of(CHAIN)["main"].memory
     function = main_of(CHAIN).function("main")
-    assert memory.places[function.results[0]] == Place("result", 0)
+    assert memory.places[function.results[0]] == Allocation("result", 0)
     assert memory.copies == ()
 
 
@@ -53,7 +53,7 @@ def test_a_reshape_is_another_name():
         %b = reshape %a: <6 x f32> {shape = [2, 3]}
         %b: <2 x 3 x f32>"""
     memory = plans_of(text)["main"].memory
-    assert memory.places[main_of(text).function("main").body[0].result] == Place("result", 0)
+    assert memory.places[main_of(text).function("main").body[0].result] == Allocation("result", 0)
     assert memory.arena_bytes == 0
 
 
@@ -103,9 +103,9 @@ def test_the_check_finds_what_is_wrong():
             check_plan(replace(plan, memory=replace(plan.memory, places=moved)))
 
     broken("it shares bytes with %., and both are needed at once", b=plan.memory.places[values["a"]])
-    broken("@main, %a: 400 bytes at 8 are not aligned, or not in the arena", a=Place("arena", 8))
-    broken("@main, %a: 400 bytes at 64000 are not aligned, or not in the arena", a=Place("arena", 64000))
-    broken("@main, return: result 0 is not written", c=Place("result", 1))
+    broken("@main, %a: 400 bytes at 8 are not aligned, or not in the arena", a=Allocation("arena", 8))
+    broken("@main, %a: 400 bytes at 64000 are not aligned, or not in the arena", a=Allocation("arena", 64000))
+    broken("@main, return: result 0 is not written", c=Allocation("result", 1))
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 200))])

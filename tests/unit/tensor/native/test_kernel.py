@@ -15,7 +15,7 @@ from shine.compiler.llvm.object_layout import is_readable
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native import kernel as kernel_module
 from shine.tensor.native.interface import Tensor
-from shine.tensor.native.kernel import Kernel, argument
+from shine.tensor.native.kernel import TensorKernel, argument
 
 X = np.arange(1, 7, dtype="float32").reshape(2, 3)
 Y = np.arange(7, 13, dtype="float32").reshape(3, 2)
@@ -28,7 +28,7 @@ def product(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "slow":
             patch.setattr(kernel_module, "is_readable", lambda: False)
-        return Kernel(matmul())
+        return TensorKernel(matmul())
 
 
 def call(kernel, *arguments, out=None, **named):
@@ -131,7 +131,7 @@ def test_wrong_arrays_for_results_are_refused(product, out, error, message):
 @pytest.mark.parametrize("dtype", mostly_slow(DTYPES, fast=list(DTYPES)[::4]))
 @pytest.mark.parametrize("shape", [(), (5,), (0, 3), (1, 2, 1, 3)])
 def test_elements_of_every_type_are_passed(dtype, shape):
-    kernel = Kernel(copy(TensorType(dtype, shape)))
+    kernel = TensorKernel(copy(TensorType(dtype, shape)))
     given = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(DTYPES[dtype])
     found = call(kernel, given)
     assert found.dtype == given.dtype and found.shape == shape and np.array_equal(found, given)
@@ -141,7 +141,7 @@ def test_elements_of_every_type_are_passed(dtype, shape):
 
 
 def test_numbers_that_do_not_fit_are_refused():
-    kernel = Kernel(copy(TensorType("i8", (2,))))
+    kernel = TensorKernel(copy(TensorType("i8", (2,))))
     assert call(kernel, [1, -128]).tolist() == [1, -128]
     for numbers in ([1, 128], [0.5, 1]):
         with pytest.raises(TypeError, match="argument 'x' has numbers that int8 has not"):
@@ -150,10 +150,10 @@ def test_numbers_that_do_not_fit_are_refused():
 
 def test_several_results_are_a_tuple():
     tensors = tuple(Tensor(name, name, TensorType("f32", (2,))) for name in "ab")
-    found = call(Kernel(idle((), tensors)))
+    found = call(TensorKernel(idle((), tensors)))
     assert isinstance(found, tuple) and [array.shape for array in found] == [(2,), (2,)]
     with pytest.raises(ValueError, match="out for 'b' overlaps"):
-        call(Kernel(idle((), tensors)), out=(x := np.zeros(2, "float32"), x))
+        call(TensorKernel(idle((), tensors)), out=(x := np.zeros(2, "float32"), x))
 
 
 def test_contiguous_arguments_are_not_copied():
@@ -164,11 +164,11 @@ def test_contiguous_arguments_are_not_copied():
 @pytest.mark.skipif(not is_readable(), reason="needs CPython")
 def test_arrays_as_they_should_be_take_the_quick_way(monkeypatch):
     monkeypatch.setattr(kernel_module, "argument", None)
-    assert call(Kernel(matmul()), X, Y).tolist() == PRODUCT
+    assert call(TensorKernel(matmul()), X, Y).tolist() == PRODUCT
 
 
 def test_other_threads_run_during_a_call():
-    kernel, flag = Kernel(waiting(10**10)), np.zeros(1, "int64")
+    kernel, flag = TensorKernel(waiting(10**10)), np.zeros(1, "int64")
     thread = threading.Timer(0.02, lambda: flag.__setitem__(0, 1))
     thread.start()
     assert call(kernel, flag).tolist() == [1]
@@ -198,7 +198,7 @@ def test_calls_leave_no_references(product):
 
 def test_results_without_room_are_an_error():
     small, huge = TensorType("f32", (2,)), TensorType("f64", (1 << 40, 1 << 8))
-    kernel = Kernel(idle((), (Tensor("a", "a", small), Tensor("b", "b", huge))))
+    kernel = TensorKernel(idle((), (Tensor("a", "a", small), Tensor("b", "b", huge))))
     before = sys.getrefcount(np.dtype("float32"))
     for _ in range(50):
         with pytest.raises(MemoryError):

@@ -306,7 +306,7 @@ def test_a_large_constant_of_one_number_is_read():
 
 
 def test_constants_that_are_made_are_within_one_budget(monkeypatch):
-    monkeypatch.setattr("shine.tensor.imported.building.MOST_ELEMENTS", 1 << 20)
+    monkeypatch.setattr("shine.tensor.frontend.graph_builder.MOST_ELEMENTS", 1 << 20)
     nodes = " ".join(f"r{i} = Range(a, z, d)" for i in range(40))
     model = content(
         "g (float x) => (int64[n] r0) { a = Constant <value = int64 {0}> () d = Constant <value = int64 {1}> ()"

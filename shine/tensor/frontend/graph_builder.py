@@ -17,7 +17,7 @@ from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
 from shine.tensor.form.types import NAMES, TensorType
-from shine.tensor.imported.definitions import FUNCTIONS
+from shine.tensor.frontend.definitions import FUNCTIONS
 
 MAX_NODES = 120_000
 """Most nodes that are computed, with those of called functions; each takes about 3 KB of memory."""
@@ -120,7 +120,7 @@ Output = Operand | Variable
 """Kinds of outputs of a node."""
 
 
-class Building:
+class GraphBuilder:
     """A function in the making.
 
     Parameters
@@ -243,7 +243,7 @@ class Building:
         return operand if operand.dtype == dtype else self.emit("cast", [operand], dtype=NAMES[np.dtype(dtype)])[0]
 
 
-def repeated(b: Building, x: Operand, times: Sequence[int]) -> Operand:
+def repeated(b: GraphBuilder, x: Operand, times: Sequence[int]) -> Operand:
     """An operand repeated along each axis, 0 times or more."""
     apart = [part for size in x.shape for part in (1, size)]
     spread = [part for count, size in zip(times, x.shape, strict=True) for part in (count, size)]
@@ -295,13 +295,13 @@ _EXACT = frozenset(
 """Primitives whose results are rounded correctly everywhere, or not at all."""
 
 
-def from_the_end(b: Building, indices: Operand, size: int) -> Operand:
+def from_the_end(b: GraphBuilder, indices: Operand, size: int) -> Operand:
     """Indices of 64 bits; negative ones are counted from the end."""
     found = b.cast_to(indices, "int64")
     return b.select(b.lt(found, b.like(found, 0)), b.add(found, b.like(found, size)), found)
 
 
-def elements_along(b: Building, x: Operand, indices: Operand, axis: int) -> Operand:
+def elements_along(b: GraphBuilder, x: Operand, indices: Operand, axis: int) -> Operand:
     """For each place of the indices, the element of x that has the same place but on one axis.
 
     They are places of the flattened x, by arithmetic on the indices.

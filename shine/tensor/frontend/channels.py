@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.tensor.imported.building import Building, Operand
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Convolution:
     groups: int
 
 
-def convolution(b: Building, x: Operand, kernel: Operand, options: Convolution) -> Operand:
+def convolution(b: GraphBuilder, x: Operand, kernel: Operand, options: Convolution) -> Operand:
     """Batch x channels x space with filters x (channels / groups) x space."""
     _check(x, kernel)
     turned = b.transpose(kernel, permutation=(*range(2, x.rank), 1, 0))
@@ -42,13 +42,13 @@ def convolution(b: Building, x: Operand, kernel: Operand, options: Convolution) 
 
 
 def transposed_convolution(
-    b: Building, x: Operand, kernel: Operand, options: Convolution, extra: Sequence[int]
+    b: GraphBuilder, x: Operand, kernel: Operand, options: Convolution, extra: Sequence[int]
 ) -> Operand:
     """The adjoint of a convolution: the input is spread by the strides, the kernel turned round.
 
     Parameters
     ----------
-    b : Building
+    b : GraphBuilder
     x : Operand
         Batch x channels x space.
     kernel : Operand
@@ -88,9 +88,9 @@ def _check(x: Operand, kernel: Operand) -> None:
         raise GraphImportError(f"its input has {x.rank} axes; convolutions of 3 and 4 axes are supported")
 
 
-def _channels_last(b: Building, x: Operand) -> Operand:
+def _channels_last(b: GraphBuilder, x: Operand) -> Operand:
     return b.transpose(x, permutation=(0, *range(2, x.rank), 1))
 
 
-def _channels_first(b: Building, x: Operand) -> Operand:
+def _channels_first(b: GraphBuilder, x: Operand) -> Operand:
     return b.transpose(x, permutation=(0, x.rank - 1, *range(1, x.rank - 1)))
