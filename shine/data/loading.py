@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.data.columns.frames import names_of_headings
+from shine.data.columns.headings import names_of_headings
 from shine.data.columns.kinds import Column, reading_notes, recognized
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe, generate, recipe_problems

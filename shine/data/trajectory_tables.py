@@ -10,9 +10,15 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
-from shine.data.columns.frames import check_features, frame_headings, names_of_headings
+from shine.data.columns.headings import (
+    check_features,
+    check_heading,
+    frame_headings,
+    names_of_headings,
+    with_columns,
+    without_columns,
+)
 from shine.data.columns.numbers import floats, numbered_groups, numbers
-from shine.data.columns.roles import check_heading, with_columns, without_columns
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.forms.names import is_list, listed, shown, value_text
 

@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.stages import LOGGER
-from shine.data.columns.frames import frame_headings, names_of_headings
-from shine.data.columns.roles import LossColumns, split_loss_columns, with_columns, without_roles
+from shine.data.columns.headings import (
+    LossColumns,
+    frame_headings,
+    names_of_headings,
+    split_loss_columns,
+    with_columns,
+    without_roles,
+)
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.training import Loaded
 from shine.data.loading import Roles, load
@@ -73,7 +79,7 @@ class UserData:
         Headings of the columns of an array; headings of the features if `y` is one.
     sample_weight, sigma, groups : array-like or str, optional
     loss_columns : mapping of str to array-like, or sequence of str, optional
-        See `shine.data.columns.roles.split_loss_columns`.
+        See `shine.data.columns.headings.split_loss_columns`.
     """
 
     X: Any

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shine.base.parallel import ExecutorSource, opened
-from shine.data.columns.roles import LossColumns
+from shine.data.columns.headings import LossColumns
 from shine.data.datasets.dataset import Dataset
 from shine.data.user_data import UserData
 from shine.evaluate.losses import LossSource

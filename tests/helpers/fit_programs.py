@@ -11,7 +11,7 @@ import numpy as np
 from helpers.containers import CONTAINERS, PLAIN, contained, headings
 from numpy.typing import NDArray
 
-from shine.data.columns.frames import names_of_headings
+from shine.data.columns.headings import names_of_headings
 
 Array = NDArray[np.float64]
 FACES = ("regressor",) * 8 + ("evolve",) * 7 + ("classifier",) * 4 + ("transformer",) * 3 + ("file",) * 2 + ("cli",)

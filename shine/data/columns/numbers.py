@@ -10,14 +10,8 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Indices
-from shine.data.columns.frames import (
-    array_problem,
-    check_features,
-    columns_problem,
-    frame_columns,
-    frame_headings,
-    frame_problem,
-)
+from shine.data.columns.frames import array_problem, columns_problem, frame_columns, frame_problem
+from shine.data.columns.headings import check_features, frame_headings
 from shine.lang.forms.names import cut, listed, shown, similar
 
 _CHECKED = 1 << 20

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
-from shine.data.columns.frames import check_features
+from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 
 COPIED_BYTES = 1 << 25

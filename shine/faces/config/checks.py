@@ -15,7 +15,7 @@ import numpy as np
 
 from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.base.parallel import ParallelSettings
-from shine.data.columns.frames import names_of_headings
+from shine.data.columns.headings import names_of_headings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
-from shine.data.columns.frames import check_features, frame_headings, names_of_headings
+from shine.data.columns.headings import check_features, frame_headings, names_of_headings
 from shine.data.columns.numbers import numbers
 from shine.data.datasets.dataset import Dataset
 from shine.faces.distillation.networks import Network, network_of

@@ -9,8 +9,8 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
+from shine.data.columns.headings import check_heading
 from shine.data.columns.numbers import numbers
-from shine.data.columns.roles import check_heading
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import fit_rollouts
 from shine.lang.forms.names import listed

@@ -13,15 +13,8 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
 from shine.base.typing import Floats, Indices
-from shine.data.columns.frames import (
-    all_headings,
-    array_problem,
-    columns_with,
-    dense,
-    frame_headings,
-    frame_problem,
-    repeated_heading,
-)
+from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
+from shine.data.columns.headings import all_headings, frame_headings
 from shine.data.columns.numbers import check_integers, check_present, numbers, too_large
 from shine.data.datasets.dataset import ordinary_weights
 from shine.data.opening import Opened

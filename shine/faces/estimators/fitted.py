@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from shine.base.errors import ExportError
 from shine.base.typing import Floats
-from shine.data.columns.roles import without_columns
+from shine.data.columns.headings import without_columns
 from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators.checks import check_in_memory, validated
 from shine.faces.estimators.parameters import checked_index

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.base.typing import Floats
+from shine.data.columns.headings import LossColumns, split_loss_columns
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
-from shine.data.columns.roles import LossColumns, split_loss_columns
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import (
     check_in_memory,

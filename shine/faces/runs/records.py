@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonVal
 
 from shine import __version__
 from shine.base.errors import DataError, ExportError
-from shine.data.columns.frames import check_features
+from shine.data.columns.headings import check_features
 from shine.data.datasets.preparation import Preparation
 from shine.faces.runs.files import read_file, write_text
 from shine.faces.runs.uncertainty_records import UncertaintyRecord

@@ -18,7 +18,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.compiler.threads import processors
-from shine.data.columns.frames import frame_headings
+from shine.data.columns.headings import frame_headings
 from shine.data.columns.numbers import columns_for
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.user_data import TrainingArrays

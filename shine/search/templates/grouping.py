@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats
-from shine.data.columns.frames import frame_columns, frame_headings
+from shine.data.columns.frames import frame_columns
+from shine.data.columns.headings import frame_headings
 from shine.data.columns.numbers import numbers
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation, plain_preparation

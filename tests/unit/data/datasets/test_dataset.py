@@ -10,7 +10,7 @@ import pytest
 
 from shine.base.errors import DataError
 from shine.data.columns import numbers as checks
-from shine.data.columns.frames import check_features
+from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import numbers
 from shine.data.datasets import dataset as data
 from shine.data.datasets.dataset import Dataset, stable_mean, stable_sum

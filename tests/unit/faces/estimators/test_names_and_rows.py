@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from shine.base.errors import DataError
-from shine.data.columns.frames import check_features
+from shine.data.columns.headings import check_features
 from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, checks
 from shine.faces.estimators.base import guesses_within
 from shine.faces.estimators.checks import formula_names, merged

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shine
 from shine.base.errors import DataError, UnsupportedSyntaxError
-from shine.data.columns.frames import check_features
+from shine.data.columns.headings import check_features
 from shine.data.files.source import Source
 from shine.faces.estimators.checks import formula_names
 from shine.formats.write.json import from_json, to_json

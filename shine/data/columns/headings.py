@@ -1,7 +1,8 @@
-"""Columns with a role, taken out of a data frame or given as arrays: the target, those that a loss reads, ..."""
+"""Headings of columns: their names in formulas, and the columns that have a role: the target, those of a loss, ..."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -9,11 +10,80 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
-from shine.data.columns.frames import all_headings, names_of_headings
-from shine.lang.forms.names import is_list, listed, shown, similar, value_text
+from shine.lang.forms.names import (
+    distinct_names,
+    identifier,
+    is_list,
+    listed,
+    name_problem,
+    normalized,
+    shown,
+    similar,
+    value_text,
+)
 
 LossColumns = Mapping[str, ArrayLike] | Sequence[str]
 """The forms in which they are given: arrays by name, or headings of columns of the data frame."""
+
+
+def all_headings(X: object) -> list[object] | None:
+    """The headings of a data frame, texts or numbers; None for other tables."""
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
+    return None if columns is None else list(columns)
+
+
+def frame_headings(X: object) -> list[str] | None:
+    """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
+    texts = [heading for heading in all_headings(X) or () if isinstance(heading, str)]
+    return texts if all_headings(X) == texts else None
+
+
+def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
+    """Distinct feature names for headings, which may be any text.
+
+    Raises
+    ------
+    DataError
+        If a heading occurs twice.
+    """
+    texts = [str(heading) for heading in headings]
+    heading, uses = Counter(texts).most_common(1)[0] if texts else ("", 0)
+    if uses > 1:
+        raise DataError(f"feature name {shown(heading)} occurs twice; rename one of them")
+    return distinct_names(texts)
+
+
+def check_features(names: Sequence[str], what: str = "feature name") -> tuple[str, ...]:
+    """Feature names that formulas can use, normalized as formulas are (see `shine.lang.forms.names.normalized`).
+
+    Parameters
+    ----------
+    names : sequence of str
+    what : str
+        What they are, for messages.
+
+    Raises
+    ------
+    DataError
+        If a name is not an identifier, is a keyword, is too long, begins with two underscores, or occurs twice.
+    """
+    checked: dict[str, str] = {}
+    for given in map(str, names):
+        name = normalized(given)
+        problem = name_problem(name)
+        if problem is not None:
+            would_do = shown(identifier(given))
+            raise DataError(f"{what} {shown(given)} {problem}; rename the column, {would_do} would do")
+        if name in checked:
+            raise DataError(f"{what} {shown(given)} {_repetition(checked[name], given, name)}; rename one of them")
+        checked[name] = given
+    return tuple(checked)
+
+
+def _repetition(first: str, second: str, name: str) -> str:
+    if first == second:
+        return "occurs twice"
+    return f"and {shown(first)} are one name in formulas, which are read in Unicode's normal form: {shown(name)}"
 
 
 def split_loss_columns(X: Any, loss_columns: LossColumns | None) -> tuple[Any, dict[str, ArrayLike]]:

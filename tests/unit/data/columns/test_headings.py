@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError
-from shine.data.columns.roles import split_loss_columns, without_columns
+from shine.data.columns.headings import split_loss_columns, without_columns
 
 VALUES = {"a": [1.0, 2.0], "upper limit": [3.0, 4.0], "b": [5.0, 6.0]}
 
