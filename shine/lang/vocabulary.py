@@ -62,11 +62,11 @@ def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Pr
     reader = _Reader(dict(STANDARD))
     names: list[str] = []
     seen: dict[str, tuple[object, Primitive | None]] = {}
-    for given in primitives:
-        name = reader.name(given)
-        word, meaning = seen.setdefault(name, (given, reader.table.get(name)))
+    for source in primitives:
+        name = reader.name(source)
+        word, meaning = seen.setdefault(name, (source, reader.table.get(name)))
         # The same word twice, or two functions of one name, are a mistake, which the primitive set reports.
-        if name not in names or _is_same(word, given) or meaning is not reader.table.get(name):
+        if name not in names or _is_same(word, source) or meaning is not reader.table.get(name):
             names.append(name)
     return reader.table, names
 
@@ -87,8 +87,8 @@ def check_primitives(primitives: object) -> None:
     if isinstance(primitives, str):
         raise TypeError(f"primitives is the text {value_text(primitives)}; give a list, such as ['add', 'mul', 'sin']")
     if not is_list(primitives):
-        given = value_text(primitives)
-        raise TypeError(f"primitives must be a list of names and functions, such as ['add', 'mul', 'sin'], is {given}")
+        word = value_text(primitives)
+        raise TypeError(f"primitives must be a list of names and functions, such as ['add', 'mul', 'sin'], is {word}")
 
 
 def _is_same(first: object, second: object) -> bool:
@@ -110,20 +110,20 @@ class _Reader:
         self.table = table
         self._functions = Functions(OWN_MEANINGS, table)
 
-    def name(self, given: object) -> str:
+    def name(self, source: object) -> str:
         """Name of a given primitive."""
-        if isinstance(given, str):
-            text = definition(given)
+        if isinstance(source, str):
+            text = definition(source)
             return self._of_text(text) if _is_definition(text) else self._of_word(text.strip())
-        if isinstance(given, Primitive):
-            return self._add(given)
-        if not callable(given):
+        if isinstance(source, Primitive):
+            return self._add(source)
+        if not callable(source):
             raise TypeError(
-                f"primitives has {value_text(given)}; a primitive is a name, such as 'add', or a function, or "
+                f"primitives has {value_text(source)}; a primitive is a name, such as 'add', or a function, or "
                 "the text of its definition, such as 'def name(x): return x*x'"
             )
-        known = known_of(given)
-        return self._known(_own(known.names[0])) if known is not None else self._of_function(given)
+        known = known_of(source)
+        return self._known(_own(known.names[0])) if known is not None else self._of_function(source)
 
     def _of_word(self, word: str) -> str:
         if re.match(r"lambda\b", word):
@@ -137,11 +137,11 @@ class _Reader:
             self.table.setdefault(name, TABLE[name])
         return name
 
-    def _of_function(self, given: Callable[..., object]) -> str:
+    def _of_function(self, source: Callable[..., object]) -> str:
         self._functions.table.update(self.table)
-        name = _own_name(given)
+        name = _own_name(source)
         try:
-            made = self._functions.primitive(given, _arity(given), name)
+            made = self._functions.primitive(source, _arity(source), name)
         except UnsupportedSyntaxError as error:
             raise UnsupportedSyntaxError(f"primitive {name!r} cannot be used: {error}") from None
         self.table[made] = self._functions.table[made]
@@ -213,8 +213,8 @@ def portable(primitives: Iterable[PrimitiveSource]) -> list[PrimitiveSource]:
         If a primitive cannot be read.
     """
     reader = _Reader(dict(STANDARD))
-    named = [(given, reader.name(given)) for given in primitives]
-    return [reader.table[name] if is_of_session(given) else given for given, name in named]
+    named = [(source, reader.name(source)) for source in primitives]
+    return [reader.table[name] if is_of_session(source) else source for source, name in named]
 
 
 def is_of_session(function: object) -> bool:

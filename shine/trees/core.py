@@ -253,66 +253,66 @@ def emit_core(module: ir.Module, plan: Plan) -> ir.Function:
     types = [kinds.get(name, POINTER) for name in CORE]
     function = declare(module, "ensemble", I32, types, CORE)
     function.linkage = "internal"
-    given = dict(zip(CORE, function.args, strict=True))
-    given["y"].add_attribute("noalias")
-    given["arena"].add_attribute("noalias")
+    arguments = dict(zip(CORE, function.args, strict=True))
+    arguments["y"].add_attribute("noalias")
+    arguments["arena"].add_attribute("noalias")
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    tile = given["arena"]
-    sums = element_pointer(build, tile, build.mul(given["n_features"], number(plan.block)), plan.real)
+    tile = arguments["arena"]
+    sums = element_pointer(build, tile, build.mul(arguments["n_features"], number(plan.block)), plan.real)
     loader = _emit_load(module, plan)
     finish = emit_link(module, plan)
-    with counted(build, number(0), given["n_rows"], plan.block, carried=[ir.Constant(I32, 0)]) as block:
-        left = build.sub(given["n_rows"], block.index)
+    with counted(build, number(0), arguments["n_rows"], plan.block, carried=[ir.Constant(I32, 0)]) as block:
+        left = build.sub(arguments["n_rows"], block.index)
         rows = build.select(build.icmp_signed("<", left, number(plan.block)), left, number(plan.block))
         is_short = build.icmp_signed("<=", rows, number(plan.lanes))
         padded = build.select(is_short, number(plan.lanes), number(plan.block))
         flags = build.call(
             loader,
             [
-                *(given[name] for name in ("X", "row_stride", "column_stride", "is_single", "features")),
-                *(given[name] for name in ("n_features", "n_numeric")),
+                *(arguments[name] for name in ("X", "row_stride", "column_stride", "is_single", "features")),
+                *(arguments[name] for name in ("n_features", "n_numeric")),
                 *(block.index, rows, padded, tile),
             ],
         )
         block.results.append(build.or_(block.values[0], flags))
-        _fill(build, plan, given, sums)
+        _fill(build, plan, arguments, sums)
         with build.if_else(is_short) as (short, whole):
             with short:
-                _add_trees(build, plan, given, tile, sums, 1)
+                _add_trees(build, plan, arguments, tile, sums, 1)
             with whole:
-                _add_trees(build, plan, given, tile, sums, plan.block // plan.lanes)
-        build.call(finish, [sums, given["y"], block.index, rows, given["n_outputs"], given["divisor"]])
+                _add_trees(build, plan, arguments, tile, sums, plan.block // plan.lanes)
+        build.call(finish, [sums, arguments["y"], block.index, rows, arguments["n_outputs"], arguments["divisor"]])
     build.ret(block.values[0])
     return function
 
 
-def _fill(build: ir.IRBuilder, plan: Plan, given: dict[str, ir.Value], sums: ir.Value) -> None:
+def _fill(build: ir.IRBuilder, plan: Plan, arguments: dict[str, ir.Value], sums: ir.Value) -> None:
     """Begin each sum with its base."""
     kind = plan.vector(DOUBLE)
-    with counted(build, number(0), given["n_outputs"]) as output:
-        base = broadcast(build, load(build, given["base"], output.index, DOUBLE, DOUBLE), kind)
+    with counted(build, number(0), arguments["n_outputs"]) as output:
+        base = broadcast(build, load(build, arguments["base"], output.index, DOUBLE, DOUBLE), kind)
         start = build.mul(output.index, number(plan.block))
         for vector in range(plan.block // plan.lanes):
             store(build, base, sums, build.add(start, number(vector * plan.lanes)), DOUBLE)
 
 
 def _add_trees(
-    build: ir.IRBuilder, plan: Plan, given: dict[str, ir.Value], tile: ir.Value, sums: ir.Value, vectors: int
+    build: ir.IRBuilder, plan: Plan, arguments: dict[str, ir.Value], tile: ir.Value, sums: ir.Value, vectors: int
 ) -> None:
     """Add all trees, in order."""
     shape, module = plan.shape, build.module
-    with counted(build, number(0), given["n_trees"]) as each:
-        tree = element_pointer(build, given["trees"], build.mul(each.index, number(len(TREE_FIELDS))), I64)
+    with counted(build, number(0), arguments["n_trees"]) as each:
+        tree = element_pointer(build, arguments["trees"], build.mul(each.index, number(len(TREE_FIELDS))), I64)
 
         def listed() -> None:
             function = emit_list(module, plan, vectors)
             names = ("thresholds", "words", "places", "values", "sets")
-            build.call(function, [tree, tile, sums, *(given[name] for name in names)])
+            build.call(function, [tree, tile, sums, *(arguments[name] for name in names)])
 
         def walked() -> None:
             function = emit_walk(module, plan, vectors)
             names = ("nodes", "leaves", "values", "sets")
-            build.call(function, [tree, tile, sums, *(given[name] for name in names)])
+            build.call(function, [tree, tile, sums, *(arguments[name] for name in names)])
 
         if shape.has_lists and shape.has_walks:
             depth = load(build, tree, number(len(TREE_FIELDS) - 1), I64, I64)
@@ -336,29 +336,29 @@ def _emit_load(module: ir.Module, plan: Plan) -> ir.Function:
     kinds = [POINTER, I64, I64, I1, POINTER, *[I64] * 5, POINTER]
     function = declare(module, "ensemble.load", I32, kinds, labels)
     function.linkage = "internal"
-    given = dict(zip(labels, function.args, strict=True))
-    given["tile"].add_attribute("noalias")
+    arguments = dict(zip(labels, function.args, strict=True))
+    arguments["tile"].add_attribute("noalias")
     build = ir.IRBuilder(function.append_basic_block("entry"))
     real, vector = plan.real, plan.vector(plan.real)
-    offset = build.mul(given["first"], given["row_stride"])
-    with build.if_else(given["is_single"]) as (single, double):
+    offset = build.mul(arguments["first"], arguments["row_stride"])
+    with build.if_else(arguments["is_single"]) as (single, double):
         for branch, element in ((single, FLOAT), (double, DOUBLE)):
-            with branch, counted(build, number(0), given["n_features"]) as feature:
-                position = load(build, given["features"], feature.index, I64, I64)
-                start = build.add(offset, build.mul(position, given["column_stride"]))
-                column = element_pointer(build, given["X"], start, element)
-                own = element_pointer(build, given["tile"], build.mul(feature.index, number(plan.block)), real)
-                with counted(build, number(0), given["rows"]) as row:
-                    x = load(build, column, build.mul(row.index, given["row_stride"]), element, element)
+            with branch, counted(build, number(0), arguments["n_features"]) as feature:
+                position = load(build, arguments["features"], feature.index, I64, I64)
+                start = build.add(offset, build.mul(position, arguments["column_stride"]))
+                column = element_pointer(build, arguments["X"], start, element)
+                own = element_pointer(build, arguments["tile"], build.mul(feature.index, number(plan.block)), real)
+                with counted(build, number(0), arguments["rows"]) as row:
+                    x = load(build, column, build.mul(row.index, arguments["row_stride"]), element, element)
                     if element != real:
                         x = (build.fptrunc if real == FLOAT else build.fpext)(x, real)
                     store(build, x, own, row.index, real)
-                with counted(build, given["rows"], given["padded"]) as row:
+                with counted(build, arguments["rows"], arguments["padded"]) as row:
                     store(build, ir.Constant(real, 0.0), own, row.index, real)
     masks = plan.vector(I1)
-    with counted(build, number(0), given["n_features"], carried=[ir.Constant(masks, None)] * 2) as feature:
-        own = element_pointer(build, given["tile"], build.mul(feature.index, number(plan.block)), real)
-        with counted(build, number(0), given["padded"], plan.lanes, carried=feature.values) as group:
+    with counted(build, number(0), arguments["n_features"], carried=[ir.Constant(masks, None)] * 2) as feature:
+        own = element_pointer(build, arguments["tile"], build.mul(feature.index, number(plan.block)), real)
+        with counted(build, number(0), arguments["padded"], plan.lanes, carried=feature.values) as group:
             x = load(build, own, group.index, real, vector)
             infinite = build.fcmp_ordered("==", _absolute(build, plan, x), every(vector, float("inf")))
             found = (build.fcmp_unordered("uno", x, x), infinite)
@@ -366,9 +366,9 @@ def _emit_load(module: ir.Module, plan: Plan) -> ir.Function:
         feature.results += group.values
     found_any = [any_lane(build, mask) for mask in feature.values]
     if plan.shape.has_sets:
-        with counted(build, given["n_numeric"], given["n_features"]) as feature:
-            own = element_pointer(build, given["tile"], build.mul(feature.index, number(plan.block)), real)
-            with counted(build, number(0), given["padded"], plan.lanes) as group:
+        with counted(build, arguments["n_numeric"], arguments["n_features"]) as feature:
+            own = element_pointer(build, arguments["tile"], build.mul(feature.index, number(plan.block)), real)
+            with counted(build, number(0), arguments["padded"], plan.lanes) as group:
                 x = load(build, own, group.index, real, vector)
                 above = build.fcmp_ordered(">=", x, every(vector, 0.0))
                 known = build.and_(above, build.fcmp_ordered("<", x, every(vector, float(CODES))))

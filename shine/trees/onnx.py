@@ -88,14 +88,14 @@ def _reading(graph: Any, folder: Path | None) -> Reading:
         raise GraphImportError(
             f"the operator {node.op_type} is not supported; export {_REGRESSOR} or {_CLASSIFIER} (ai.onnx.ml 3)"
         )
-    given = _Attributes(attributes_of(node), folder)
-    labels = given.labels() if node.op_type == _CLASSIFIER else None
+    attributes = _Attributes(attributes_of(node), folder)
+    labels = attributes.labels() if node.op_type == _CLASSIFIER else None
     around = _around(graph, node, labels)
-    count = given.integer("n_targets", 1) if labels is None else len(labels)
+    count = attributes.integer("n_targets", 1) if labels is None else len(labels)
     if not 1 <= count <= MOST_COLUMNS:
         raise GraphImportError(f"it has {count} targets or classes; 1 to {MOST_COLUMNS} are read")
-    sums = _regression(given, count) if labels is None else _classification(given, count)
-    trees = tuple(_trees(given, sums, around.rounding))
+    sums = _regression(attributes, count) if labels is None else _classification(attributes, count)
+    trees = tuple(_trees(attributes, sums, around.rounding))
     if not trees:
         raise GraphImportError("its ensemble has no trees")
     divisor = float(len(trees)) if sums.is_mean else 1.0
@@ -179,7 +179,7 @@ class _Around:
 
 
 def _around(graph: Any, ensemble: Any, labels: AnyArray | None) -> _Around:
-    inputs = [given for given in graph.input if given.name not in {tensor.name for tensor in graph.initializer}]
+    inputs = [value for value in graph.input if value.name not in {tensor.name for tensor in graph.initializer}]
     if len(inputs) != 1:
         raise GraphImportError(f"it has {len(inputs)} inputs; a model of one matrix of features can be compiled")
     kind = inputs[0].type.tensor_type
@@ -207,10 +207,10 @@ def _around(graph: Any, ensemble: Any, labels: AnyArray | None) -> _Around:
                 f"its node {node.name!r} ({node.op_type}) is not read; beside an ensemble of trees, "
                 "Cast, Identity and ZipMap are"
             )
-    given = [outputs[value.name] for value in graph.output if value.name in outputs]
-    if not rounding or len(given) != len(graph.output) or not given:
+    values = [outputs[value.name] for value in graph.output if value.name in outputs]
+    if not rounding or len(values) != len(graph.output) or not values:
         raise GraphImportError("its outputs are not those of its ensemble of trees")
-    classes = next((found for found in given if found is not None), labels)
+    classes = next((found for found in values if found is not None), labels)
     return _Around(sizes[1] if sizes else 0, rounding, classes)
 
 
@@ -265,39 +265,39 @@ class _Sums:
     threshold: float = 0.0
 
 
-def _weights(given: _Attributes, kind: str, count: int) -> tuple[Indices, Indices, Indices, Floats]:
+def _weights(attributes: _Attributes, kind: str, count: int) -> tuple[Indices, Indices, Indices, Floats]:
     names = [f"{kind}_{name}" for name in ("treeids", "nodeids", "ids")]
-    trees, nodes, columns = (given.integers(name) for name in names)
-    weights = given.numbers(f"{kind}_weights")
-    given.same_lengths(**dict(zip(names, (trees, nodes, columns), strict=True)), **{f"{kind}_weights": weights})
+    trees, nodes, columns = (attributes.integers(name) for name in names)
+    weights = attributes.numbers(f"{kind}_weights")
+    attributes.same_lengths(**dict(zip(names, (trees, nodes, columns), strict=True)), **{f"{kind}_weights": weights})
     if len(columns) and not 0 <= columns.min() <= columns.max() < count:
         raise GraphImportError(f"its attribute {kind}_ids names another than the {count} that there are")
     return trees, nodes, columns, weights
 
 
-def _base(given: _Attributes, count: int) -> Floats:
-    base = given.numbers("base_values")
+def _base(attributes: _Attributes, count: int) -> Floats:
+    base = attributes.numbers("base_values")
     if len(base) not in (0, count):
         raise GraphImportError(f"its attribute base_values has {len(base)} numbers, and not {count}")
     return base if len(base) else np.zeros(count)
 
 
-def _regression(given: _Attributes, count: int) -> _Sums:
-    aggregate, transform = given.text("aggregate_function", "SUM"), given.text("post_transform", "NONE")
+def _regression(attributes: _Attributes, count: int) -> _Sums:
+    aggregate, transform = attributes.text("aggregate_function", "SUM"), attributes.text("post_transform", "NONE")
     if aggregate not in ("SUM", "AVERAGE"):
         raise GraphImportError(f"its aggregate_function {aggregate} is not supported; SUM and AVERAGE are")
     if transform != "NONE":
         raise GraphImportError(f"the post_transform {transform} of a regressor is not supported; NONE is")
-    return _Sums(*_weights(given, "target", count), _base(given, count), aggregate == "AVERAGE")
+    return _Sums(*_weights(attributes, "target", count), _base(attributes, count), aggregate == "AVERAGE")
 
 
-def _classification(given: _Attributes, count: int) -> _Sums:
-    trees, nodes, columns, weights = _weights(given, "class", count)
-    transform = given.text("post_transform", "NONE")
+def _classification(attributes: _Attributes, count: int) -> _Sums:
+    trees, nodes, columns, weights = _weights(attributes, "class", count)
+    transform = attributes.text("post_transform", "NONE")
     links = {"NONE": "identity", "SOFTMAX": "softmax"}
     scored = len(np.unique(columns))
     if count == 2 and scored == 1:
-        return _binary(given, trees, nodes, weights, transform)
+        return _binary(attributes, trees, nodes, weights, transform)
     if count == 2 or (scored < count and weights.min(initial=0) < 0):
         # ONNX does not say which class it is then, and its readers differ.
         raise GraphImportError(f"its weights score {scored} of {count} classes; all of three or more, or one of two")
@@ -305,12 +305,12 @@ def _classification(given: _Attributes, count: int) -> _Sums:
         raise GraphImportError(
             f"the post_transform {transform} of {count} scores is not supported; NONE and SOFTMAX are"
         )
-    return _Sums(trees, nodes, columns, weights, _base(given, count), link=links[transform])
+    return _Sums(trees, nodes, columns, weights, _base(attributes, count), link=links[transform])
 
 
-def _binary(given: _Attributes, trees: Indices, nodes: Indices, weights: Floats, transform: str) -> _Sums:
+def _binary(attributes: _Attributes, trees: Indices, nodes: Indices, weights: Floats, transform: str) -> _Sums:
     """One score for two classes."""
-    base = float(_base(given, 1)[0])
+    base = float(_base(attributes, 1)[0])
     if transform == "LOGISTIC":
         threshold = 0.5 if weights.min() >= 0 else 0.0
         return _Sums(trees, nodes, np.zeros_like(trees), weights, np.full(1, base), link="expit", threshold=threshold)
@@ -323,15 +323,15 @@ def _binary(given: _Attributes, trees: Indices, nodes: Indices, weights: Floats,
     return _Sums(np.tile(trees, 2), np.tile(nodes, 2), columns, both, np.array([first, base]))
 
 
-def _trees(given: _Attributes, sums: _Sums, rounding: str) -> Iterator[Tree]:
+def _trees(attributes: _Attributes, sums: _Sums, rounding: str) -> Iterator[Tree]:
     """The trees in the order of their first nodes."""
     names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
-    table = {f"nodes_{name}": given.integers(f"nodes_{name}") for name in names}
-    modes = np.array(given.listed("nodes_modes", str), np.str_)
-    thresholds = given.numbers("nodes_values")
-    tracks = given.integers("nodes_missing_value_tracks_true")
+    table = {f"nodes_{name}": attributes.integers(f"nodes_{name}") for name in names}
+    modes = np.array(attributes.listed("nodes_modes", str), np.str_)
+    thresholds = attributes.numbers("nodes_values")
+    tracks = attributes.integers("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(len(modes), np.int64)
-    given.same_lengths(**table, nodes_modes=modes, nodes_values=thresholds, nodes_missing_value_tracks_true=tracks)
+    attributes.same_lengths(**table, nodes_modes=modes, nodes_values=thresholds, nodes_missing_value_tracks_true=tracks)
     unknown = sorted(set(np.unique(modes).tolist()) - {"LEAF", *_MODES})
     if unknown:
         raise GraphImportError(f"nodes of mode {unknown[0][:40]!r} are not supported; LEAF, {', '.join(_MODES)} are")

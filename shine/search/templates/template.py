@@ -144,7 +144,7 @@ _UNKNOWN = ("arguments", "primitives", "max_size", "max_depth", "constraints")
 _PARAMETER = ("bounds", "integer", "value", "start")
 
 
-def read_unknowns(given: object) -> dict[str, Unknown] | None:
+def read_unknowns(source: object) -> dict[str, Unknown] | None:
     """The unknown functions by name; None if nothing is said. Those without arguments get them from their calls.
 
     Raises
@@ -152,29 +152,29 @@ def read_unknowns(given: object) -> dict[str, Unknown] | None:
     TypeError, ValueError
         If an option is invalid.
     """
-    if given is None:
+    if source is None:
         return None
-    if is_list(given):
-        given = dict.fromkeys(given)  # type: ignore[call-overload]
-    if not isinstance(given, Mapping) or not given:
-        raise TypeError(f"unknown is a mapping such as {{'f': ['a', 'b']}}, not {value_text(given)}")
-    return {check_name(name): _unknown(check_name(name), each) for name, each in given.items()}
+    if is_list(source):
+        source = dict.fromkeys(source)  # type: ignore[call-overload]
+    if not isinstance(source, Mapping) or not source:
+        raise TypeError(f"unknown is a mapping such as {{'f': ['a', 'b']}}, not {value_text(source)}")
+    return {check_name(name): _unknown(check_name(name), each) for name, each in source.items()}
 
 
-def _unknown(name: str, given: object) -> Unknown:
+def _unknown(name: str, source: object) -> Unknown:
     where = f"unknown {name!r}"
-    if isinstance(given, Unknown):
-        return given
-    if given is None:
+    if isinstance(source, Unknown):
+        return source
+    if source is None:
         return Unknown(name, ())
-    if isinstance(given, str):
-        given = [given]
-    if is_list(given):
-        given = {"arguments": given}
-    if not isinstance(given, Mapping):
+    if isinstance(source, str):
+        source = [source]
+    if is_list(source):
+        source = {"arguments": source}
+    if not isinstance(source, Mapping):
         raise TypeError(f"{where} is a list of its arguments, or a mapping with {', '.join(_UNKNOWN)}")
-    _check_keys(where, given, _UNKNOWN)
-    arguments = given.get("arguments") or ()
+    _check_keys(where, source, _UNKNOWN)
+    arguments = source.get("arguments") or ()
     if isinstance(arguments, str):
         arguments = (arguments,)
     if not is_list(arguments):
@@ -182,33 +182,33 @@ def _unknown(name: str, given: object) -> Unknown:
     names = tuple(check_name(each) for each in arguments)
     if len(set(names)) < len(names):
         raise ValueError(f"{where} lists an argument twice")
-    primitives = given.get("primitives")
+    primitives = source.get("primitives")
     if primitives is not None and (not is_list(primitives) or not len(primitives)):
         raise TypeError(f"{where}: primitives is a list, such as ['add', 'mul'], not {value_text(primitives)}")
     return Unknown(
         name,
         names,
         None if primitives is None else tuple(primitives),
-        _size(where, "max_size", given),
-        _size(where, "max_depth", given),
-        _constraints(where, given.get("constraints") or {}),
+        _size(where, "max_size", source),
+        _size(where, "max_depth", source),
+        _constraints(where, source.get("constraints") or {}),
     )
 
 
-def _constraints(where: str, given: Any) -> Constraints:
-    if isinstance(given, Constraints):
-        return given
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: constraints is a mapping, not {value_text(given)}")
-    _check_keys(f"{where}: constraints", given, [each.name for each in fields(Constraints)])
+def _constraints(where: str, source: Any) -> Constraints:
+    if isinstance(source, Constraints):
+        return source
+    if not isinstance(source, Mapping):
+        raise TypeError(f"{where}: constraints is a mapping, not {value_text(source)}")
+    _check_keys(f"{where}: constraints", source, [each.name for each in fields(Constraints)])
     try:
-        return Constraints(**given)
+        return Constraints(**source)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{where}: constraints: {error}") from None
 
 
-def _size(where: str, key: str, given: Mapping[str, Any]) -> int | None:
-    value = given.get(key)
+def _size(where: str, key: str, source: Mapping[str, Any]) -> int | None:
+    value = source.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -216,7 +216,7 @@ def _size(where: str, key: str, given: Mapping[str, Any]) -> int | None:
     return value
 
 
-def read_parameters(given: object) -> dict[str, Parameter]:
+def read_parameters(source: object) -> dict[str, Parameter]:
     """The options of parameters, by name.
 
     Raises
@@ -224,35 +224,35 @@ def read_parameters(given: object) -> dict[str, Parameter]:
     TypeError, ValueError
         If an option is invalid.
     """
-    if given is None:
+    if source is None:
         return {}
-    if is_list(given):
-        given = dict.fromkeys(given)  # type: ignore[call-overload]
-    if not isinstance(given, Mapping):
-        raise TypeError(f"parameters is a mapping such as {{'k': (0, None)}}, not {value_text(given)}")
-    return {check_name(name): _parameter(check_name(name), each) for name, each in given.items()}
+    if is_list(source):
+        source = dict.fromkeys(source)  # type: ignore[call-overload]
+    if not isinstance(source, Mapping):
+        raise TypeError(f"parameters is a mapping such as {{'k': (0, None)}}, not {value_text(source)}")
+    return {check_name(name): _parameter(check_name(name), each) for name, each in source.items()}
 
 
-def _parameter(name: str, given: object) -> Parameter:
+def _parameter(name: str, source: object) -> Parameter:
     where = f"parameter {name!r}"
-    if isinstance(given, Parameter):
-        return given
-    if _is_number(given):
-        given = {"value": given}
-    elif is_list(given):
-        given = {"bounds": given}
-    elif given is None:
-        given = {}
-    if not isinstance(given, Mapping):
+    if isinstance(source, Parameter):
+        return source
+    if _is_number(source):
+        source = {"value": source}
+    elif is_list(source):
+        source = {"bounds": source}
+    elif source is None:
+        source = {}
+    if not isinstance(source, Mapping):
         raise TypeError(
             f"{where} is a fixed value, bounds such as (0, None), or a mapping with {', '.join(_PARAMETER)}"
         )
-    _check_keys(where, given, _PARAMETER)
-    integer = given.get("integer", False)
+    _check_keys(where, source, _PARAMETER)
+    integer = source.get("integer", False)
     if not isinstance(integer, bool):
         raise TypeError(f"{where}: integer is true or false, not {value_text(integer)}")
-    bounds = _bounds(where, given.get("bounds"))
-    value, start = (_number(f"{where}: {key}", given[key]) if given.get(key) is not None else None for key in _LEAVES)
+    bounds = _bounds(where, source.get("bounds"))
+    value, start = (_number(f"{where}: {key}", source[key]) if source.get(key) is not None else None for key in _LEAVES)
     if value is not None and start is not None:
         raise ValueError(f"{where} has a fixed value; start says nothing about it")
     if integer and all(map(math.isfinite, bounds)) and math.ceil(bounds[0]) > math.floor(bounds[1]):
@@ -268,14 +268,14 @@ def _parameter(name: str, given: object) -> Parameter:
 _LEAVES = ("value", "start")
 
 
-def _bounds(where: str, given: object) -> tuple[float, float]:
-    if given is None:
+def _bounds(where: str, source: object) -> tuple[float, float]:
+    if source is None:
         return -math.inf, math.inf
-    if not is_list(given) or len(given) != 2:  # type: ignore[arg-type]
+    if not is_list(source) or len(source) != 2:  # type: ignore[arg-type]
         raise ValueError(
-            f"{where}: bounds are two numbers, None where there is none: (0, None); not {value_text(given)}"
+            f"{where}: bounds are two numbers, None where there is none: (0, None); not {value_text(source)}"
         )
-    ends: Sequence[Any] = given  # type: ignore[assignment]
+    ends: Sequence[Any] = source  # type: ignore[assignment]
     low = -math.inf if ends[0] is None else _number(f"{where}: bounds", ends[0], infinite=True)
     high = math.inf if ends[1] is None else _number(f"{where}: bounds", ends[1], infinite=True)
     if not low < high:
@@ -283,22 +283,22 @@ def _bounds(where: str, given: object) -> tuple[float, float]:
     return low, high
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool)
+def _is_number(source: object) -> bool:
+    return isinstance(source, int | float) and not isinstance(source, bool)
 
 
-def _number(where: str, given: Any, *, infinite: bool = False) -> float:
+def _number(where: str, source: Any, *, infinite: bool = False) -> float:
     ordinary: Callable[[float], bool] = (lambda value: not math.isnan(value)) if infinite else math.isfinite
     try:
-        found = float(given) if not isinstance(given, bool | str) else math.nan
+        found = float(source) if not isinstance(source, bool | str) else math.nan
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not ordinary(found):
-        raise ValueError(f"{where} is a number, not {value_text(given)}")
+        raise ValueError(f"{where} is a number, not {value_text(source)}")
     return found
 
 
-def _check_keys(where: str, given: Mapping[Any, Any], allowed: Sequence[str]) -> None:
-    wrong = [key for key in given if key not in allowed]
+def _check_keys(where: str, source: Mapping[Any, Any], allowed: Sequence[str]) -> None:
+    wrong = [key for key in source if key not in allowed]
     if wrong:
         raise ValueError(f"{where} has the key {value_text(wrong[0])}; allowed are {', '.join(allowed)}")
