@@ -23,13 +23,11 @@ READERS: dict[str, tuple[str, str]] = {
 }
 """Module and name of the function that reads each format."""
 
-OF_TORCH = (".pt2", ".pt", ".pth")
-"""Endings of PyTorch's files, which are not opened."""
-
-ENDINGS: dict[str, str] = {
-    ".pb": "graphdef", ".pbtxt": "graphdef", ".onnx": "onnx", **dict.fromkeys(OF_TORCH, "torch"),
-}  # fmt: skip
+ENDINGS: dict[str, str] = {".pb": "graphdef", ".pbtxt": "graphdef", ".onnx": "onnx"}
 """Format of files by their endings."""
+
+OF_TORCH = (".pt2", ".pt", ".pth")
+"""Endings of PyTorch's files."""
 
 _TEXT = "module @"
 """The beginning of a module as text."""
@@ -112,13 +110,13 @@ def format_of(source: Any) -> str:
     TypeError
         If it is no path, text, bytes or ExportedProgram.
     """
+    if isinstance(source, Path) and source.suffix.lower() in ENDINGS:
+        return ENDINGS[source.suffix.lower()]
     if isinstance(source, Path) and source.suffix.lower() in OF_TORCH:
         raise GraphImportError(
             f"{source}: PyTorch's files hold pickled objects, which can run any code, so Shine opens none; in Python, "
             "call shine.tensor.load(torch.export.load(path))"
         )
-    if isinstance(source, Path) and source.suffix.lower() in ENDINGS:
-        return ENDINGS[source.suffix.lower()]
     if type(source).__module__.startswith("torch.export"):
         return "torch"
     if not isinstance(source, Path | str | bytes):

@@ -70,11 +70,12 @@ def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
         If there is no such file, or it cannot be read.
     """
     from shine.tensor.graphdef.programs import load_graph
+    from shine.tensor.loading import OF_TORCH
 
     if not path.exists():
         raise click.UsageError(f"{path}: no such file")
     # Only TensorFlow's graphs may be formulas of rows.
-    if options.is_of_tensors or _format(path) != "graphdef":
+    if options.is_of_tensors or path.suffix.lower() in OF_TORCH or _format(path) != "graphdef":
         return _tensors(path, options)
     try:
         return load_graph(path, outputs=list(options.outputs) or None)
@@ -137,9 +138,11 @@ def _shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 
 def _format(path: Path) -> str:
     """The format of a file: a GraphDef if neither its ending nor its beginning says something else."""
-    from shine.tensor.loading import ENDINGS, format_of
+    from shine.tensor.loading import OF_TORCH, format_of
 
     try:
-        return ENDINGS[path.suffix.lower()] if path.suffix.lower() in ENDINGS else format_of(path)
+        return format_of(path)
     except GraphImportError:
+        if path.suffix.lower() in OF_TORCH:
+            raise
         return "graphdef"

@@ -117,7 +117,7 @@ def build(
     >>> print(*build("a*b", folder, "area", "header"))    # doctest: +SKIP
     area.h
     """
-    return written(compile(source, name, emit, **options), folder)
+    return written(code_of(source, name, **options).files(emit), folder)
 
 
 def code_of(source: Any, name: str | None = None, **options: Any) -> Code:

@@ -130,11 +130,11 @@ def _source(
     source: str, dtype: str | None, parameters: str | None, index: int | None, wanted: GraphOptions
 ) -> Model | Tree | Program | TensorFunction | CompiledTrees:
     """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
-    from shine.tensor.loading import ENDINGS
+    from shine.tensor.loading import ENDINGS, OF_TORCH
 
     path = Path(source)
     # A file with the ending of a graph need not exist to be meant; any other file is a graph if it exists.
-    if path.suffix.lower() in ENDINGS or (_is_file(path) and path.name != "result.json"):
+    if path.suffix.lower() in (*ENDINGS, *OF_TORCH) or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
