@@ -37,6 +37,8 @@ def open_parquet(path: Path) -> Source:
         metadata = file.metadata
         check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
         check_size(path, 8 * metadata.num_rows * len(headings))
+    except MemoryError:  # pyarrow's is one of its own errors, too
+        raise
     except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"{path}: is not a valid Parquet file: {cut(error)}") from None
     return _arrow_source(path, headings, metadata.num_rows, file.read)
@@ -58,6 +60,8 @@ def open_feather(path: Path) -> Source:
         raise DataError(f"{path}: reading Feather needs pyarrow; pip install 'shine[parquet]'") from None
     try:
         table = feather.read_table(path)
+    except MemoryError:  # pyarrow's is one of its own errors, too
+        raise
     except (OSError, pyarrow.ArrowException) as error:
         raise DataError(f"{path}: is not a valid Feather file: {cut(error)}") from None
     return _arrow_source(path, tuple(table.column_names), table.num_rows, lambda: table)
@@ -79,6 +83,8 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
             whole = table()
             columns = [whole.column(i) for i in indices]
             arrays = [column.to_numpy() for column in columns]
+        except MemoryError:
+            raise
         except (OSError, pyarrow.ArrowException) as error:
             raise DataError(f"{path}: cannot be read: {cut(error)}") from None
         return [RawColumn(headings[i], array, place) for i, array in zip(indices, arrays, strict=True)]
@@ -98,9 +104,12 @@ def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
     try:
         import pandas
 
+        _check_unpacked(path)
         frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
     except ImportError:
         raise DataError(f"{path}: reading sheets needs pandas and its readers; pip install 'shine[excel]'") from None
+    except (DataError, MemoryError):
+        raise
     except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types
         raise DataError(f"{path}: is not a valid {path.suffix.lower()} file: {cut(error)}") from None
     cells = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
@@ -165,11 +174,10 @@ def open_npz(path: Path) -> Source:
     """
     check_file(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            check_size(path, sum(member.file_size for member in archive.infolist()))
+        _check_unpacked(path)
         with np.load(path, allow_pickle=False) as loaded:
             arrays = {name: _member(path, loaded, name) for name in loaded.files}
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # zipfile and NumPy raise errors of many types
         raise DataError(f"{path}: is not a valid NPZ file: {cut(error)}") from None
@@ -185,10 +193,16 @@ def open_npz(path: Path) -> Source:
     return Source(path, headings, read)
 
 
+def _check_unpacked(path: Path) -> None:
+    """Raise a `DataError` if the files in an archive exceed the limit together."""
+    with zipfile.ZipFile(path) as archive:
+        check_size(path, sum(member.file_size for member in archive.infolist()))
+
+
 def _member(path: Path, archive: Any, name: str) -> NDArray[np.generic]:
     try:
         array = archive[name]
-    except Exception as error:
+    except Exception as error:  # also a lack of memory: a damaged header may ask for any
         raise DataError(f"{path}: array {shown(name)} cannot be read: {cut(error)}") from None
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path}: member {shown(name)} is not an array")

@@ -16,6 +16,7 @@ import pytest
 
 from shine.base.errors import DataError
 from shine.data.datasets.preparation import Reading
+from shine.data.files import source
 from shine.data.loading import load
 
 TEXT = b"a,y\n1,2\n3,4.5\n"
@@ -143,6 +144,31 @@ def test_damaged_typed_files_are_explained(name: str, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=rf"{name}: is not a valid"):
             load(tmp_path / name, "y")
+
+
+@pytest.mark.parametrize(("name", "reader"), [("d.feather", "pyarrow.feather.read_table"), ("d.npz", "numpy.load"),
+                                              ("d.parquet", "pyarrow.parquet.ParquetFile"),
+                                              ("d.xlsx", "pandas.read_excel")])  # fmt: skip
+def test_a_lack_of_memory_is_no_damage(name: str, reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(reader.rpartition(".")[0])
+    kind = pytest.importorskip("pyarrow").ArrowMemoryError if reader.startswith("pyarrow") else MemoryError
+
+    def fails(*arguments: object, **options: object) -> None:
+        raise kind("malloc failed")
+
+    (tmp_path / name).write_bytes(zipped(b""))
+    monkeypatch.setattr(reader, fails)
+    with pytest.raises(MemoryError):
+        load(tmp_path / name, "y")
+
+
+@pytest.mark.parametrize("name", ["d.xlsx", "d.ods"])
+def test_a_sheet_that_would_unpack_to_too_much_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MAX_BYTES", 1000)
+    with pytest.raises(DataError, match="holds more than 1000 bytes"):
+        load(write(name, tmp_path), "y")
 
 
 @pytest.mark.parametrize(("name", "package"), [("d.feather", "pyarrow"), ("d.xlsx", "pandas"), ("d.ods", "pandas")])
