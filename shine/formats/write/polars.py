@@ -11,15 +11,13 @@ import numpy as np
 
 from shine.data.files.dates import UNITS
 from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
-from shine.formats.write.python import identifiers, numbered
+from shine.formats.write.python import COMPARISON, Operators, identifiers, numbered
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
 DEEPEST = 24
 """Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
-
-_OR, _AND, _COMPARISON = 1, 2, 3
 
 
 @takes_models
@@ -93,11 +91,10 @@ def _column(heading: str) -> str:
     return repr(f"^{re.escape(heading)}$" if is_pattern else heading)
 
 
-class _Polars(Corrected):
+class _Polars(Operators, Corrected):
     """Writes expressions of Polars. Conditions are expressions of booleans until they are needed as numbers."""
 
     form = "Polars"
-    sum, product, unary, power = 4, 5, 6, 7
 
     def __init__(self, taken: Collection[str]) -> None:
         super().__init__()
@@ -111,19 +108,11 @@ class _Polars(Corrected):
             "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
             "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cbrt": "cbrt", "log1p": "log1p", "log10": "log10",
         }  # fmt: skip
-        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
         return {
             **super().table(),
             **{name: self._method(method) for name, method in methods.items()},
-            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
-            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
-            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
-            "pow": self._pow,
             "min": self._extreme("<"),
             "max": self._extreme(">"),
-            "logical_not": self._not,
-            "square": lambda a: self._pow(a, self.number(2)),
-            "cube": lambda a: self._pow(a, self.number(3)),
             "log2": lambda a: phrase(self.atom(a), ".log(2)"),
             "expm1": self.expm1,
             "hypot": self.hypot,
@@ -137,30 +126,11 @@ class _Polars(Corrected):
         """An operand as a number: a condition becomes 1.0 or 0.0."""
         return self.where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
 
-    def truth(self, operand: Phrase) -> Phrase:
-        """An operand as a condition: whether a number is not 0."""
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, self.sum), " != 0", strength=_COMPARISON, condition=True)
-
     def atom(self, operand: Phrase) -> Phrase:
         """An operand as a number that a method can follow."""
         if operand.value is not None:
             return phrase("pl.lit(", operand, ")")
         return self.operand(operand, self.power + 1)
-
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that two conditions hold."""
-        return self._joined(left, " & ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that at least one of two conditions holds."""
-        return self._joined(left, " | ", right, _OR)
-
-    def _joined(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
-        # In Python, & and | bind more strongly than comparisons.
-        parts = (part if part.strength == strength else self.enclosed(part, self.power) for part in (left, right))
-        return phrase(next(parts), symbol, *parts, strength=strength, condition=True)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         """`pl.when`; one of the operands if the condition is a number."""
@@ -189,17 +159,8 @@ class _Polars(Corrected):
     def _method(self, method: str) -> Callable[[Phrase], Phrase]:
         return lambda operand: phrase(self.atom(operand), f".{method}()")
 
-    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
-        return phrase(*parts, strength=self.power)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return phrase("~", self.enclosed(operand, self.power), strength=self.unary, condition=True)
-        return phrase(self.enclosed(operand, self.sum), " == 0", strength=_COMPARISON, condition=True)
-
     def _extreme(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
-        ahead = self.comparison(f" {symbol} ", _COMPARISON)
+        ahead = self.comparison(f" {symbol} ", COMPARISON)
 
         def rule(left: Phrase, right: Phrase) -> Phrase:
             left, right = self.numeric(left), self.numeric(right)

@@ -9,19 +9,65 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from shine.formats.write.infix import Infix, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, notes, takes_models
+from shine.formats.write.statements.dialect import COMPARISON_SIGNS
 from shine.formats.write.translation import composites
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
 
-_COMPARISON, _OR, _AND = 1, 2, 3
+COMPARISON, _OR, _AND = 1, 2, 3
 
 
-class Expression(Infix):
+class Operators(Infix):
+    """Python's operators between arrays or columns, whose conditions are of truth values.
+
+    In Python, & and | bind more strongly than comparisons.
+    """
+
+    sum, product, unary, power = 4, 5, 6, 7
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The operator of each primitive that has one."""
+        return {
+            **super().table(),
+            **{name: self.comparison(f" {symbol} ", COMPARISON) for name, symbol in COMPARISON_SIGNS.items()},
+            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
+            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
+            "pow": self.pow,
+            "logical_not": self._not,
+            "square": lambda a: self.pow(a, self.number(2)),
+            "cube": lambda a: self.pow(a, self.number(3)),
+        }
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, _OR), " != 0", strength=COMPARISON, condition=True)
+
+    def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        """``a**b``."""
+        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
+        return phrase(*parts, strength=self.power)
+
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that two conditions hold."""
+        return self.connected(left, " & ", right, _AND)
+
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that at least one of two conditions holds."""
+        return self.connected(left, " | ", right, _OR)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return phrase("~", self.enclosed(operand, self.unary), strength=self.unary, condition=True)
+        return phrase(self.enclosed(operand, self.sum), " == 0", strength=COMPARISON, condition=True)
+
+
+class Expression(Operators):
     """Writes NumPy expressions. Conditions are arrays of bool until they are needed as numbers."""
 
     form = "a Python expression"
-    sum, product, unary, power = 4, 5, 6, 7
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         """The NumPy expression of each primitive."""
@@ -31,19 +77,11 @@ class Expression(Infix):
             "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
             "log1p": "log1p", "expm1": "expm1", "log2": "log2", "log10": "log10", "cbrt": "cbrt",
         }  # fmt: skip
-        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
         return {
             **super().table(),
             **{name: self.calls(f"np.{function}") for name, function in functions.items()},
-            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
-            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
-            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
-            "pow": self._pow,
             "min": self.calls("np.minimum"),
             "max": self.calls("np.maximum"),
-            "logical_not": self._not,
-            "square": lambda a: self._pow(a, self.number(2)),
-            "cube": lambda a: self._pow(a, self.number(3)),
             "inv": lambda a: self.div(self.number(1), a),
             "protected_sqrt": lambda a: self.call("np.sqrt", self.call("np.abs", a)),
         }
@@ -62,35 +100,14 @@ class Expression(Infix):
             return operand
         return phrase("np.where(", operand, ", 1.0, 0.0)")
 
-    def truth(self, operand: Phrase) -> Phrase:
-        """An operand as a condition: whether a number is not 0."""
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, _OR), " != 0", strength=_COMPARISON, condition=True)
-
-    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        if exponent.value == 0.5:
-            # For the scalar exponent 0.5 NumPy takes the square root: NaN at -inf, -0.0 at -0.0.
-            return self.power_half(self.numeric(base))
-        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
-        return phrase(*parts, strength=self.power)
+    def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        """``a**b``."""
+        # For the scalar exponent 0.5 NumPy takes the square root: NaN at -inf, -0.0 at -0.0.
+        return self.power_half(self.numeric(base)) if exponent.value == 0.5 else super().pow(base, exponent)
 
     def power_half(self, base: Phrase) -> Phrase:
         """``base**0.5`` with the exponent as an array."""
         return phrase("np.power(", base, ", np.full_like(", base, ", 0.5))")
-
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that two conditions hold."""
-        return self.connected(left, " & ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that at least one of two conditions holds."""
-        return self.connected(left, " | ", right, _OR)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return phrase("~", self.enclosed(operand, self.unary), strength=self.unary, condition=True)
-        return phrase(self.enclosed(operand, self.sum), " == 0", strength=_COMPARISON, condition=True)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         """A call of `np.where`; one of the operands if the condition is a number."""
