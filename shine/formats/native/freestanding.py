@@ -233,19 +233,6 @@ def _with_attributes(match: re.Match[str]) -> str:
     return f'{match[0]}{"" if "nounwind" in match[0] else " nounwind"} "no-builtins"'
 
 
-def freestanding_object(
-    text: str, triple: str | None = None, cpu: str | None = None, features: str = "", level: str | int = "O2"
-) -> bytes:
-    """Object code that refers to nothing outside itself.
-
-    Raises
-    ------
-    CompilationError
-        If it would: the target lacks an instruction for which Shine has no substitute.
-    """
-    return complete_object(prepare(text, triple, cpu, features), triple, cpu, features, level)
-
-
 def complete_object(
     text: str,
     triple: str | None,
@@ -254,7 +241,13 @@ def complete_object(
     level: str | int = "O2",
     provided: frozenset[str] = frozenset(),
 ) -> bytes:
-    """Object code of IR that `prepare` made; `provided` are symbols that it may refer to."""
+    """Object code of IR that `prepare` made; `provided` are symbols that it may refer to.
+
+    Raises
+    ------
+    CompilationError
+        If it refers to others: the target lacks an instruction for which Shine has no substitute.
+    """
     code = object_code(text, triple, cpu, features, level)
     missing = sorted(undefined_symbols(code) - provided)
     if missing:

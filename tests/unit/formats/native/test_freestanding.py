@@ -16,7 +16,7 @@ from shine.base.errors import CompilationError, LoweringError
 from shine.compiler.codegen.native.programs import emit_program_rows, emit_program_scalar
 from shine.compiler.codegen.vecmath.substitutes import DIVISIONS, define_substitute, parsed_type
 from shine.compiler.llvm import Engine, assembly, object_code
-from shine.formats.native.freestanding import freestanding_object, prepare, undefined, undefined_symbols
+from shine.formats.native.freestanding import complete_object, prepare, undefined, undefined_symbols
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tape import application
 from shine.lang.parse import parse
@@ -36,6 +36,11 @@ TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
 LLVM_TYPES = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32"}
 TYPES_BY_NAME = ["float64", "float32", "int64", "int32"]
 ROWS = 4096
+
+
+def freestanding(text, triple, cpu=None, features=""):
+    """Object code that refers to nothing outside itself."""
+    return complete_object(prepare(text, triple, cpu, features), triple, cpu, features)
 
 
 def module_of(expressions, dtype, emit=emit_program_scalar):
@@ -213,7 +218,7 @@ def test_the_smallest_integer_is_a_real_that_fits():
     ),
 )
 def test_no_primitive_needs_a_library(triple, dtype):
-    code = freestanding_object(module_of(every_primitive(), dtype), triple, *TARGETS[triple])
+    code = freestanding(module_of(every_primitive(), dtype), triple, *TARGETS[triple])
     assert not undefined_symbols(code)
 
 
@@ -221,7 +226,7 @@ def test_no_primitive_needs_a_library(triple, dtype):
 @pytest.mark.parametrize("triple", TARGETS)
 def test_rows_are_copied_without_a_library(triple):
     text = module_of(["floor(a) % b", "a // b"], "float64", emit_program_rows)
-    assert not undefined_symbols(freestanding_object(text, triple, *TARGETS[triple]))
+    assert not undefined_symbols(freestanding(text, triple, *TARGETS[triple]))
 
 
 CONVERSIONS = "\n".join(
@@ -234,7 +239,7 @@ CONVERSIONS = "\n".join(
 
 @pytest.mark.parametrize("triple", TARGETS)
 def test_conversions_of_long_integers_need_no_library(triple):
-    assert not undefined_symbols(freestanding_object(CONVERSIONS, triple, *TARGETS[triple]))
+    assert not undefined_symbols(freestanding(CONVERSIONS, triple, *TARGETS[triple]))
 
 
 FUSED = r"^\s+(v?fn?m(add|sub)\w*|vfn?m[as]\.\w+|fml[as]|xs\w*n?m(add|sub)\w*|v(nm|m)(add|sub)fp)\b"
@@ -283,7 +288,7 @@ def test_a_processor_that_has_an_instruction_keeps_it():
 def test_a_target_that_lacks_arithmetic_is_refused():
     text = module_of(["a + b"], "float64")
     with pytest.raises(CompilationError, match="would call __adddf3; name a processor"):
-        freestanding_object(text, "riscv64-linux-gnu")
+        freestanding(text, "riscv64-linux-gnu")
 
 
 def test_prepared_code_computes_the_same_on_this_machine():
