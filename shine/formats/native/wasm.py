@@ -17,7 +17,7 @@ from shine.compiler.codegen.native.row_by_row import emit_wasm
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import interface_of
 from shine.formats.native.targets import Target, target_of
-from shine.formats.native.wasm_loader import loader, types
+from shine.formats.native.wasm_loader import formula_loader
 from shine.lang.program.program import Program
 
 TRIPLE = "wasm32-unknown-unknown"
@@ -68,11 +68,7 @@ def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
         [*exports, *(["__heap_base"] if scratch else [])],
         STACK_BYTES + COLUMN_BYTES * columns,
     )
-    return {
-        f"{name}.wasm": linked,
-        f"{name}.js": loader(interface, code.description, batch=batch).encode(),
-        f"{name}.d.ts": types(interface, code.description, batch=batch).encode(),
-    }
+    return {f"{name}.wasm": linked, **formula_loader(interface, code.description, batch=batch)}
 
 
 def wasm_target(code: Code, taken: Collection[str]) -> Target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from shine.formats.native.interface import Column, Interface
 
@@ -24,31 +25,90 @@ ARRAYS = {
 }  # fmt: skip
 """Typed array of each storage type; of bool, 0 is false and everything else true."""
 
-INSTANTIATE = """\
-async function instantiate(source) {
-  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
-    return (await WebAssembly.instantiate(source)).instance;
-  }
-  if (source instanceof URL || typeof source === "string") {
-    const url = new URL(source, globalThis.document?.baseURI ?? import.meta.url);
-    if (url.protocol === "file:" && globalThis.process?.versions?.node) {
-      const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
-      return instantiate(await readFile(url));
-    }
-    source = await fetch(url);
-  }
-  if (!source.ok) throw new Error(`${source.url}: ${source.status} ${source.statusText}`);
-  return instantiate(await source.arrayBuffer());
-}
-"""
-"""Function of JavaScript that makes an instance of a module from anything that names or holds one."""
-
-_MODULE = """\
+_ES_MODULE = """\
 {comment}
 // Works in browsers and in Node, and needs only {name}.wasm beside it; {name}.d.ts has the types.
 
 const NAME = {quoted};
+{constants}
+/**
+ * Load the {what}.
+ * @param source - where the module is (a URL), its bytes, the response of a request for it, or the compiled module;
+ *     by default the file beside this one.
+ */
+export async function load(source = new URL("./{name}.wasm", import.meta.url)) {{
+  const {{ exports }} = await instantiate(await source);
+{loaded}}}
+
+async function instantiate(source) {{
+  if (source instanceof WebAssembly.Module) return WebAssembly.instantiate(source);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {{
+    return (await WebAssembly.instantiate(source)).instance;
+  }}
+  if (source instanceof URL || typeof source === "string") {{
+    const url = new URL(source, globalThis.document?.baseURI ?? import.meta.url);
+    if (url.protocol === "file:" && globalThis.process?.versions?.node) {{
+      const {{ readFile }} = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+      return instantiate(await readFile(url));
+    }}
+    source = await fetch(url);
+  }}
+  if (!source.ok) throw new Error(`${{source.url}}: ${{source.status}} ${{source.statusText}}`);
+  return instantiate(await source.arrayBuffer());
+}}
+
+{functions}"""
+
+_DECLARATIONS = """\
+{comment}
+
+/** The loaded {what}. */
+export interface Kernel {{
+{members}  /** What the WebAssembly module exports; its memory from `__heap_base` on is the loader's. */
+  readonly exports: WebAssembly.Exports;
+}}
+
+/** Where the module is, its bytes, the response of a request for it, or the compiled module. */
+export type Source = URL | string | ArrayBuffer | ArrayBufferView | Response | WebAssembly.Module;
+
+/** Load the {what}; by default from {name}.wasm beside this module. */
+export function load(source?: Source | Promise<Source>): Promise<Kernel>;
+
+{described}"""
+
+
+@dataclass(frozen=True)
+class Loader:
+    """The parts in which the loaders of WebAssembly modules differ.
+
+    Parameters
+    ----------
+    what : str
+        What is loaded, as comments call it.
+    constants, loaded, functions : str
+        JavaScript: constants of the module; the end of its function `load`; other functions.
+    members, described : str
+        TypeScript: members of what `load` returns; declarations of the constants.
+    """
+
+    what: str
+    constants: str
+    loaded: str
+    functions: str
+    members: str
+    described: str
+
+    def files(self, name: str, description: str) -> dict[str, bytes]:
+        """The ES module ``NAME.js``, which exports ``load``, and its types ``NAME.d.ts``."""
+        lines = f"{description}\nWritten by Shine.".splitlines()
+        common = {"name": name, "what": self.what, "comment": "\n".join(f"// {ascii(line)[1:-1]}" for line in lines)}
+        parts = {"constants": self.constants, "loaded": self.loaded, "functions": self.functions}
+        module = _ES_MODULE.format(**common, **parts, quoted=json.dumps(name))
+        types = _DECLARATIONS.format(**common, members=self.members, described=self.described)
+        return {f"{name}.js": module.encode(), f"{name}.d.ts": types.encode()}
+
+
+_CONSTANTS = """\
 /** Label and type of each argument, in the order of the calls. */
 export const parameters = {parameters};
 /** Label and type of each result. */
@@ -62,45 +122,40 @@ const TYPES = {{
   int32: {{ array: Int32Array, fits: (x) => (x | 0) === x }},
   bool: {{ array: Uint8Array, fits: (x) => typeof x === "boolean" }},
 }};
+"""
 
-/**
- * Load the formula.
- * @param source - where the module is (a URL), its bytes, the response of a request for it, or the compiled module;
- *     by default the file beside this one.
- */
-export async function load(source = new URL("./{name}.wasm", import.meta.url)) {{
-  const {{ exports }} = await instantiate(await source);
+_LOADED = """\
   const memory = scratch(exports);
   return {{ [NAME]: oneRow(exports, memory){batch}, exports }};
-}}
+"""
 
-{instantiate}
+_FUNCTIONS = """\
 /** Memory after the module's own: a function that reserves some bytes of it and returns where they begin. */
-function scratch({{ memory, __heap_base: base }}) {{
+function scratch({ memory, __heap_base: base }) {
   if (base === undefined) return undefined;
   const start = (base.value + 15) & ~15;
-  return (bytes) => {{
+  return (bytes) => {
     const missing = start + bytes - memory.buffer.byteLength;
     if (missing > 0) memory.grow(Math.ceil(missing / 65536));
     return start;
-  }};
-}}
+  };
+}
 
-function failed() {{
-  return new RangeError(`${{NAME}}: integer division by zero`);
-}}
+function failed() {
+  return new RangeError(`${NAME}: integer division by zero`);
+}
 
 /** The function of one row. After its arguments the module takes addresses for several results and for a status. */
-function oneRow(exports, memory) {{
+function oneRow(exports, memory) {
   const run = exports[NAME];
   const several = outputs.length > 1;
-  return (...values) => {{
-    if (values.length !== parameters.length) {{
-      throw new TypeError(`${{NAME}} takes ${{parameters.length}} arguments, not ${{values.length}}`);
-    }}
-    parameters.forEach(([label, type], i) => {{
-      if (!TYPES[type].fits(values[i])) throw new TypeError(`${{NAME}}: ${{label}} = ${{values[i]}} is no ${{type}}`);
-    }});
+  return (...values) => {
+    if (values.length !== parameters.length) {
+      throw new TypeError(`${NAME} takes ${parameters.length} arguments, not ${values.length}`);
+    }
+    parameters.forEach(([label, type], i) => {
+      if (!TYPES[type].fits(values[i])) throw new TypeError(`${NAME}: ${label} = ${values[i]} is no ${type}`);
+    });
     const start = memory?.(8 * outputs.length + 8);
     const places = several ? outputs.map((_, i) => start + 8 * i) : [];
     const status = start + 8 * outputs.length;
@@ -108,11 +163,11 @@ function oneRow(exports, memory) {{
     if (CAN_FAIL && new Uint8Array(exports.memory.buffer)[status]) throw failed();
     const truth = (value, type) => (type === "bool" ? value !== 0 : value);
     if (!several) return truth(result, outputs[0][1]);
-    return Object.fromEntries(outputs.map(([label, type], i) => {{
+    return Object.fromEntries(outputs.map(([label, type], i) => {
       return [label, truth(new TYPES[type].array(exports.memory.buffer, places[i], 1)[0], type)];
-    }}));
-  }};
-}}
+    }));
+  };
+}
 """
 
 _BATCH = """
@@ -165,34 +220,11 @@ function listed(arrays, described, what) {
 }
 """
 
-SOURCE_TYPE = """\
-/** Where the module is, its bytes, the response of a request for it, or the compiled module. */
-export type Source = URL | string | ArrayBuffer | ArrayBufferView | Response | WebAssembly.Module;
-"""
-"""Type in TypeScript of what `INSTANTIATE` takes."""
-
-_TYPES = """\
-{comment}
-
-/** The loaded formula. */
-export interface Kernel {{
+_ONE_ROW = """\
   /**
    * One row.{failure}
    */
   {name}({arguments}): {result};
-{batch}  /** What the WebAssembly module exports; its memory from `__heap_base` on is the loader's. */
-  readonly exports: WebAssembly.Exports;
-}}
-
-{source}
-/** Load the formula; by default from {name}.wasm beside this module. */
-export function load(source?: Source | Promise<Source>): Promise<Kernel>;
-
-/** Label and type of each argument, in the order of the calls. */
-export const parameters: readonly (readonly [label: string, type: string])[];
-
-/** Label and type of each result. */
-export const outputs: readonly (readonly [label: string, type: string])[];
 """
 
 _BATCH_TYPES = """\
@@ -206,9 +238,17 @@ _BATCH_TYPES = """\
   ): {result};
 """
 
+_DESCRIBED = """\
+/** Label and type of each argument, in the order of the calls. */
+export const parameters: readonly (readonly [label: string, type: string])[];
 
-def loader(interface: Interface, description: str, *, batch: bool) -> str:
-    """The ES module ``NAME.js``, which exports ``load``.
+/** Label and type of each result. */
+export const outputs: readonly (readonly [label: string, type: string])[];
+"""
+
+
+def formula_loader(interface: Interface, description: str, *, batch: bool) -> dict[str, bytes]:
+    """The ES module of a formula, and its types.
 
     Parameters
     ----------
@@ -218,50 +258,35 @@ def loader(interface: Interface, description: str, *, batch: bool) -> str:
     batch : bool
         Whether the module has the function of many rows.
     """
-    text = _MODULE.format(
-        comment=comment(description),
-        name=interface.name,
-        quoted=json.dumps(interface.name),
-        instantiate=INSTANTIATE,
+    constants = _CONSTANTS.format(
         parameters=_described(interface.parameters),
         outputs=_described(interface.outputs),
         can_fail=json.dumps(interface.can_fail),
-        batch=", batch: manyRows(exports, memory)" if batch else "",
     )
-    return text + _BATCH if batch else text
+    loaded = _LOADED.format(batch=", batch: manyRows(exports, memory)" if batch else "")
+    functions = _FUNCTIONS + _BATCH if batch else _FUNCTIONS
+    loader = Loader("formula", constants, loaded, functions, _members(interface, batch), _DESCRIBED)
+    return loader.files(interface.name, description)
 
 
-def types(interface: Interface, description: str, *, batch: bool) -> str:
-    """The types ``NAME.d.ts`` of `loader`."""
+def _members(interface: Interface, batch: bool) -> str:
     failure = "\n   * @throws RangeError if an integer division has a zero divisor." if interface.can_fail else ""
     arguments = ", ".join(f"{variable(column.name)}: {SCALARS[column.dtype]}" for column in interface.parameters)
-    rows = ""
-    if batch:
-        ordered = ", ".join(f"{variable(each.name)}: {ARRAYS[each.dtype]}" for each in interface.parameters)
-        results = _results(interface.outputs, ARRAYS)
-        rows = _BATCH_TYPES.format(
-            failure=failure,
-            columns=f"readonly [{ordered}] | {_object(interface.parameters, ARRAYS)}",
-            out=f"readonly [{', '.join(ARRAYS[each.dtype] for each in interface.outputs)}] | {results}"
-            if len(interface.outputs) > 1
-            else results,
-            result=results,
-        )
-    return _TYPES.format(
-        comment=comment(description),
-        source=SOURCE_TYPE,
-        name=interface.name,
-        failure=failure,
-        arguments=arguments,
-        result=_results(interface.outputs, SCALARS),
-        batch=rows,
+    one = _ONE_ROW.format(
+        failure=failure, name=interface.name, arguments=arguments, result=_results(interface.outputs, SCALARS)
     )
-
-
-def comment(description: str) -> str:
-    """A description as lines of a comment in JavaScript."""
-    lines = f"{description}\nWritten by Shine.".splitlines()
-    return "\n".join(f"// {ascii(line)[1:-1]}" for line in lines)
+    if not batch:
+        return one
+    ordered = ", ".join(f"{variable(each.name)}: {ARRAYS[each.dtype]}" for each in interface.parameters)
+    results = _results(interface.outputs, ARRAYS)
+    return one + _BATCH_TYPES.format(
+        failure=failure,
+        columns=f"readonly [{ordered}] | {_object(interface.parameters, ARRAYS)}",
+        out=f"readonly [{', '.join(ARRAYS[each.dtype] for each in interface.outputs)}] | {results}"
+        if len(interface.outputs) > 1
+        else results,
+        result=results,
+    )
 
 
 def _described(columns: Iterable[Column]) -> str:

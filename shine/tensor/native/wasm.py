@@ -6,7 +6,7 @@ import json
 
 from shine.formats.native.code import Code, Files
 from shine.formats.native.wasm import link
-from shine.formats.native.wasm_loader import ARRAYS, INSTANTIATE, SOURCE_TYPE, comment, object_type, variable
+from shine.formats.native.wasm_loader import ARRAYS, Loader, object_type, variable
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.interface import Interface, Tensor
 
@@ -16,34 +16,25 @@ TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
 STACK_BYTES = 64 * 1024
 """Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
 
-_MODULE = """\
-{comment}
-// Works in browsers and in Node, and needs only {name}.wasm beside it; {name}.d.ts has the types.
-
-const NAME = {quoted};
+_CONSTANTS = """\
 const ARENA_BYTES = {arena};
 /** Label, typed array and shape of each argument, in the order of calls. Elements are in row-major order. */
 export const parameters = [{parameters}];
 /** Label, typed array and shape of each result. */
 export const outputs = [{outputs}];
+"""
 
-/**
- * Load the function.
- * @param source - where the module is (a URL), its bytes, the response of a request for it, or the compiled module;
- *     by default the file beside this one.
- */
-export async function load(source = new URL("./{name}.wasm", import.meta.url)) {{
-  const {{ exports }} = await instantiate(await source);
+_LOADED = """\
   const places = placed(exports);
   const view = ([, type, shape], i) => new type(exports.memory.buffer, places.tensors[i], count(shape));
   const all = [...parameters, ...outputs].map(view);
   const given = all.slice(0, parameters.length);
   const made = all.slice(parameters.length);
   const run = () => exports[NAME](places.table, places.table + 4 * given.length, places.arena);
-  return {{ [NAME]: (...arrays) => called(run, given, made, arrays), run, arguments: given, results: made, exports }};
-}}
+  return { [NAME]: (...arrays) => called(run, given, made, arrays), run, arguments: given, results: made, exports };
+"""
 
-{instantiate}
+_FUNCTIONS = """\
 function count(shape) {{
   return shape.reduce((product, size) => product * size, 1);
 }}
@@ -86,11 +77,7 @@ function called(run, given, made, arrays) {{
 }}
 """
 
-_TYPES = """\
-{comment}
-
-/** The loaded function. */
-export interface Kernel {{
+_MEMBERS = """\
   /**
    * Compute the results, in new arrays.
 {listed}
@@ -102,14 +89,9 @@ export interface Kernel {{
   readonly arguments: readonly [{argument_arrays}];
   /** The results in the module's memory. */
   readonly results: readonly [{result_arrays}];
-  /** What the WebAssembly module exports; its memory from `__heap_base` on is the loader's. */
-  readonly exports: WebAssembly.Exports;
-}}
+"""
 
-{source}
-/** Load the function; by default from {name}.wasm beside this module. */
-export function load(source?: Source | Promise<Source>): Promise<Kernel>;
-
+_DESCRIBED = """\
 type Described = readonly [label: string, type: {constructors}, shape: readonly number[]];
 
 /** Label, typed array and shape of each argument, in the order of calls. Elements are in row-major order. */
@@ -128,42 +110,27 @@ def tensor_files(code: Code, interface: Interface) -> Files:
     CompilationError
         If there is no linker.
     """
-    name = code.name
-    return {
-        f"{name}.wasm": link(code.object_code, [name, "__heap_base"], STACK_BYTES),
-        f"{name}.js": _loader(interface, code.description).encode(),
-        f"{name}.d.ts": _types(interface, code.description).encode(),
-    }
-
-
-def _loader(interface: Interface, description: str) -> str:
-    return _MODULE.format(
-        comment=comment(description),
-        name=interface.name,
-        quoted=json.dumps(interface.name),
+    name, results = code.name, interface.results
+    constants = _CONSTANTS.format(
         arena=interface.arena_bytes,
-        alignment=ALIGNMENT,
-        instantiate=INSTANTIATE,
         parameters=", ".join(map(_described, interface.arguments)),
-        outputs=", ".join(map(_described, interface.results)),
+        outputs=", ".join(map(_described, results)),
     )
-
-
-def _types(interface: Interface, description: str) -> str:
-    results = interface.results
-    arrays = {each.label: _array(each) for each in results}
-    named = [f"{variable(each.name)}: {_array(each)}" for each in interface.arguments]
-    return _TYPES.format(
-        comment=comment(description),
-        name=interface.name,
-        source=SOURCE_TYPE,
+    named = ", ".join(f"{variable(each.name)}: {_array(each)}" for each in interface.arguments)
+    members = _MEMBERS.format(
+        name=name,
         listed="\n".join(map(_documented, interface.arguments)),
-        arguments=", ".join(named),
-        result=_array(results[0]) if len(results) == 1 else object_type(arrays),
-        argument_arrays=", ".join(named),
+        arguments=named,
+        result=_array(results[0]) if len(results) == 1 else object_type({each.label: _array(each) for each in results}),
+        argument_arrays=named,
         result_arrays=", ".join(f"{variable(each.name)}: {_array(each)}" for each in results),
-        constructors=" | ".join(f"{array}Constructor" for array in dict.fromkeys(ARRAYS.values())),
     )
+    described = _DESCRIBED.format(
+        constructors=" | ".join(f"{array}Constructor" for array in dict.fromkeys(ARRAYS.values()))
+    )
+    loader = Loader("function", constants, _LOADED, _FUNCTIONS.format(alignment=ALIGNMENT), members, described)
+    linked = link(code.object_code, [name, "__heap_base"], STACK_BYTES)
+    return {f"{name}.wasm": linked, **loader.files(name, code.description)}
 
 
 def _array(tensor: Tensor) -> str:
