@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from numbers import Integral
 from typing import Any, ClassVar
 
 
@@ -13,6 +14,12 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_threads(threads: object) -> None:
+    """Raise a `ValueError` unless a number of threads is a whole number from 1 on, or None for all processors."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1):
+        raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
 
 
 class Workers:

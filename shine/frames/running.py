@@ -15,7 +15,7 @@ from llvmlite import ir
 from shine.base.typing import AnyArray, Hashes, Mask
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
-from shine.compiler.threads import Workers, processors
+from shine.compiler.threads import Workers, check_threads, processors
 from shine.frames.columns import GROUP, Column, Piece, Segment, segments
 from shine.frames.kernels import COMPUTE, POSITIONS, SELECT, emit_positions, emit_query
 from shine.frames.language.types import Code, Plan, Query
@@ -246,8 +246,7 @@ class _Run:
     """State shared by the threads of a run."""
 
     def __init__(self, query: Query, columns: Sequence[Column], rows: int, threads: int | None) -> None:
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
+        check_threads(threads)
         self.query, self.columns = query, columns
         self.segments = list(segments(columns, rows))
         is_copied = any(_is_copied(piece) for column in columns for piece in column.pieces)

@@ -9,6 +9,7 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
+from shine.compiler.threads import check_threads
 from shine.formats.native.code import Options, Order
 from shine.trees.code import TreeCode, tree_code
 from shine.trees.core import INFINITE, MISSING
@@ -189,8 +190,7 @@ class CompiledTrees:
         return (0 if self.reading.allows_nan else MISSING) | (0 if self.reading.allows_infinite else INFINITE)
 
     def _run(self, kernel: TreeKernel, X: Any, threads: int | None) -> Floats:
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
+        check_threads(threads)
         reading = self.reading
         if not reading.categories and (made := kernel.of_array(X, self._forbidden)) is not None:
             return made

@@ -17,6 +17,7 @@ from shine.compiler.codegen.native.programs import emit_program_scalar
 from shine.compiler.codegen.numbers import ELEMENTS
 from shine.compiler.llvm import Engine, assembly, object_code, optimized_ir
 from shine.compiler.llvm.target import pipeline_level
+from shine.compiler.threads import check_threads
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.rows import ProgramRows, rows_ir
 from shine.evaluate.losses.form import Loss, loss_of
@@ -124,8 +125,7 @@ class Kernel:
         opt_level: str | int = "O2",
         threads: int | None = None,
     ) -> None:
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads must be at least 1, or None for the default, not {threads}")
+        check_threads(threads)
         self.source = source
         self.tree = source if isinstance(source, Tree) else None
         if isinstance(source, Program):

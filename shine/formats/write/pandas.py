@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import keyword
 from dataclasses import replace
 
 from shine.formats.write.python import Module
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
+from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
@@ -43,8 +43,7 @@ def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     ExportError
         If a primitive has no definition, the text would be too long, or two columns have one heading.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is not a name for a Python function")
+    check_variable(name, "function")
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "pandas")
     inner = f"_{name}_of_columns"
     called = {own: source.heading for own, source in sources.items() if source.kind == "number"}

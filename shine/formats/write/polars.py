@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -13,6 +12,7 @@ from shine.data.files.dates import UNITS
 from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
 from shine.formats.write.python import COMPARISON, Operators, identifiers, numbered
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
+from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
@@ -51,8 +51,7 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     f = (2.5*area).alias('f')
     <BLANKLINE>
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is not a name for a Python variable")
+    check_variable(name, "variable")
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "Polars")
     names = identifiers(sources, {"pl", name})
     writer = _Polars({"pl", name, *names.values()})

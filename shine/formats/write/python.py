@@ -11,6 +11,7 @@ from shine.formats.write.infix import Infix, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.statements.dialect import COMPARISON_SIGNS
 from shine.formats.write.translation import composites
+from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
@@ -380,8 +381,7 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     ExportError
         If a primitive has no definition, or the text would be too long.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is not a name for a Python function")
+    check_variable(name, "function")
     return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
 
 

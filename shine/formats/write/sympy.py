@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from shine.base.errors import ExportError
 from shine.formats.write.python import identifiers
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.translation import Translation
+from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 
@@ -81,8 +81,7 @@ def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = Non
     ExportError
         As for `sympy_expression`.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is not a name for a Python variable")
+    check_variable(name, "variable")
     expression = sympy_expression(tree, precision=precision)
     sympy = _sympy()
     printer: Any = sympy.StrPrinter

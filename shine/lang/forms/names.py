@@ -194,6 +194,12 @@ def check_text(what: str, value: object) -> None:
         raise TypeError(f"{what}={value_text(value)} is no text; give a str")
 
 
+def check_variable(name: str, what: str) -> None:
+    """Raise a ValueError unless Python can have a function or a variable of a name."""
+    if not name.isidentifier() or iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python {what}")
+
+
 def choices(name: str, names: Iterable[str], most: int = 16) -> str:
     """The part of a message about an unknown name: the allowed names near it, or all if they are few.
 

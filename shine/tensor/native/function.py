@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from numbers import Integral
 from typing import Any, Unpack
 
 from shine.base.errors import CompilationError, FormError
 from shine.base.lazy import cached_property
 from shine.compiler.llvm.target import pipeline_level
 from shine.compiler.processor import Machine, machine_of
-from shine.compiler.threads import processors
+from shine.compiler.threads import check_threads, processors
 from shine.formats.native.code import Options, Order
 from shine.formats.native.targets import NATIVE, Target, target_of
 from shine.lang.forms.names import c_identifier, check_text, listed, shown, value_text
@@ -83,7 +82,8 @@ class TensorFunction:
         self.name = name or c_identifier(module.name)
         self.description = description or module.name
         self.opt_level = pipeline_level(opt_level)
-        self.threads = _checked_threads(threads)
+        check_threads(threads)
+        self.threads = None if threads is None else int(threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code cannot be copied to another process; it is compiled there.
@@ -284,12 +284,6 @@ def _places(tensors: Sequence[Tensor], wanted: Sequence[int | str] | int | str, 
         else:
             found.append(each)
     return found
-
-
-def _checked_threads(threads: int | None) -> int | None:
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1):
-        raise ValueError(f"threads must be a whole number from 1 on, or None for all processors, not {threads!r}")
-    return None if threads is None else int(threads)
 
 
 def _restored(

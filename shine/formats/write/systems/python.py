@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
-
 from shine.formats.write.infix import word, written
 from shine.formats.write.python import Expression, identifiers
 from shine.formats.write.systems.system import System, filled
+from shine.lang.forms.names import check_variable
 
 _PROGRAM = '''\
 """
@@ -106,8 +105,7 @@ def python_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} is not a name for a Python function")
+    check_variable(name, "function")
     taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "t_", "states_", "controls_", name}
     names = identifiers(system.parameters, taken)
     states = [names[state] for state in system.states]

@@ -254,7 +254,7 @@ def test_a_graph_has_its_own_arguments_and_types():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Kernel(classic(), threads=0), ValueError, "threads must be at least 1"),
+        (lambda: Kernel(classic(), threads=0), ValueError, "threads must be a whole number from 1 on"),
         (lambda: Kernel(classic(), "int32"), TypeError, "types of its own; dtype 'int32' is for formulas"),
         (lambda: Kernel(classic()).fitness([[1.0]], [1.0]), TypeError, "only a kernel of one formula has a fitness"),
         (lambda: shine.grad(shine.jit(classic())), TypeError, "a formula is a string"),
