@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,10 @@ DEFAULTS: dict[str, Callable[[TensorType], Attribute]] = {
 another length for `pad` and `convolve`."""
 
 
+T = TypeVar("T")
+"""What operations take and make."""
+
+
 def _plain(value: Any) -> Attribute:
     """An attribute with Python's own integers, and a tuple for a list."""
     if isinstance(value, list | tuple):
@@ -41,7 +45,28 @@ def _plain(value: Any) -> Attribute:
     return value.item() if isinstance(value, np.integer | np.bool_) else value
 
 
-class FunctionBuilder:
+class OperationMethods(Generic[T]):
+    """A builder with a method for each operation."""
+
+    emit: Callable[..., Sequence[T]]
+
+    def __getattr__(self, operation: str) -> Callable[..., T]:
+        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords.
+
+        Type checkers are told of one result; `emit` has the type of several.
+        """
+        known = operation.rstrip("_")
+        if known not in OPERATIONS:
+            raise AttributeError(f"there is no operation {operation!r}")
+
+        def emit(*operands: T, **attributes: Attribute) -> Any:
+            results = self.emit(known, operands, **attributes)
+            return results[0] if len(results) == 1 else results
+
+        return emit
+
+
+class FunctionBuilder(OperationMethods[Value]):
     """A function in the making.
 
     Parameters
@@ -130,21 +155,6 @@ class FunctionBuilder:
     def like(self, other: Value, number: float) -> Value:
         """A scalar with the elements of a value, for elementwise operations with it."""
         return self.constant(number, other.type.dtype)
-
-    def __getattr__(self, operation: str) -> Callable[..., Value]:
-        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords.
-
-        Type checkers are told of one result; `emit` has the type of several.
-        """
-        known = operation.rstrip("_")
-        if known not in OPERATIONS:
-            raise AttributeError(f"there is no operation {operation!r}")
-
-        def emit(*operands: Value, **attributes: Attribute) -> Any:
-            results = self.emit(known, operands, **attributes)
-            return results[0] if len(results) == 1 else results
-
-        return emit
 
     def done(self, *results: Value) -> Function:
         """The function, with its results."""

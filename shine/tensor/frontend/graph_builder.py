@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.tensor.form.builder import FunctionBuilder, write_composite
+from shine.tensor.form.builder import FunctionBuilder, OperationMethods, write_composite
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Attribute, Value
 from shine.tensor.form.operations import FROM_THE_LANGUAGE, OPERATIONS
@@ -120,7 +120,7 @@ Output = Operand | Variable
 """Kinds of outputs of a node."""
 
 
-class GraphBuilder:
+class GraphBuilder(OperationMethods[Operand]):
     """A function in the making.
 
     Parameters
@@ -198,21 +198,6 @@ class GraphBuilder:
             if folded is not None:
                 return tuple(map(self.constant, folded))
         return tuple(map(Operand, self.builder.emit(operation, [operand.value for operand in operands], **attributes)))
-
-    def __getattr__(self, operation: str) -> Callable[..., Operand]:
-        """`b.add(x, y)`: the result of an operation, or a tuple of several; `b.and_(x, y)` for Python's keywords.
-
-        Type checkers are told of one result; `emit` has the type of several.
-        """
-        known = operation.rstrip("_")
-        if known not in OPERATIONS:
-            raise AttributeError(f"there is no operation {operation!r}")
-
-        def emit(*operands: Operand, **attributes: Attribute) -> Any:
-            results = self.emit(known, operands, **attributes)
-            return results[0] if len(results) == 1 else results
-
-        return emit
 
     def apply(
         self, function: str, values: Sequence[Operand], shape: object, dtype: str, extra: Sequence[float] = ()
