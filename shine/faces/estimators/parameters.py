@@ -123,7 +123,9 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: not isinstance(int_if_exact(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
         "0, 1 or 2",
     ),
-    "kind": (lambda value: value not in ("ode", "map"), "'ode' or 'map'"),
+    "kind": (lambda value: value not in ("ode", "map", "pde"), "'ode', 'map' or 'pde'"),
+    "derivatives": (lambda value: not _is_integer(value) or not 1 <= value <= 4, "a whole number from 1 to 4"),
+    "periodic": (lambda value: not isinstance(value, bool | np.bool_), "True or False"),
     "lags": (lambda value: not _is_integer(value) or not 0 <= value <= 20, "a number of steps from 0 to 20"),
     "order": (lambda value: not _is_integer(value) or value not in (1, 2), "1 or 2"),
     "template": (

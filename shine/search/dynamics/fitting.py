@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.base.typing import Floats
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.search.dynamics.by_run import bare
 from shine.search.dynamics.forms import Form
-from shine.search.dynamics.system import SystemModel
+from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.models.model import Model
 
 
@@ -46,7 +45,7 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
     counts = [part.stop - part.start for part in parts]
     errors = np.sqrt(np.diagonal(fit.covariance))
     digits = [
-        model.digits or _digits(fit.constants[part], errors[part])
+        model.digits or digits_of(fit.constants[part], errors[part])
         for model, part in zip(start.equations, parts, strict=True)
     ]
     models = tuple(
@@ -63,15 +62,6 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
         covariance=fit.covariance,
         nats=readings.nats(relative, [bare(tree).size for tree in trees], [count + anew for count in counts]),
     )
-
-
-def _digits(constants: Floats, errors: Floats) -> int | None:
-    """Digits of constants that their standard errors leave, and one more; None if no error is known."""
-    known = (errors > 0) & np.isfinite(errors) & (constants != 0)
-    if not known.any():
-        return None
-    ratios = np.abs(constants[known] / errors[known])
-    return min(max(math.ceil(math.log10(max(float(ratios.max()), 1.0))) + 1, 2), 17)
 
 
 def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:

@@ -130,7 +130,9 @@ class DynamicsResult:
     stopped_by : str
         As of `shine.search.models.result.Result`.
     systems : int
-        Number of systems that were fitted to the trajectories.
+        Number of systems that were fitted to the data.
+    judged : str
+        What was done with each.
     """
 
     front: SystemFront
@@ -139,6 +141,7 @@ class DynamicsResult:
     seed: int
     stopped_by: str
     systems: int
+    judged: str = "integrated"
 
     @property
     def chosen(self) -> SystemModel:
@@ -158,7 +161,7 @@ class DynamicsResult:
     def ending(self) -> str:
         """Duration and end of the search, as a sentence."""
         by = STOPS.get(self.stopped_by, f"the limit of {self.stopped_by}")
-        return f"{self.systems} systems integrated in {self.seconds:.1f} s; stopped by {by}"
+        return f"{self.systems} systems {self.judged} in {self.seconds:.1f} s; stopped by {by}"
 
     def __repr__(self) -> str:
         return f"{self.front!r}\n{self.ending}"

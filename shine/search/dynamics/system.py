@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +85,9 @@ class SystemModel:
     lags: int = 0
     order: int = 1
     runs: tuple[str, ...] = ()
+
+    is_field: ClassVar[bool] = False
+    """Whether the states are fields."""
 
     def of_run(self, number: int) -> SystemModel:
         """The system with the constants of one run, written out; itself if none has a name."""
@@ -332,3 +335,12 @@ def whole_steps(times: Floats, step: float) -> Floats:
             f"the times are not whole steps of {step:.6g} apart, as a map needs; give the number of each step"
         )
     return whole
+
+
+def digits_of(constants: Floats, errors: Floats) -> int | None:
+    """Digits of constants that their standard errors leave, and one more; None if no error is known."""
+    known = (errors > 0) & np.isfinite(errors) & (constants != 0)
+    if not known.any():
+        return None
+    ratios = np.abs(constants[known] / errors[known])
+    return min(max(math.ceil(math.log10(max(float(ratios.max()), 1.0))) + 1, 2), 17)

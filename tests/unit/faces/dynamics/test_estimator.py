@@ -210,8 +210,8 @@ def test_the_next_experiment_is_that_of_the_front(fitted):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match="'ode' or 'map'"):
-        shine.SymbolicDynamics(kind="pde").fit(STATES, TIMES)
+    with pytest.raises(ValueError, match="'ode', 'map' or 'pde'"):
+        shine.SymbolicDynamics(kind="sde").fit(STATES, TIMES)
 
 
 def fibonacci(count):

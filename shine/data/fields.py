@@ -1,0 +1,124 @@
+"""Fields on regular grids, as partial differential equations are found from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.data.columns.headings import check_features
+from shine.data.columns.numbers import floats, numbers
+from shine.lang.forms.names import is_list, shown, value_text
+
+AXES = ("x", "y")
+"""Names of the coordinates."""
+
+LEAST_POINTS = 32
+"""Fewest times, and points along an axis: smoothing loses a dozen of them at the edges."""
+
+LARGEST = 1e100
+"""Values above it have squares and cubes beyond float64."""
+
+UNEVEN = 1e-6
+"""Share of a step by which steps may differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Fields that were read together.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_fields, n_times, n_points) or (n_fields, n_times, n_points, n_points2), float64
+    states : tuple of str
+        Names of the fields.
+    steps : tuple of float
+        Steps of the time and of each axis.
+    periodic : bool
+        Whether the last point of an axis is followed by the first.
+    """
+
+    values: Floats
+    states: tuple[str, ...]
+    steps: tuple[float, ...]
+    periodic: bool
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+        return AXES[: self.values.ndim - 2]
+
+
+def field_of(x: Any, t: Any, space: Any, states: Sequence[str] | None, periodic: bool) -> Field:
+    """Check fields as a user gives them.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_times, n_points[, n_points2]), or mapping of them by name
+    t : float or array-like of shape (n_times,)
+        Step of the time, or equally spaced times.
+    space : float, array-like, or sequence of them
+        Step, or equally spaced coordinates, of all axes or of each.
+    states : sequence of str, optional
+        Name of the field, if `x` is an array; ``u`` by default.
+    periodic : bool
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, a grid is not regular or too small, a value is missing, or a field never changes.
+    """
+    if states is not None and (isinstance(x, Mapping) or isinstance(states, str) or len(states) != 1):
+        raise DataError("states has the name of one field; give several fields as a mapping: x={'u': ..., 'v': ...}")
+    given = dict(x) if isinstance(x, Mapping) else {(states or ["u"])[0]: x}
+    if not given:
+        raise DataError("x has no field")
+    fields: list[Floats] = []
+    for name, field in given.items():
+        what, dimensions = f"field {shown(str(name))}", np.ndim(field)
+        if dimensions not in (2, 3):
+            raise DataError(
+                f"{what} has shape {np.shape(field)}; (n_times, n_points) or (n_times, n_points, n_points2)"
+            )
+        values = floats(field, what, dimensions)
+        if fields and values.shape != fields[0].shape:
+            raise DataError(f"{what} has shape {values.shape}, and the first field {fields[0].shape}")
+        if not np.isfinite(values).all():
+            place = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise DataError(f"{what} is not finite at {place}; a field needs a value at each time and point")
+        if min(values.shape) < LEAST_POINTS:
+            raise DataError(f"{what} has shape {values.shape}; at least {LEAST_POINTS} times and points are needed")
+        if not np.abs(values).max() < LARGEST:
+            raise DataError(f"{what} has values above {LARGEST:g}; give it in other units")
+        if values.min() == values.max():
+            raise DataError(f"{what} is {values.flat[0]:.6g} everywhere; leave it out")
+        fields.append(values)
+    names = tuple(map(str, given))
+    shape = fields[0].shape
+    check_features(list(names), "name")
+    each = (
+        list(space) if is_list(space) and len(space) == len(shape) - 1 and len(shape) > 2 else [space] * len(shape[1:])
+    )
+    steps = [_step(t, shape[0], "t", "times")]
+    steps += [_step(own, count, "space", "points") for own, count in zip(each, shape[1:], strict=True)]
+    return Field(np.stack(fields), names, tuple(steps), periodic)
+
+
+def _step(given: Any, count: int, name: str, what: str) -> float:
+    """A step, given as it is or by equally spaced values."""
+    if not is_list(given):
+        if isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given < np.inf:
+            return float(given)
+        raise DataError(f"{name} must be a step above 0, or {what}, is {value_text(given)}")
+    values = numbers(given, name, 1)
+    if len(values) != count:
+        raise DataError(f"{name} has {len(values)} {what}, and the field {count}")
+    steps = values[1:] - values[:-1]
+    step = float(values[-1] - values[0]) / (count - 1)
+    if not step > 0 or np.abs(steps - step).max() > UNEVEN * step:
+        raise DataError(f"{name} must have equal steps; interpolate the field to a regular grid")
+    return step

@@ -1,0 +1,171 @@
+"""What a fitted `SymbolicDynamics` tells: its systems as text, programs, drawings; intervals; the next experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from shine.base.errors import DataError
+from shine.faces.estimators.parameters import checked_index
+
+if TYPE_CHECKING:
+    from shine.lang.forms.rounding import Precision
+    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.system import SystemModel
+
+Controls = Any
+"""Values of the controls at the times, a function of the time, headings, or a list with one for each run."""
+
+
+class FittedDynamics(BaseEstimator):
+    """The answers of an estimator after `fit`."""
+
+    front_: SystemFront
+    result_: DynamicsResult
+    trajectories_: Any
+    states_: list[str]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "front_")
+
+    def _model(self, index: int | None = None) -> SystemModel:
+        """A system of the front; the chosen one by default."""
+        check_is_fitted(self)
+        return self.front_.best if index is None else self.front_[checked_index(index, self.front_)]
+
+    def _motion(self, index: int | None, what: str) -> SystemModel:
+        """A system of trajectories; a `DataError` if it is one of fields."""
+        model = self._model(index)
+        if model.is_field:
+            raise DataError(f"{what} is for trajectories, not for fields; str(model.best_) has the equations")
+        return model
+
+    def _of_run(self, index: int | None, run: Any, what: str) -> SystemModel:
+        """A system with the constants of a run, if they depend on it."""
+        from shine.faces.dynamics.scoring import run_number
+
+        model = self._motion(index, what)
+        return model.of_run(run_number(model, run))
+
+    @property
+    def best_(self) -> SystemModel:
+        """The chosen system."""
+        return self._model()
+
+    @property
+    def equations_(self) -> dict[str, Any]:
+        """The formulas found for the rate of each state, as tables by its name (see `Front.to_frame`)."""
+        from shine.faces.estimators.fitted import equations
+
+        check_is_fitted(self)
+        return {state: equations(front) for state, front in zip(self.states_, self.result_.equations, strict=True)}
+
+    def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
+        return self._model(index).conf_int(level)
+
+    def conserved(self, *, index: int | None = None) -> list[Any]:
+        """Sums of simple terms of the states that the motion leaves as they are, with `formula` and `drift`."""
+        from shine.search.dynamics.conserved import conserved_quantities
+
+        return conserved_quantities(self._motion(index, "conserved"), self.trajectories_)
+
+    def next_experiment(self, box: Mapping[str, Any] | None = None, times: Any = None, u: Controls = None) -> Any:
+        """The initial state from which the systems that the data hardly tell apart move apart most.
+
+        Parameters
+        ----------
+        box : mapping of str to float or (float, float), optional
+            The value of each state, or its limits; wide limits by default.
+        times : array-like of shape (n_times,), optional
+            Of the experiment; by default as long as the longest run.
+        u : array-like of shape (n_times, n_controls), or function of the time, optional
+
+        Returns
+        -------
+        NextExperiment
+            `start`, the initial state; `distance`, how far apart the rollouts of the `rivals` are, in units of the
+            noise; their `trajectories`, of shape (n_rivals, n_times, n_states).
+
+        Raises
+        ------
+        DataError
+            If the box is invalid, or the data leave one system only.
+        """
+        self._motion(None, "next_experiment")
+        return self.front_.next_experiment(box, times, u)
+
+    def sympy(self, index: int | None = None, *, run: Any = None) -> list[Any]:
+        """The equations as SymPy's `Eq`, each state a function of the time (see `export`)."""
+        from shine.faces.dynamics.forms import system_of
+        from shine.formats.write.systems.mathematics import sympy_equations
+
+        return sympy_equations(system_of(self._of_run(index, run, "sympy")))
+
+    def latex(self, index: int | None = None, *, run: Any = None, precision: Precision = None) -> str:
+        """The equations as an `aligned` block of LaTeX (see `export`)."""
+        return self.export("latex", run=run, index=index, precision=precision)
+
+    def export(
+        self, to: str, name: str = "f", *, run: Any = None, index: int | None = None, precision: Precision = None
+    ) -> str:
+        """The right-hand side in another language, and a program that integrates it.
+
+        Parameters
+        ----------
+        to : {"python", "c", "julia", "sympy", "latex"}
+        name : str
+            Name of the right-hand side.
+        run : optional
+            As of `predict`.
+        index : int, optional
+            Position in the front; the chosen system by default.
+        precision : int, "exact" or None
+            Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
+        """
+        from shine.faces.dynamics.forms import exported
+
+        return exported(self._of_run(index, run, "export"), to, name, precision=precision)
+
+    def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:
+        """Draw a system beside the readings of the fit, with Matplotlib.
+
+        Parameters
+        ----------
+        kind : {"trajectories", "phase", "residuals"}
+            States over time; the second state over the first, or rates over the state if there is only one; readings
+            less rollouts over time.
+        index : int, optional
+            Position in the front; the chosen system by default.
+        ax : matplotlib.axes.Axes, or several, optional
+            One for each state, or one for "phase"; those of a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, or ndarray of them
+        """
+        from shine.faces.dynamics.drawing import plotted
+
+        return plotted(self._motion(index, "plot"), self.trajectories_, kind, ax)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters before `fit`, and the table of systems after it."""
+        if not self.__sklearn_is_fitted__():
+            return str(super().__repr__(N_CHAR_MAX))
+        return f"{type(self).__name__}, {len(self.front_)} systems\n{self.result_!r}"
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if not self.__sklearn_is_fitted__():
+            return super()._repr_html_
+        from shine.faces.dynamics.forms import notebook_html
+
+        return lambda: notebook_html(self.front_)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -1,0 +1,1 @@
+"""Partial differential equations from fields on regular grids."""

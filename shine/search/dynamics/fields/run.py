@@ -1,0 +1,196 @@
+"""From fields to partial differential equations: smoothing, a search for each field, the choice by the weak form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from shine.base.stages import stage
+from shine.base.typing import Floats
+from shine.data.datasets.dataset import Dataset
+from shine.data.fields import Field
+from shine.search.dynamics.fields.model import FieldModel
+from shine.search.dynamics.fields.mollifying import features_of, likeliest_widths, mollified
+from shine.search.dynamics.fields.weak import WeakFit, WeakForm, kept_back_loss, weak_fit
+from shine.search.dynamics.joining import Candidate, best_first
+from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
+from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
+from shine.search.dynamics.rows import LEAST_EVIDENCE
+from shine.search.dynamics.settings import DynamicsSettings
+from shine.search.dynamics.system import digits_of
+from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.models.result import Result
+from shine.search.problem.settings import SearchSettings
+from shine.search.run import search
+
+SEARCHES, JUDGED = 0.75, 0.97
+"""Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
+
+MOST_SYSTEMS = 60
+"""Most systems of several fields that are put together."""
+
+
+@np.errstate(all="ignore")
+def find_fields(field: Field, settings: DynamicsSettings, observers: Observers = NOBODY) -> DynamicsResult:
+    """Find the partial differential equations of some fields.
+
+    Parameters
+    ----------
+    field : Field
+    settings : DynamicsSettings
+    observers : Observers
+        They get the reports of the searches for single fields.
+
+    Returns
+    -------
+    DynamicsResult
+        Ctrl-C ends the search early; the result has what was found so far.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, ValueError
+        If a function or a setting is invalid.
+    """
+    observers, order = observers.begun(), settings.derivatives
+    with stage("smoothing the fields"):
+        widths = likeliest_widths(field, order)
+        smooth = mollified(field, widths, order)
+        form = WeakForm.of(field, widths, order)
+    rates, columns = smooth.rows()
+    independent = smooth.rates[0].size / math.prod([2.0 * widths[0], *(2.0 * widths[1] for _ in field.axes)])
+    evidence = min(max(independent, LEAST_EVIDENCE), float(columns.shape[1]))
+    results: list[Result] = []
+    for number, state in enumerate(field.states):
+        dataset = Dataset.from_arrays(columns.T, rates[number], features=features_of(field, order))
+        with stage(f"searching for {state}_t"):
+            own = _settings(settings, results, len(field.states), evidence, observers)
+            results.append(search(dataset, own, replace(observers, began=None, state=None)))
+    with stage("judging by the weak form"):
+        seconds = settings.search.stop.seconds
+        until = math.inf if seconds is None else observers.origin + JUDGED * seconds
+
+        def late() -> bool:
+            return observers.clock() > until
+
+        candidates = [_fitted(result, form, number, late) for number, result in enumerate(results)]
+        chosen = [_confirmed(own, form, number) for number, own in enumerate(candidates)]
+        joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), MOST_SYSTEMS))
+        fits = {id(candidate): fit for own in candidates for candidate, fit in own}
+        best = tuple(own[0] for own in chosen)
+        models = {
+            tuple(map(id, each)): _model(each, [fits[id(one)] for one in each], field, form, settings, widths)
+            for each in (best, *joined)
+        }
+    system = models[tuple(map(id, best))]
+    front = front_of([system, *(each for each in distinct(models.values()) if each.lines() != system.lines())], system)
+    kept = [each[1] / variance for each, variance in zip(chosen, system.variances.tolist(), strict=True)]
+    share = f"{max(kept):.2g} of the variance" if math.isfinite(max(kept)) else "not known: the field is too short"
+    others = [each.nats for each in models.values() if each is not system]
+    parts = ["the only system" if not others else _reason(system.nats, min(others))]
+    parts.append(f"the error of the weak form on the last quarter of the times, kept back, is {share}")
+    by_user = [result.stopped_by for result in results if result.stopped_by in ("interrupted", "callback")]
+    return DynamicsResult(
+        front=replace(front, reason="; ".join(parts)),
+        equations=tuple(result.front for result in results),
+        seconds=observers.clock() - observers.origin,
+        seed=settings.search.seed,
+        stopped_by=(by_user or [results[-1].stopped_by])[0],
+        systems=len(models),
+        judged="judged by the weak form",
+    )
+
+
+def _reason(nats: float, others: float) -> str:
+    """Why a system is recommended, given the least nats of the others."""
+    if nats > others:
+        return "the least error on patches kept back"
+    return f"the shortest description of the field; the next needs {others - nats:.1f} nats more"
+
+
+def _settings(
+    settings: DynamicsSettings,
+    done: Sequence[Result],
+    fields: int,
+    evidence: float,
+    observers: Observers,
+) -> SearchSettings:
+    """The settings of the next search: an even share of the time that is left."""
+    search, stop = settings.search, settings.search.stop
+    if stop.seconds is not None:
+        left = observers.origin + SEARCHES * stop.seconds - observers.clock()
+        stop = replace(stop, seconds=max(left / (fields - len(done)), 1e-3))
+    if any(result.stopped_by in ("interrupted", "callback") for result in done):
+        stop = replace(stop, generations=0, seconds=1e-3)
+    fitness = replace(search.fitness, noise="absolute", evidence=evidence)
+    return replace(search, stop=stop, fitness=fitness, seed=search.seed + len(done))
+
+
+def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool]) -> list[tuple[Candidate, WeakFit]]:
+    """The formulas of a front with constants fitted in the weak form, the shortest description first."""
+    length = form.description(number)
+    found: list[tuple[Candidate, WeakFit]] = []
+    for model in sorted(result.front, key=lambda model: model is not result.best):
+        if found and late():
+            break
+        fit = weak_fit(model.tree, form, number)
+        size, constants = np.array([fit.tree.size]), np.array([len(fit.constants)])
+        nats = float(length.final(np.array([fit.loss]), size, constants)[0])
+        digits = digits_of(fit.constants, np.sqrt(np.diagonal(fit.covariance)))
+        own = replace(model, tree=fit.tree, digits=digits, basis=None, known=None, sums=None)
+        found.append((Candidate(own, nats), fit))
+    usable = [each for each in found if math.isfinite(each[0].nats)]
+    return sorted(usable or found[:1], key=lambda each: (each[0].nats, each[0].model.complexity))
+
+
+def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, number: int) -> tuple[Candidate, float]:
+    """The equation to recommend, and its error on the patches kept back (see `shine.search.dynamics.kept_back`)."""
+    least = candidates[0][0].nats
+    near = [each for each, _ in candidates if each.nats <= least + NEAR][:MOST_CANDIDATES] or [candidates[0][0]]
+    losses = [kept_back_loss(each.model.tree, form, number) for each in near]
+    best = int(np.argmin(losses))
+    best = best if losses[best] < CLEARLY * losses[0] else 0
+    return near[best], losses[best]
+
+
+def _model(
+    joined: Sequence[Candidate],
+    fits: Sequence[WeakFit],
+    field: Field,
+    form: WeakForm,
+    settings: DynamicsSettings,
+    widths: tuple[float, float],
+) -> FieldModel:
+    """The system of some equations."""
+    losses = np.array([fit.loss for fit in fits])
+    counts = [len(fit.constants) for fit in fits]
+    covariance = np.zeros((sum(counts), sum(counts)))
+    for first, fit in zip(np.cumsum([0, *counts[:-1]]).tolist(), fits, strict=True):
+        part = slice(first, first + len(fit.constants))
+        covariance[part, part] = fit.covariance
+    variances: Floats = np.array([_variance(rates) for rates in form.rates])
+    return FieldModel(
+        equations=tuple(each.model for each in joined),
+        states=field.states,
+        controls=(),
+        time=None,
+        losses=losses,
+        variances=variances,
+        starts=np.zeros((0, len(field.states))),
+        noise=np.sqrt(losses),
+        covariance=covariance,
+        nats=sum(each.nats for each in joined),
+        headings=field.states,
+        steps=field.steps,
+        derivatives=settings.derivatives,
+        periodic=field.periodic,
+        widths=widths,
+    )
+
+
+def _variance(rates: Floats) -> float:
+    rest = rates - np.add.reduce(rates) / len(rates)
+    return float(np.add.reduce(rest * rest)) / len(rest)

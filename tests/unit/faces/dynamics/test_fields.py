@@ -1,0 +1,124 @@
+"""`SymbolicDynamics` of fields: the laws that it finds in noise, what it does with them, what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from helpers.known_fields import burgers, korteweg_de_vries, with_noise
+
+import shine
+from shine.base.errors import DataError
+
+pytestmark = pytest.mark.timeout(300)
+"""The searches end by themselves after some 20 s of the processor."""
+
+ARITHMETIC = ["add", "sub", "mul", "div"]
+X, T = np.linspace(-2, 8, 128), np.linspace(0, 6, 101)
+WIDE, LONG = np.linspace(-20, 20, 256), np.linspace(0, 12, 101)
+
+
+def estimator(**options):
+    return shine.SymbolicDynamics(kind="pde", primitives=ARITHMETIC, random_state=0, **options)
+
+
+@pytest.fixture(scope="module")
+def shocks():
+    return estimator(max_time=100).fit(with_noise(burgers(X, T), 0.01), T, space=X)
+
+
+@pytest.mark.slow
+def test_burgers_equation_is_found_in_noise(shocks):
+    assert set(shocks.best_.equations[0].tree.used_parameters) == {"u", "u_x", "u_xx"}
+    values = np.random.default_rng(1).uniform(-1, 1, (4, 50))
+    found = shocks.best_.equations[0].kernel(*values)
+    np.testing.assert_allclose(found, 0.1 * values[2] - values[0] * values[1], atol=0.01)
+    low, high = shocks.conf_int()["u_t[0]"]
+    assert low < high
+    assert "u_t = " in repr(shocks) and "kept back" in shocks.front_.reason
+
+
+@pytest.mark.slow
+def test_other_shocks_move_as_the_law_says(shocks):
+    wanted = burgers(np.arange(-8, 8, X[1] - X[0]), T + 1)  # nothing happens at the edges
+    assert shocks.score(burgers(X - 0.7, T + 2), T, space=X) > 0.999
+    found = shocks.simulate(wanted[0], T[:20])
+    np.testing.assert_allclose(found, wanted[:20], atol=0.02)
+    rates = shocks.predict(wanted)
+    assert rates.shape == wanted.shape and np.isnan(rates[0]).all()
+    inner = np.isfinite(rates)
+    slopes = np.gradient(wanted, T[1], axis=0)
+    assert np.corrcoef(rates[inner], slopes[inner])[0, 1] > 0.99
+
+
+@pytest.mark.slow
+def test_the_equation_of_korteweg_and_de_vries_is_found_in_noise():
+    field = with_noise(korteweg_de_vries(WIDE, LONG), 0.01)
+    model = estimator(max_time=100).fit(field, LONG, space=WIDE)
+    assert set(model.best_.equations[0].tree.used_parameters) == {"u", "u_x", "u_xxx"}
+    values = np.random.default_rng(1).uniform(-1, 1, (4, 50))
+    found = model.best_.equations[0].kernel(*values)
+    np.testing.assert_allclose(found, -6 * values[0] * values[1] - values[3], atol=0.03)
+
+
+@pytest.mark.slow
+def test_copies_know_the_law(shocks):
+    for other in (pickle.loads(pickle.dumps(shocks)), copy.deepcopy(shocks)):
+        assert other.best_.lines() == shocks.best_.lines()
+        np.testing.assert_array_equal(other.predict(burgers(X, T)), shocks.predict(burgers(X, T)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.export("python"), "export is for trajectories, not for fields"),
+        (lambda model: model.plot(), "plot is for trajectories, not for fields"),
+        (lambda model: model.conserved(), "conserved is for trajectories"),
+        (lambda model: model.next_experiment(), "next_experiment is for trajectories"),
+        (lambda model: model.simulate({"v": X}, T), "x0 has v; give a mapping with the fields u"),
+        (lambda model: model.simulate(burgers(X, T), T), r"x0 has a field of shape \(101, 128\); 1 axes"),
+        (lambda model: model.simulate(X, T, return_std=True), "no standard deviations"),
+    ],
+)
+def test_what_fields_do_not_have_is_told(shocks, call, message):
+    with pytest.raises(DataError, match=message):
+        call(shocks)
+
+
+FIELD = burgers(X, T)
+
+
+@pytest.mark.parametrize(
+    ("x", "t", "options", "message"),
+    [
+        (FIELD[0], T, {}, r"field 'u' has shape \(128,\); \(n_times, n_points\)"),
+        (FIELD[:20], T[:20], {}, "at least 32 times and points"),
+        (np.where(FIELD > 1.2, np.nan, FIELD), T, {}, "not finite at"),
+        (np.ones((40, 40)), 1.0, {}, "is 1 everywhere; leave it out"),
+        (FIELD * 1e120, T, {}, "values above 1e.100; give it in other units"),
+        (FIELD, T**2, {"space": X}, "t must have equal steps"),
+        (FIELD, T, {"space": X[:5]}, "space has 5 points, and the field 128"),
+        (FIELD, T, {"space": -1.0}, "space must be a step above 0"),
+        (FIELD, T, {"run": "id"}, "a field has no run; leave it out"),
+        ({"u": FIELD, "v": FIELD[:, :64]}, T, {}, "field 'v' has shape"),
+        ({}, T, {}, "x has no field"),
+        (FIELD, T, {"states": ["a", "b"]}, "states has the name of one field"),
+    ],
+)
+def test_fields_that_cannot_be_used_get_one_line(x, t, options, message):
+    with pytest.raises(DataError, match=message):
+        estimator().fit(x, t, **options)
+
+
+def test_settings_of_trajectories_are_refused():
+    with pytest.raises(DataError, match="rates of fields do not depend on the time"):
+        estimator(autonomous=False).fit(FIELD, T)
+    with pytest.raises(ValueError, match="derivatives must be a whole number from 1 to 4, is 7"):
+        estimator(derivatives=7).fit(FIELD, T)
+    with pytest.raises(ValueError, match="order=2 is for kind='ode'"):
+        estimator(order=2).fit(FIELD, T)
+    with pytest.raises(ValueError, match="lags are for maps"):
+        estimator(lags=1).fit(FIELD, T)
