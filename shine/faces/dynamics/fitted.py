@@ -116,7 +116,7 @@ class FittedDynamics(BaseEstimator):
 
         Parameters
         ----------
-        to : {"python", "c", "julia", "sympy", "latex"}
+        to : {"python", "c", "julia", "jax", "sympy", "latex"}
         name : str
             Name of the right-hand side.
         run : optional

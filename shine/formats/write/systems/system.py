@@ -46,6 +46,7 @@ SYSTEM_EXPORTS = {
     "python": ("python", "python_program"),
     "c": ("c", "c_program"),
     "julia": ("julia", "julia_program"),
+    "jax": ("jax", "jax_program"),
     "sympy": ("mathematics", "sympy_program"),
     "latex": ("mathematics", "latex_system"),
 }

@@ -172,6 +172,32 @@ def test_julia_means_what_the_formulas_mean():
     assert "ODEProblem(f!," in text
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_jax_programs_integrate(name):
+    pytest.importorskip("jax")
+    given, rates, start = SYSTEMS[name]
+    program = namespace(export_system(given, "jax"))
+    end = 1.5 if name == "Lorenz" else 3.0  # chaos
+    wanted = expected(rates, start, end, 0.25)
+    np.testing.assert_allclose(program["simulate"](start, wanted[:, 0]), wanted[:, 1:], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_jax_programs_are_differentiated_and_take_controls():
+    jax = pytest.importorskip("jax")
+    driven = system("x", "u - 2*x", controls=("u",))
+    program = namespace(export_system(driven, "jax"))
+
+    def last(start):
+        return program["simulate"]([start], [0.0, 1.0], lambda time: (jax.numpy.exp(-time),))[-1, 0]
+
+    value, slope = jax.value_and_grad(last)(3.0)
+    assert value == pytest.approx(2 * np.exp(-2) + np.exp(-1), abs=1e-7)
+    assert slope == pytest.approx(np.exp(-2), abs=1e-7)
+    np.testing.assert_allclose(namespace(export_system(MAP, "jax"))["simulate"]([0.1, 0.2], 9), iterated(9), rtol=1e-9)
+
+
 @pytest.mark.parametrize("to", SYSTEM_EXPORTS)
 def test_every_form_begins_with_no_leftover_blank(to):
     if to == "sympy":
@@ -182,7 +208,7 @@ def test_every_form_begins_with_no_leftover_blank(to):
 def test_an_unknown_form_and_a_bad_name_are_refused():
     with pytest.raises(ValueError, match="unknown export 'excel' of a system; use one of python, c, julia"):
         export_system(CONTROLLED, "excel")
-    for to in ("python", "julia"):
+    for to in ("python", "julia", "jax"):
         with pytest.raises(ValueError, match="is not a name"):
             export_system(CONTROLLED, to, "for")
 

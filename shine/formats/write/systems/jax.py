@@ -1,0 +1,90 @@
+"""Systems as JAX programs: solutions can be differentiated by starts and times, and mapped over starts."""
+
+from __future__ import annotations
+
+from shine.formats.write.infix import word, written
+from shine.formats.write.python import Expression, identifiers
+from shine.formats.write.systems.system import System, filled
+from shine.lang.forms.names import check_variable
+
+_PROGRAM = '''\
+"""
+@EQUATIONS@
+
+Written by Shine.
+"""
+
+import jax
+import jax.numpy as np@IMPORT@
+
+jax.config.update("jax_enable_x64", True)
+
+
+def @NAME@(t_, states_, controls_=()):
+    """@WHAT@, from the states at one time: both have shape (n_states,)."""
+@UNPACKED@    return np.stack([np.asarray(each, float) for each in (
+@RATES@    )])
+
+
+@SIMULATE@'''
+
+_INTEGRATE = '''\
+def simulate(start, times, controls=lambda time: (), **options):
+    """States at increasing times, shape (n_times, n_states), from those at the first, by Dormand and Prince's method.
+
+    `controls` is a function of the time, made of JAX; `options` are those of jax.experimental.ode.odeint.
+    """
+    options = {"rtol": 1e-9, "atol": 1e-12, **options}
+    start, times = np.asarray(start, float), np.asarray(times, float)
+    return odeint(lambda states, time: @NAME@(time, states, controls(time)), start, times, **options)
+'''
+
+_ITERATE = '''\
+def simulate(start, steps, controls=lambda step: ()):
+    """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
+
+    `controls` is a function of the step, made of JAX.
+    """
+
+    def following(states, step):
+        states = @NAME@(step, states, controls(step))
+        return states, states
+
+    start = np.asarray(start, float)
+    return np.concatenate([start[None], jax.lax.scan(following, start, np.arange(steps))[1]])
+'''
+
+
+def jax_program(system: System, name: str = "f") -> str:
+    """Source of a module for JAX, with the right-hand side and a function that integrates it.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a formula calls a function without a definition, or its text would be too long.
+    """
+    check_variable(name, "function")
+    taken = {"jax", "np", "odeint", "simulate", "float", "t_", "states_", "controls_", name}
+    names = identifiers(system.parameters, taken)
+    unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
+    if system.controls:
+        unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_")
+    rates = []
+    for tree in system.trees:
+        writer = Expression()
+        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
+        rates.append(written(writer.numeric(result), "a JAX program"))
+    return filled(
+        _PROGRAM,
+        {
+            "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+            "IMPORT": "" if system.is_map else "\nfrom jax.experimental.ode import odeint",
+            "WHAT": "States a step later" if system.is_map else "Rates",
+            "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
+            "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
+            "RATES": "".join(f"        {rate},\n" for rate in rates),
+            "NAME": name,
+        },
+    )

@@ -1,0 +1,43 @@
+"""Systems of textbooks, searched from clean readings: a pendulum with its control, a stiff reaction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shine
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def solved(rates, start, times, method="DOP853"):
+    integrate = pytest.importorskip("scipy.integrate")
+    return integrate.solve_ivp(rates, times[[0, -1]], start, method, times, rtol=1e-10, atol=1e-14).y.T
+
+
+def test_a_driven_pendulum_is_found_with_its_control():
+    def force(time):
+        return 1.2 * np.cos(0.7 * time)
+
+    def rates(time, state):
+        return [state[1], -2 * np.sin(state[0]) - 0.3 * state[1] + force(time)]
+
+    times = np.linspace(0, 15, 151)
+    readings = solved(rates, [1.0, 0.0], times)
+    model = shine.SymbolicDynamics(primitives=["add", "sub", "mul", "div", "sin", "cos"], max_time=150, random_state=0)
+    model.fit(readings, times, force, states=["a", "w"])
+    other = solved(rates, [-0.5, 1.5], times)
+    np.testing.assert_allclose(model.simulate([-0.5, 1.5], times, force), other, atol=1e-3)
+
+
+def test_robertsons_stiff_reaction_is_found():
+    def rates(_, y):
+        slow, fast, back = 0.04 * y[0], 3e7 * y[1] ** 2, 1e4 * y[1] * y[2]
+        return [back - slow, slow - back - fast, fast]
+
+    times = np.concatenate([np.linspace(0, 1, 40), np.geomspace(1.2, 400, 80)])
+    readings = solved(rates, [1.0, 0.0, 0.0], times, "Radau")
+    model = shine.SymbolicDynamics(primitives=["add", "sub", "mul"], max_time=250, random_state=0)
+    model.fit(readings, times)
+    other = solved(rates, [0.5, 0.0, 0.5], times, "Radau")
+    np.testing.assert_allclose(model.simulate([0.5, 0.0, 0.5], times), other, rtol=1e-4, atol=1e-7)
