@@ -9,15 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from shine.base.parallel import Pool
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.scores import Scores
-from shine.formats.page.subject import ModelLike
 from shine.lang.forms.tape import Tape
 from shine.lang.population import Population
 from shine.search.evolution.run_state import State
+
+if TYPE_CHECKING:
+    from shine.formats.page.subject import ModelLike
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import psutil
 import pytest
 from joblib import Parallel, delayed
 
-from shine.base.parallel import opened
-from shine.base.parallel import opening as processes
+from shine.base.parallel import opened, processes
 
 
 @pytest.mark.slow
