@@ -33,9 +33,9 @@ def hashes(population: Population) -> Hashes:
     The hash is the sum of one pseudorandom number for each node (Zobrist 1970).
     """
     inside, cells = _cells(population)
-    at = np.nonzero(inside & (population.codes == CONSTANT))
+    at = np.flatnonzero(inside & (population.codes == CONSTANT))
     # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
-    cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
+    cells.put(at, _mixed(cells.take(at) ^ population.values.take(at).view(np.uint64)))
     return _added(cells, inside)
 
 

@@ -204,8 +204,8 @@ def _fitted(
 
 def fittable(population: Population, scores: Scores) -> Indices:
     """Individuals with a constant and a finite loss, by position."""
-    has_constants = np.zeros(len(population), np.bool_)
-    has_constants[places(population)[0]] = True
+    inside = np.arange(population.width) < population.sizes[:, None]
+    has_constants = ((population.codes == CONSTANT) & inside).any(axis=1)
     return np.flatnonzero(has_constants & np.isfinite(scores.losses))
 
 
