@@ -44,6 +44,8 @@ class Scores:
 
     def within(self, threshold: float) -> Scores:
         """The scores with losses above a threshold turned into inf."""
+        if threshold == np.inf:
+            return self
         simpler = tuple(form.within(threshold) for form in self.simpler)
         return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf), simpler=simpler)
 
