@@ -82,12 +82,16 @@ class Readings:
 
     def nats(self, losses: Floats, sizes: Sequence[int], constants: Sequence[int]) -> float:
         """Length of the description of all readings by equations of some sizes and numbers of constants, given the mean
-        squared errors of their rollouts in units of the expected ones."""
-        return sum(
-            float(length.final(*(np.array([part]) for part in parts))[0])
-            for length, own, *parts in zip(self.lengths, self._values, losses.tolist(), sizes, constants, strict=True)
-            if len(own)
-        )
+        squared errors of their rollouts in units of the expected ones.
+
+        Rates of a second order and lagged states are never read: their equations describe the readings of their states.
+        """
+        read = sum(bool(len(own)) for own in self._values)
+        total = 0.0
+        for at, (length, loss) in enumerate(zip(self.lengths[:read], losses.tolist(), strict=False)):
+            counts = (np.array([sum(each[at::read])]) for each in (sizes, constants))
+            total += float(length.final(np.array([loss]), *counts)[0])
+        return total
 
     def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Mean squared errors of rollouts for each state: plain, and in units of the expected errors."""

@@ -1,4 +1,4 @@
-"""Systems of textbooks, searched from clean readings: a pendulum with its control, a stiff reaction."""
+"""Searches for systems of textbooks: a pendulum with its control, one by noisy positions, a stiff reaction."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def test_a_driven_pendulum_is_found_with_its_control():
     model.fit(readings, times, force, states=["a", "w"])
     other = solved(rates, [-0.5, 1.5], times)
     np.testing.assert_allclose(model.simulate([-0.5, 1.5], times, force), other, atol=1e-3)
+
+
+def test_a_pendulum_is_found_from_noisy_positions():
+    times = np.linspace(0, 15, 151)
+    positions = solved(lambda _, state: [state[1], -2 * np.sin(state[0]) - 0.1 * state[1]], [2.0, 0.0], times)[:, 0]
+    noise = 0.02 * positions.std() * np.random.default_rng(0).standard_normal(151)
+    model = shine.SymbolicDynamics(
+        order=2, primitives=["add", "sub", "mul", "div", "sin", "cos"], max_time=120, random_state=0
+    )
+    model.fit(positions + noise, times, states=["a"])
+    assert model.best_.complexity < 12
+    np.testing.assert_allclose(model.simulate([2.0, 0.0], times)[:, 0], positions, atol=0.1)
 
 
 def test_robertsons_stiff_reaction_is_found():

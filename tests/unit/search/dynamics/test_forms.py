@@ -6,7 +6,9 @@ import pytest
 
 from shine.base.errors import DataError
 from shine.data.trajectories import Trajectories, Trajectory
+from shine.data.trajectory_tables import trajectories
 from shine.lang.parse import parse
+from shine.search.description import NATS_A_NODE
 from shine.search.dynamics.fitting import unfitted
 from shine.search.dynamics.forms import form_of
 from shine.search.dynamics.run import find_dynamics
@@ -129,3 +131,12 @@ def test_a_system_that_was_not_fitted_has_an_infinite_error_whoever_read_its_sta
     features = form.trajectories.states
     system = unfitted([Model(parse(text, features), 0.0, 1.0) for text in ("x_dot", "-x")], form)
     assert (system.error, system.r2) == (np.inf, -np.inf)
+
+
+def test_an_equation_of_a_rate_that_nobody_read_is_paid_for_by_its_state():
+    times = np.linspace(0, 6, 61)
+    readings = trajectories(np.cos(times) + 0.01 * np.random.default_rng(0).standard_normal(61), times)
+    form = form_of(readings, DynamicsSettings(order=2))
+    short, long = (form.readings.nats(np.array([1.0, 0.0]), [1, size], [0, 1]) for size in (3, 23))
+    assert long - short == pytest.approx(20 * NATS_A_NODE)
+    assert form.readings.nats(np.array([1.0, 0.0]), [1, 3], [0, 5]) > short + 4
