@@ -89,19 +89,19 @@ def load(
     found = path if isinstance(path, Opened) else opened(path, reading)
     reading, source = found.reading, found.source
     roles = (others or Roles()).headings(target)
-    apart = [source.index(name) for name in roles.values()]
+    role_indices = [source.index(name) for name in roles.values()]
     if features is None:
-        chosen = [i for i in range(len(source.headings)) if i not in apart]
+        chosen = [i for i in range(len(source.headings)) if i not in role_indices]
     else:
         chosen = [source.index(name) for name in features]
-    _check_choice(source, apart, chosen)
+    _check_choice(source, role_indices, chosen)
     if found.stream is not None:
-        return streamed(found.stream, dict(zip(roles, apart, strict=True)), chosen, reading)
-    raws = source.read([*apart, *chosen])
+        return streamed(found.stream, dict(zip(roles, role_indices, strict=True)), chosen, reading)
+    raws = source.read([*role_indices, *chosen])
     written = writing(source, raws, reading.decimal)
     columns = [recognized(raw, written.decimal, reading.marks) for raw in raws]
     given = dict(zip(roles, columns, strict=False))
-    pairs = list(zip(chosen, columns[len(apart) :], strict=True))
+    pairs = list(zip(chosen, columns[len(role_indices) :], strict=True))
     left_out: list[str] = []
     if features is None:
         pairs, left_out = _without_nameless(source, pairs)
@@ -111,10 +111,10 @@ def load(
     return Training(source, given, pairs, reading, written.decimal).loaded(notes)
 
 
-def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -> None:
+def _check_choice(source: Source, role_indices: Sequence[int], chosen: Sequence[int]) -> None:
     if not chosen:
         raise DataError(f"{source.path}: no column is left to be a feature")
-    index, uses = Counter([*apart, *chosen]).most_common(1)[0]
+    index, uses = Counter([*role_indices, *chosen]).most_common(1)[0]
     if uses > 1:
         raise DataError(
             f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "

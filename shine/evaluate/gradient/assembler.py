@@ -106,14 +106,14 @@ class _Assembler:
     ``constants``           constants seen on the way up; those left on the way down
     ``child`` ``sibling``   current argument of the loop over a function's arguments; of the loop inside it
     ``varies``              whether any argument varies with a constant
-    ``whole``               number of nodes of the function's subtree
+    ``nodes``               number of nodes of the function's subtree
     ``column``              known column that replaces a function, or 0
     ======================= ==================================================================
     """
 
     def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, arguments: dict[str, ir.Value]) -> None:
         self.build, self.tables, self.size, self.arguments = build, tables, size, arguments
-        self.state = Variables(build, cursor=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
+        self.state = Variables(build, cursor=0, tile=0, constants=0, child=0, sibling=0, varies=0, nodes=0, column=0)
         self.fitted: ir.Value = number(0)
 
     def emit(self) -> None:
@@ -231,7 +231,7 @@ class _Assembler:
     def _function(self, node: ir.Value, function: ir.Value) -> None:
         build = self.build
         instruction = self._instruction(load(build, self.tables.forward, function, I64, I64))
-        self.state["whole"], self.state["varies"] = 1, 0
+        self.state["nodes"], self.state["varies"] = 1, 0
         with self._arguments(node, function) as (argument, child):
             self._copy_operand(child, _VALUE, self._operand(instruction, argument))
             partial = self._partial(function, argument)
@@ -239,9 +239,9 @@ class _Assembler:
                 build.icmp_unsigned("==", partial, number(NO_PARTIAL)), number(0), self._get(child, _VARIES)
             )
             self.state["varies"] = build.or_(self.state["varies"], through)
-            self.state["whole"] = build.add(self.state["whole"], self._get(child, _SIZE))
+            self.state["nodes"] = build.add(self.state["nodes"], self._get(child, _SIZE))
         self._result(instruction, node, _VALUE)
-        for field, value in ((_FUNCTION, function), (_SIZE, self.state["whole"]), (_VARIES, self.state["varies"])):
+        for field, value in ((_FUNCTION, function), (_SIZE, self.state["nodes"]), (_VARIES, self.state["varies"])):
             self._set(node, field, value)
 
     @contextmanager

@@ -102,7 +102,7 @@ class Distilled:
     @property
     def fidelity_text(self) -> str:
         """The fidelities, a line each."""
-        return told(self.to_network, self.to_data, self.network_to_data, self.dropped)
+        return fidelity_lines(self.to_network, self.to_data, self.network_to_data, self.dropped)
 
     def __repr__(self) -> str:
         return f"{self.output}:\n{self.result!r}\n{self.fidelity_text}"
@@ -272,7 +272,9 @@ def judged(
     return to_network, Fidelity.of(result.predict(X), truth[:, place]), of_network
 
 
-def told(to_network: Fidelity, to_data: Fidelity | None, network_to_data: Fidelity | None, dropped: int) -> str:
+def fidelity_lines(
+    to_network: Fidelity, to_data: Fidelity | None, network_to_data: Fidelity | None, dropped: int
+) -> str:
     """Fidelities for people, a line each."""
     lines = [f"formula to network: {to_network}"]
     if to_data is not None:

@@ -92,9 +92,9 @@ class Checkpoint:
         if key not in self._entries:
             key = self._by_variable.get(name, key)
         if key not in self._entries:
-            whole, separator, number = name.rpartition("/part_")
-            if separator and whole.encode() in self._entries:
-                return self._part(whole, number)
+            stem, separator, number = name.rpartition("/part_")
+            if separator and stem.encode() in self._entries:
+                return self._part(stem, number)
             listed = ", ".join(shown(each) for each in self.names()[:20] if each != _OBJECTS)
             raise GraphImportError(f"checkpoint {self.prefix} has no tensor {shown(name)}; it has {listed}")
         try:
@@ -136,30 +136,30 @@ class Checkpoint:
         values = np.frombuffer(self._bytes(entry), kind.newbyteorder(self._order)).reshape(shape)
         return from_stored(values, entry.dtype, dtype)
 
-    def _part(self, whole: str, number: str) -> AnyArray:
+    def _part(self, name: str, number: str) -> AnyArray:
         """A slice of a tensor that was saved in parts, counted along the axis that was cut."""
         try:
-            slices = _message("BundleEntryProto", self._entries[whole.encode()]).slices
+            slices = _message("BundleEntryProto", self._entries[name.encode()]).slices
             parts = sorted(_extents(part) for part in slices)
             if number not in map(str, range(len(parts))):
                 raise GraphImportError(f"it has {len(parts)} parts, and number {shown(number)} is needed")
-            return self._slice(whole, parts[int(number)])
+            return self._slice(name, parts[int(number)])
         except GraphImportError as error:
-            raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(whole)}: {error}") from None
+            raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(name)}: {error}") from None
 
-    def _slice(self, whole: str, extents: _Extents) -> AnyArray:
-        key = ordered_key(whole, extents)
+    def _slice(self, name: str, extents: _Extents) -> AnyArray:
+        key = ordered_key(name, extents)
         if key not in self._entries:
             raise GraphImportError(f"its part {list(extents)} is missing")
         if _message("BundleEntryProto", self._entries[key]).slices:
             raise GraphImportError(f"its part {list(extents)} has parts itself")
-        return self._read(whole, key)
+        return self._read(name, key)
 
-    def _joined(self, name: str, whole: Any, shape: tuple[int, ...]) -> AnyArray:
+    def _joined(self, name: str, entry: Any, shape: tuple[int, ...]) -> AnyArray:
         """A tensor that was saved in parts."""
-        result = np.zeros(shape, ELEMENTS[whole.dtype])
+        result = np.zeros(shape, ELEMENTS[entry.dtype])
         filled = 0
-        for part in whole.slices:
+        for part in entry.slices:
             extents = _extents(part)
             values = self._slice(name, extents)
             region = tuple(slice(start, None if n < 0 else start + n) for start, n in extents)

@@ -90,7 +90,7 @@ def distil(
       shine distil model.onnx --data measured.csv --target force
       shine distil edges.onnx --inputs dx=-2:2,dy=-2:2 --layer messages --largest 2
     """
-    from shine.faces.distillation.distilling import judged, told
+    from shine.faces.distillation.distilling import fidelity_lines, judged
     from shine.faces.distillation.lessons import lesson
     from shine.faces.runs import chosen_folder, default_folder, open_run, write_text
 
@@ -147,7 +147,7 @@ def distil(
             **{key: asdict(each) for key, each in zip(names, found, strict=True) if each is not None},
         }
         if printed == "front":
-            click.echo(told(*found, taught.dropped))
+            click.echo(fidelity_lines(*found, taught.dropped))
     described = {
         "model": str(model.resolve()),
         "folder": str(folder),

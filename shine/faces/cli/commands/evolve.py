@@ -125,7 +125,7 @@ def run_config(
         with stage(f"searching, and keeping the run in {folder}"):
             search, also = partial(run_job, job, folder, began=interruption.began), loggers(logs, folder)
             found = searched(search, job.config, display, interruption, also, live, folder)
-    return told(*found, job.config, folder, printed, precision, interruption)
+    return print_result(*found, job.config, folder, printed, precision, interruption)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def loggers(names: Sequence[str], folder: Path) -> list[Callback]:
     return made
 
 
-def told(
+def print_result(
     result: Result,
     notices: list[Notice],
     config: Config,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.base.errors import ExportError
-from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, printed_by, searched, told
+from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, print_result, printed_by, searched
 from shine.faces.cli.options import (
     FILE,
     live_option,
@@ -79,6 +79,6 @@ def resume(
                 search = partial(resume_job, folder, overrides=overrides, began=interruption.began)
                 also = loggers(logs, folder)
                 found = searched(search, config, display, interruption, also, page, folder, run)
-        return told(*found, config, folder, printed, precision, interruption)
+        return print_result(*found, config, folder, printed, precision, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None

@@ -175,7 +175,7 @@ def next_measurement(
     rivals = Rivals.of(models)
     is_integer = box_of_models(models, box, rows)
     design = Design(rivals, is_integer, price_of(cost, is_integer))
-    return design.told(design.places(int(n)))
+    return design.information_at(design.places(int(n)))
 
 
 def box_of_models(models: Sequence[Model], box: Mapping[str, Limits] | None, rows: Dataset | None = None) -> Box:
@@ -320,7 +320,7 @@ class Design:
         order = np.lexsort((-scores[equal], self.box.excess(values), new))
         return int(equal[order[0]])
 
-    def told(self, places: Sequence[int]) -> NextMeasurement:
+    def information_at(self, places: Sequence[int]) -> NextMeasurement:
         """Information of readings at some of the points."""
         rivals, weights = self.rivals, self.rivals.weights
         points, chosen = self.values[:, places], self.predictions.at(np.array(places))

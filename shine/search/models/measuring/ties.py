@@ -73,7 +73,7 @@ def _sentence(tied: Rivals, within: Design, beyond: Design) -> str:
     for design in (within, beyond):
         if len(design.rivals.each) > 1 and design.there.any():
             places = design.places(1)
-            one, several = design.told(places), design.told(places * TOGETHER)
+            one, several = design.information_at(places), design.information_at(places * TOGETHER)
             if one.decides >= LIKELY:
                 return f"{names} {_where(design)}; one measurement at {one.places[0]} would decide ({one.decides:.0%})"
             likely = "would decide" if several.decides >= LIKELY else "would hardly decide"
