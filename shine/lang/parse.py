@@ -203,6 +203,8 @@ def function_definition(function: Callable[..., object]) -> ast.AST:
         raise UnsupportedSyntaxError("lambda is not part of the language; write the expression as text, or a def")
     try:
         lines, first = inspect.getsourcelines(function)
+        if not any(line.lstrip().startswith(("def ", "async def ")) for line in lines):
+            raise OSError  # from Python 3.13 on, the text of `python -c` passes for the source of what `exec` made
     except (OSError, TypeError):
         raise UnsupportedSyntaxError(
             f"the source of function {function.__name__!r} is not available; pass its text instead"

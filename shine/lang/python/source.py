@@ -39,6 +39,8 @@ def definition_of(function: FunctionType, source: str | None = None) -> Definiti
         # A lambda is part of a statement that may begin on an earlier line: search the whole file.
         found = [] if code.co_name == "<lambda>" else _found(*inspect.getsourcelines(code), code)
         found = found if len(found) == 1 else _found(inspect.findsource(code)[0], 1, code)
+        if not found and code.co_filename == "<string>":
+            raise OSError  # from Python 3.13 on, the text of `python -c` passes for the source of what `exec` made
     except (OSError, TypeError, SyntaxError, ValueError):
         name = function.__name__ if function.__name__.isidentifier() else "name"
         text = f"'def {name}({', '.join(code.co_varnames[: code.co_argcount])}): ...'"
