@@ -76,7 +76,7 @@ ONLY_IN: dict[str, set[str]] = {
     "yaml": {"faces.config"},
     "click": {"faces.cli"},
     "tqdm": {"faces.cli", "faces.progress"},
-    "scipy": {"evaluate.inference", "search.dynamics.fields.lines"},
+    "scipy": {"evaluate.inference", "search.dynamics.fields.model"},
     "sklearn": {"faces.dynamics.fitted", "faces.estimators"},
     "pandas": {"data.files.tables", "faces.cli.prediction_files", "frames", "search.models.front_table"},
     "mcp": {"faces.mcp.server"},

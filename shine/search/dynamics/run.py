@@ -3,26 +3,142 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
+from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
-from shine.search.dynamics.by_run import RUN
-from shine.search.dynamics.fitting import fitted, unfitted
+from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.result import DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import RateRows, rate_rows
-from shine.search.dynamics.searches import RateSearches
 from shine.search.dynamics.settings import DynamicsSettings
-from shine.search.dynamics.system import SystemModel
+from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
+from shine.search.problem.settings import SearchSettings
+from shine.search.run import search
+from shine.search.templates.template import Template
+
+LEAST_SECONDS = 1e-3
+"""Seconds of a search when the time is over: enough for a part of its first population."""
+
+LEAST_AGAIN = 0.5
+"""Seconds from which another search for a state is worth its start."""
+
+EXPLAINED = 2.0
+"""Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
+
+EXACT = 1e-12
+"""Error of the rollouts, as a share of the variance, of a system that explains all."""
+
+SHORT = 12
+"""Complexity from which a shorter equation is looked for."""
+
+USER = ("interrupted", "callback")
+"""Reasons to stop that end all searches."""
+
+
+@dataclass
+class RateSearches:
+    """One search for each state.
+
+    Parameters
+    ----------
+    states : tuple of str
+    rows : sequence of RateRows or None
+        None for a state whose equation is known.
+    known : sequence of Model or None
+        The equations that are known.
+    templates : mapping of int to Template
+        The equations of which a part is known, by the position of the state.
+    settings : SearchSettings
+        The first search has the seed, the others the numbers that follow it.
+    observers : Observers
+    """
+
+    states: tuple[str, ...]
+    rows: Sequence[RateRows | None]
+    known: Sequence[Model | None]
+    templates: Mapping[int, Template]
+    settings: SearchSettings
+    observers: Observers
+
+    def __post_init__(self) -> None:
+        self.results: list[Result] = []
+
+    @property
+    def stopped_by(self) -> str:
+        """The user's reason to end the searches, if there is one; else that of the last search."""
+        reasons = [result.stopped_by for result in self.results]
+        return next((reason for reason in reasons if reason in USER), reasons[-1])
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user ended a search; no other begins then."""
+        return any(result.stopped_by in USER for result in self.results)
+
+    def first(self, until: float) -> None:
+        """Search for each state, with an even share of the time that is left."""
+        sought = sum(rows is not None for rows in self.rows)
+        for number, (rows, known) in enumerate(zip(self.rows, self.known, strict=True)):
+            if rows is None:
+                assert known is not None
+                self.results.append(Result(Front((known,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
+                continue
+            share, sought = (until - self.observers.clock()) / sought, sought - 1
+            self.results.append(self._search(number, rows, share, rows.enough))
+
+    def again(self, until: float, best: Sequence[Model], error: float) -> bool:
+        """Search once more for states whose equation misses the rates or is long; say whether there are any.
+
+        Parameters
+        ----------
+        until : float
+        best : sequence of Model
+            The equations of the best system.
+        error : float
+            Of its rollouts, as a share of the variance.
+        """
+        missed = {
+            number: 0.0 if error < EXACT else rows.misfit(model)
+            for number, (rows, model) in enumerate(zip(self.rows, best, strict=True))
+            if rows is not None
+        }
+        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or best[number].complexity > SHORT]
+        for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
+            share = (until - self.observers.clock()) / (len(wanting) - place)
+            if self.stopped_by_user or share < LEAST_AGAIN:
+                return place > 0
+            rows, earlier = self.rows[number], tuple(self.results[number].front)
+            assert rows is not None
+            self.results[number] = self._search(number, rows, share, 0.0, earlier)
+        return bool(wanting)
+
+    def _search(
+        self, number: int, rows: RateRows, seconds: float, enough: float, earlier: Sequence[Model] = ()
+    ) -> Result:
+        settings = self.settings
+        stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
+        if math.isfinite(seconds):
+            stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
+        if self.stopped_by_user:
+            stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
+        fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
+        shift = len(self.states) if earlier else 0
+        law = self.templates.get(number)
+        own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift, template=law)
+        with stage(f"searching for {self.states[number]}'"):
+            return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)
+
 
 FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0.65, 0.83, 0.93, 0.97
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
@@ -157,3 +273,77 @@ class _Finding:
     def _stop(self, late: Callable[[], bool]) -> Callable[[], bool]:
         """Whether a fit is to end: the first one may go on for a while, as there is no other."""
         return late if self.systems else lambda: self.observers.clock() > self._at(LAST_SYSTEMS)
+
+
+def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> SystemModel:
+    """The system of some equations, with the constants and initial states that fit the readings best.
+
+    Parameters
+    ----------
+    equations : sequence of Model
+        One a state.
+    form : Form
+    stop : callable
+        Says whether the time is over; the fit then ends with what it has.
+
+    Returns
+    -------
+    SystemModel
+        Its error is infinite if no rollout follows the readings to their end.
+    """
+    start = unfitted(equations, form)
+    system, readings = start.compiled, form.readings
+    smooth = [run.states for run in readings.smooth.runs]
+    fit = fit_rollouts(
+        system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop, sizes=readings.sizes)
+    )
+    if not fit.succeeded:
+        return start
+    losses, relative = readings.losses(fit.states)
+    trees = system.trees_with(fit.constants)
+    parts = [slice(first, end) for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
+    counts = [part.stop - part.start for part in parts]
+    errors = np.sqrt(np.diagonal(fit.covariance))
+    digits = [
+        model.digits or digits_of(fit.constants[part], errors[part])
+        for model, part in zip(start.equations, parts, strict=True)
+    ]
+    models = tuple(
+        replace(model, tree=tree, digits=own) for model, tree, own in zip(start.equations, trees, digits, strict=True)
+    )
+    # Stretches that start anew are paid for as constants.
+    anew = len(fit.starts) - len(readings.smooth.runs)
+    return replace(
+        start,
+        equations=models,
+        losses=losses,
+        starts=np.stack([states[0] for states in fit.states]),
+        noise=fit.noise,
+        covariance=fit.covariance,
+        nats=readings.nats(relative, [bare(tree).size for tree in trees], [count + anew for count in counts]),
+    )
+
+
+def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
+    """The system as the rates gave it, without an error of rollouts (see `fitted` for the parameters)."""
+    given, readings, time = form.trajectories, form.readings, form.time
+    used = time if any(time in model.tree.used_parameters for model in equations) else None
+    return SystemModel(
+        # A formula of a template is one like others from here on.
+        equations=tuple(
+            Model(model.tree, model.loss, model.r2, model.weights, digits=model.digits) for model in equations
+        ),
+        states=given.states,
+        controls=given.controls,
+        time=used,
+        losses=np.full(len(given.states), math.inf),
+        variances=readings.variances,
+        starts=readings.starts,
+        noise=np.full(len(given.states), math.inf),
+        headings=given.headings,
+        is_map=form.is_map,
+        step=form.step,
+        lags=form.lags,
+        order=form.order,
+        runs=form.runs,
+    )

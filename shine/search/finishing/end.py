@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from shine.base.errors import DataError
+from shine.base.typing import Floats
+from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.inference import Basis
@@ -15,6 +19,7 @@ from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import takes_noise
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
+from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
@@ -24,7 +29,6 @@ from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
 from shine.search.finishing.refinement import Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
-from shine.search.finishing.turns import turns
 from shine.search.models.certainty import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
@@ -294,3 +298,49 @@ class Finish:
         trees = [model.tree for model in front]
         odd = oddities_of(trees, with_functions(self.task.primitives, LINE_FUNCTIONS))
         return [nats + NATS_A_TURN * turns(tree, rows) for nats, tree in zip(odd, trees, strict=True)]
+
+
+PLACES = 16
+"""Rows through which one feature after the other is swept."""
+
+POINTS = 400
+"""Points of a sweep: a sine of more than 200 periods within the data has as many turns as it can be seen to have."""
+
+FLAT = 1e-9
+"""Steps smaller than this share of a sweep's range are rounding, not turns."""
+
+
+def turns(tree: Tree, dataset: Dataset) -> float:
+    """Mean number of maxima and minima along lines through rows of the data, added up over the features.
+
+    A formula with many turns fits anything: a fast sine meets every row, whatever the row says. It is as flexible as a
+    polynomial with as many roots, so each turn counts like a part of the formula that had to be chosen.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its parameters are the features of the data set.
+    dataset : Dataset
+    """
+    places = dataset.sampled(PLACES, np.random.default_rng(0)).columns
+    total = 0.0
+    for index, name in enumerate(dataset.features):
+        low, high = float(dataset.columns[index].min()), float(dataset.columns[index].max())
+        if name not in tree.used_parameters or not low < high:
+            continue
+        sweep = np.linspace(low, high, POINTS)
+        columns = [np.repeat(column, POINTS) for column in places]
+        columns[index] = np.tile(sweep, places.shape[1])
+        with np.errstate(all="ignore"):
+            values = evaluate(tree, columns, np.float64, COMPILED).reshape(-1, POINTS)
+            steps = np.diff(values, axis=1)
+            range_of = values.max(axis=1, keepdims=True) - values.min(axis=1, keepdims=True)
+            signs = np.where(np.abs(steps) > FLAT * range_of, np.sign(steps), 0.0)
+        total += sum(map(_changes, np.nan_to_num(signs))) / len(values)
+    return total
+
+
+def _changes(signs: Floats) -> int:
+    """Number of changes of sign, zeros left out."""
+    moving = signs[signs != 0]
+    return int(np.count_nonzero(moving[1:] != moving[:-1]))

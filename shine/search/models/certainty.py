@@ -169,7 +169,7 @@ CONVINCING = 3.0
 best of the many formulas that a search tries explains a little of anything."""
 
 NATS_A_TURN = 0.5
-"""Price of a maximum or minimum within the data (see `shine.search.finishing.turns`)."""
+"""Price of a maximum or minimum within the data (see `shine.search.finishing.end`)."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.data.trajectory_tables import trajectories
 from shine.lang.parse import parse
 from shine.search.description import NATS_A_NODE
-from shine.search.dynamics.fitting import unfitted
 from shine.search.dynamics.forms import form_of
-from shine.search.dynamics.run import find_dynamics
+from shine.search.dynamics.run import find_dynamics, unfitted
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
 from shine.search.models.model import Model

@@ -7,10 +7,10 @@ import pytest
 
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
-from shine.search.dynamics.fitting import fitted
 from shine.search.dynamics.forms import form_of
 from shine.search.dynamics.kept_back import confirmed, kept_back_error
 from shine.search.dynamics.result import distinct, front_of
+from shine.search.dynamics.run import fitted
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.models.model import Model
 

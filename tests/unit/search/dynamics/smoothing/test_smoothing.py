@@ -3,7 +3,7 @@ import pytest
 from helpers.markers import mostly_slow
 
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.search.dynamics.smoothing.smoothing import smoothed
+from shine.search.dynamics.smoothing.smoothing import interpolated, left_out_errors, smoothed, through_nearest
 
 
 def one_run(times, states):
@@ -47,3 +47,42 @@ def test_a_state_that_a_run_lacks_has_infinite_errors():
     runs = tuple(Trajectory(times, own, np.empty((101, 0))) for own in (states, lacking))
     smooth = smoothed(Trajectories(runs, ("x", "y")))
     assert np.isinf(smooth.runs[1].rate_errors[:, 1]).all()
+
+
+def test_a_polynomial_is_met_to_rounding_between_readings_too():
+    times = np.array([0.0, 0.7, 1.1, 2.0, 2.6, 3.5, 4.1])
+    at = np.linspace(0.0, 4.1, 23)
+    values, slopes, bends = through_nearest(times, times**4 - 3 * times, at, 4)
+    np.testing.assert_allclose(values, at**4 - 3 * at, atol=1e-11)
+    np.testing.assert_allclose(slopes, 4 * at**3 - 3, atol=1e-10)
+    np.testing.assert_allclose(bends, 12 * at**2, atol=1e-9)
+
+
+def test_a_clean_oscillation_of_a_hundred_points_keeps_eight_digits_of_its_rate():
+    times = np.linspace(0, 20, 101)
+    curve = interpolated(times, np.exp(-0.1 * times) * np.sin(2 * times), times)
+    rate = np.exp(-0.1 * times) * (2 * np.cos(2 * times) - 0.1 * np.sin(2 * times))
+    errors = np.abs(curve.rates - rate)
+    assert np.median(errors) < 1e-8
+    assert (errors <= 10 * curve.rate_errors + 1e-9).mean() > 0.95
+
+
+def test_errors_are_large_where_readings_are_too_rare_for_the_motion():
+    times = np.linspace(0, 10, 101)
+    curve = interpolated(times, np.tanh(30 * (times - 5)), times)
+    assert curve.rate_errors[49:52].min() > 1.0
+    assert curve.rate_errors[20] < 1e-3
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_few_readings_have_rates_with_finite_errors(count):
+    times = np.arange(float(count))
+    curve = interpolated(times, times**2, times)
+    assert np.isfinite(curve.rates).all() and np.isfinite(curve.rate_errors).all()
+    if count > 2:
+        np.testing.assert_allclose(curve.rates, 2 * times, atol=1e-9)
+
+
+def test_left_out_readings_are_foretold():
+    times = np.linspace(0, 6, 60)
+    assert np.median(left_out_errors(times, np.sin(times)), axis=1).min() < 1e-8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.known_fields import korteweg_de_vries
 
-from shine.search.dynamics.fields.lines import difference, integrated
+from shine.search.dynamics.fields.model import difference, integrated
 
 X, T = np.linspace(-20, 20, 128), np.linspace(0, 2, 9)
 
