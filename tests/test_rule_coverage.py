@@ -44,8 +44,8 @@ PARAMETERS = ("a", "b", "c")
 SEVERAL = 5
 """A list of at least this number of primitives should be a fact."""
 
-ROWS_OF_A_TABLE = {"codegen/lowering.py", "domain/intervals.py", "python/known.py"}
-NO_FACTS = {"inference/constants.py", "template/solving.py", "problem/__init__.py"}
+ROWS_OF_A_TABLE = {"codegen/lowering.py", "domain/intervals.py", "forms/facts.py", "python/known.py"}
+NO_FACTS = {"template/solving.py", "problem/__init__.py"}
 """Files that use a list for several rows of a watched table; and files with a list that is no fact of its members: the
 default functions of a search, what a method takes apart."""
 
