@@ -28,11 +28,14 @@ class NewRows:
     ----------
     columns : dict of str to ndarray of shape (n_rows,), float64
         By their names in formulas; NaN where a value is missing.
+    count : int
+        Number of rows, also of a formula that uses no column.
     notes : tuple of str
         What a user should know.
     """
 
     columns: dict[str, Floats]
+    count: int
     notes: tuple[str, ...]
 
 
@@ -60,6 +63,7 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
     indices = _places(source, preparation, wanted)
     texts = [place for place, column in zip(indices, wanted, strict=True) if column.raw_kind == "text"]
     raws = source.read(indices, texts)
+    count = len((raws or source.read([0]))[0].values)
     decimal = writing(source, raws, known=preparation.decimal).decimal
     columns = [
         recognized(raw, decimal, preparation.marks, own.raw_kind, own.order)
@@ -79,7 +83,7 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
         means = own.means or [np.nan] * len(own.names)
         for name, values, mean in zip(own.names, own.numbers(column), means, strict=True):
             filled[name] = np.where(np.isnan(values), mean, values)
-    return NewRows(filled, (*source.notes, *_missing_notes(preparation, path, columns)))
+    return NewRows(filled, count, (*source.notes, *_missing_notes(preparation, path, columns)))
 
 
 def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedColumn]) -> list[int]:
@@ -114,7 +118,7 @@ def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -
             for name, numbers, mean in zip(own.names, numbers_of(own, values), means, strict=True):
                 found[name] = np.where(np.isnan(numbers), mean, numbers) if own.means else numbers
         start += len(block[0])
-        yield found or {names[0]: np.zeros(len(block[0]))}
+        yield found or {name: np.zeros(len(block[0])) for name in names[:1] or ("",)}
 
 
 def _check_block(stream: Stream, preparation: Preparation, own: PreparedColumn, values: Values, start: int) -> None:

@@ -79,7 +79,7 @@ def predict_file(
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
     corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
-    if np.isfinite(corners).all():
+    if names and np.isfinite(corners).all():
         model.predict(corners)  # warns
     return stream.rows
 
@@ -98,9 +98,14 @@ def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | No
     found = {PREDICTION: values}
     if interval is not None:
         ends = np.full((count, 2), np.nan)
-        ends[~gone] = model.predict_interval(np.column_stack(every)[~gone], interval, kind)
+        ends[~gone] = model.predict_interval(_table(every, count)[~gone], interval, kind)
         found |= dict(zip(ENDS, ends.T, strict=True))
     return found
+
+
+def _table(columns: list[Floats], count: int) -> Floats:
+    """Columns as a table of so many rows, also without a column."""
+    return np.array(columns).reshape(len(columns), count).T
 
 
 def predict_table(
@@ -134,9 +139,8 @@ def predict_table(
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
     headings = {name: model.headings.get(name, name) for name in features}
     rows = new_rows(data, model.preparation or plain_preparation(headings), used)
-    count = len(next(iter(rows.columns.values())))
-    unused = np.zeros(count)
-    table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
+    count, unused = rows.count, np.zeros(rows.count)
+    table = _table([rows.columns[name] if name in used else unused for name in features], count)
     known = ~np.isnan(table).any(axis=1)
     found = {PREDICTION: np.full(count, np.nan)}
     found[PREDICTION][known] = model.predict(table[known])

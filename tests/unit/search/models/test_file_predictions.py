@@ -11,6 +11,9 @@ import pytest
 import shine
 from shine.data.opening import open_dataset
 from shine.data.streams import streams
+from shine.lang.parse import parse
+from shine.search.models.file_predictions import predict_file, predict_table
+from shine.search.models.model import Model
 from shine.search.models.result import Result
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -194,3 +197,13 @@ def test_damage_of_pages_with_checksums_is_an_error(tmp_path, ways):
     path.write_bytes(content)
     with pytest.raises(shine.DataError, match=r"(?i)crc|checksum"):
         shine.evolve(ways(path), "y", generations=0)
+
+
+def test_a_formula_without_features_has_a_value_for_each_row(tmp_path):
+    constant, data = Model(parse("2 + 0.5"), 0.0, 1.0), tmp_path / "new.csv"
+    data.write_text("a,b\n1,x\n,y\n3,z\n", encoding="utf-8")
+    columns, _ = predict_table(constant, data)
+    assert columns["prediction"].tolist() == [2.5] * 3
+    parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0]}), tmp_path / "new.parquet")
+    assert predict_file(constant, tmp_path / "new.parquet", tmp_path / "out.csv") == 3
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").split() == ["prediction", *["2.5"] * 3]
