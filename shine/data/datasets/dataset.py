@@ -275,9 +275,7 @@ class Dataset:
         """Weighted mean of the target."""
         with np.errstate(over="ignore", invalid="ignore"):
             mean = _total(stable_sum(weights * target) for target, weights in self.blocks()) / self.weight
-        if math.isfinite(mean):
-            return mean
-        return _total(stable_sum(weights / self.weight * target) for target, weights in self.blocks())
+        return mean if math.isfinite(mean) else stable_mean(self.target, ordinary_weights(self.row_weights))
 
     @cached_property
     def target_square(self) -> float:

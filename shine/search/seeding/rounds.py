@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -106,7 +105,7 @@ class Rounds:
     @property
     def _doubtful(self) -> bool:
         """Whether a formula fits exactly with so many constants that a sum of few terms may be the law."""
-        return self.pool.exact and DOUBTFUL <= self.pool.exact_constants < math.inf and not self.effort.is_over
+        return self.pool.exact and self.pool.exact_constants >= DOUBTFUL and not self.effort.is_over
 
     def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from shine.formats.write.infix import word, written
-from shine.formats.write.python import Expression, identifiers
+from shine.formats.write.systems.python import right_hand_side
 from shine.formats.write.systems.system import System, filled
-from shine.lang.forms.names import check_variable
 
 _PROGRAM = '''\
 """
@@ -22,8 +20,11 @@ jax.config.update("jax_enable_x64", True)
 
 def @NAME@(t_, states_, controls_=()):
     """@WHAT@, from the states at one time: both have shape (n_states,)."""
-@UNPACKED@    return np.stack([np.asarray(each, float) for each in (
-@RATES@    )])
+@UNPACKED@    return np.stack([
+        np.asarray(each, float)
+        for each in (
+@RATES@        )
+    ])
 
 
 @SIMULATE@'''
@@ -65,26 +66,13 @@ def jax_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    check_variable(name, "function")
-    taken = {"jax", "np", "odeint", "simulate", "float", "t_", "states_", "controls_", name}
-    names = identifiers(system.parameters, taken)
-    unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
-    if system.controls:
-        unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_")
-    rates = []
-    for tree in system.trees:
-        writer = Expression()
-        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
-        rates.append(written(writer.numeric(result), "a JAX program"))
+    taken = {"jax", "np", "odeint", "simulate", "float"}
     return filled(
         _PROGRAM,
         {
             "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
             "IMPORT": "" if system.is_map else "\nfrom jax.experimental.ode import odeint",
             "WHAT": "States a step later" if system.is_map else "Rates",
-            "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
-            "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
-            "RATES": "".join(f"        {rate},\n" for rate in rates),
-            "NAME": name,
+            **right_hand_side(system, name, taken, "a JAX program"),
         },
     )

@@ -105,19 +105,7 @@ def python_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    check_variable(name, "function")
-    taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "t_", "states_", "controls_", name}
-    names = identifiers(system.parameters, taken)
-    states = [names[state] for state in system.states]
-    controls = [names[control] for control in system.controls]
-    unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
-    if controls:
-        unpacked.append(f"{', '.join(controls)}, = controls_")
-    rates = []
-    for tree in system.trees:
-        writer = Expression()
-        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
-        rates.append(written(writer.numeric(result), "a Python program"))
+    taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS"}
     starts = " ".join(f"{state.upper()}0" for state in system.states)
     use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
     if system.is_map:
@@ -129,12 +117,37 @@ def python_program(system: System, name: str = "f") -> str:
             "IMPORT": "" if system.is_map else "\nfrom scipy.integrate import solve_ivp",
             "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
             "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
-            "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
             "STATES": repr(list(system.states)),
             "CONTROLS": repr(list(system.controls)),
             "HEADING": repr(",".join((system.time, *system.states))),
-            "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
-            "RATES": "".join(f"            {rate},\n" for rate in rates),
-            "NAME": name,
+            **right_hand_side(system, name, taken, "a Python program"),
         },
     )
+
+
+def right_hand_side(system: System, name: str, taken: set[str], program: str) -> dict[str, str]:
+    """The parts of a module that are the same with NumPy and JAX; `taken` are its own names.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a formula calls a function without a definition, or its text would be too long.
+    """
+    check_variable(name, "function")
+    names = identifiers(system.parameters, {*taken, name, "t_", "states_", "controls_"})
+    unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
+    if system.controls:
+        unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_")
+    rates = []
+    for tree in system.trees:
+        writer = Expression()
+        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
+        rates.append(written(writer.numeric(result), program))
+    return {
+        "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
+        "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
+        "RATES": "".join(f"            {rate},\n" for rate in rates),
+        "NAME": name,
+    }

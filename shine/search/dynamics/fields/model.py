@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import factorial
 from typing import Any, ClassVar
 
@@ -225,17 +226,16 @@ def integrated(
 
 def difference(values: Floats, step: float, order: int, axis: int) -> Floats:
     """A derivative along an axis whose ends meet."""
-    reach = STENCIL
     total = np.zeros_like(values)
-    scale = float(np.prod([step] * order))
-    for shift, weight in zip(range(-reach, reach + 1), _weights(reach, order), strict=True):
-        total += weight / scale * np.roll(values, -shift, axis)
+    for node, weight in _weights(order):
+        total += weight / step**order * np.roll(values, -node, axis)
     return total
 
 
-def _weights(reach: int, order: int) -> list[float]:
-    """Weights of the points around 0 whose sum is a derivative at 0 (Lagrange's polynomials)."""
-    nodes = [float(node) for node in range(-reach, reach + 1)]
+@cache
+def _weights(order: int) -> list[tuple[int, float]]:
+    """Points around 0 with the weights whose sum is a derivative at 0 (Lagrange's polynomials)."""
+    nodes = range(-STENCIL, STENCIL + 1)
     found = []
     for own in nodes:
         coefficients = [1.0]  # of the polynomial that is 1 at this node and 0 at the others, lowest power first
@@ -246,5 +246,5 @@ def _weights(reach: int, order: int) -> list[float]:
                     (high - other * low) / (own - other)
                     for high, low in zip(shifted, [*coefficients, 0.0], strict=True)
                 ]
-        found.append(factorial(order) * coefficients[order])
+        found.append((own, factorial(order) * coefficients[order]))
     return found

@@ -20,6 +20,7 @@ from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import LEAST_EVIDENCE
+from shine.search.dynamics.run import USER
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers
@@ -92,7 +93,7 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     others = [each.nats for each in models.values() if each is not system]
     parts = ["the only system" if not others else _reason(system.nats, min(others))]
     parts.append(f"the error of the weak form on the last quarter of the times, kept back, is {share}")
-    by_user = [result.stopped_by for result in results if result.stopped_by in ("interrupted", "callback")]
+    by_user = [result.stopped_by for result in results if result.stopped_by in USER]
     return DynamicsResult(
         front=replace(front, reason="; ".join(parts)),
         equations=tuple(result.front for result in results),
@@ -123,7 +124,7 @@ def _settings(
     if stop.seconds is not None:
         left = observers.origin + SEARCHES * stop.seconds - observers.clock()
         stop = replace(stop, seconds=max(left / (fields - len(done)), 1e-3))
-    if any(result.stopped_by in ("interrupted", "callback") for result in done):
+    if any(result.stopped_by in USER for result in done):
         stop = replace(stop, generations=0, seconds=1e-3)
     fitness = replace(search.fitness, noise="absolute", evidence=evidence)
     return replace(search, stop=stop, fitness=fitness, seed=search.seed + len(done))
