@@ -81,10 +81,12 @@ def search(settings: Settings, name: Name | None = None) -> Answer:
             raise CallError(f"settings: stop.seconds: is above 0 and at most {channel.seconds:g} on this server")
     channel.end_after(seconds)
     status, notices = Status(first="reading the table"), list[str]()
-    with (
-        listening(status.stages.enter, status.stages.leave, status.stages.find),
-        ticking(lambda: channel.send(progress=status.seconds, total=seconds, message=status.text()), 1.0),
-    ):
+
+    def report() -> None:
+        channel.send(progress=status.seconds, total=seconds, message=status.text())
+
+    report()  # A search may end before the first tick.
+    with listening(status.stages.enter, status.stages.leave, status.stages.find), ticking(report, 1.0):
         job = job_of(document_of(given, "settings"), Path())
         status.stop = job.config.stop
         table = Path("run") if job.config.data.path is None else job.config.data.path
