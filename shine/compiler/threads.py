@@ -29,8 +29,8 @@ class Workers:
         self.threads = threads
         self._kept: tuple[object, ThreadPoolExecutor] | None = None
 
-    def run(self, work: Callable[[int], None], abandon: Callable[[], Any]) -> None:
-        """Call ``work(thread)`` on every thread, and return when all are done.
+    def run(self, work: Callable[[int], None], abandon: Callable[[], Any], most: int | None = None) -> None:
+        """Call ``work(thread)`` on every thread, or on at most so many, and return when all are done.
 
         ``abandon()`` must make the threads take no further items. It is called after an interrupt, and also when the
         calling thread finds no items left: work must check for it before it takes an item, and finish every item taken.
@@ -41,7 +41,7 @@ class Workers:
         others: list[Future[None]] = []
         try:
             try:
-                for thread in range(1, self.threads):
+                for thread in range(1, self.threads if most is None else min(self.threads, most)):
                     others.append(Future())
                     self._pool().submit(_take_part, others[-1], work, thread)
             except RuntimeError:

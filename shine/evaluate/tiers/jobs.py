@@ -88,7 +88,7 @@ class PopulationFunctions:
             while begun[0] < count:
                 worker_loop(entry, own, own + range_, base, count, step, quota)
 
-        workers.run(work, lambda: begun.fill(count))
+        workers.run(work, lambda: begun.fill(count), most=-(-count // step))
         self._kept = [jobs]
         del arrays  # the job has their addresses until here
 

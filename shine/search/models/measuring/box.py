@@ -178,7 +178,7 @@ def _wider(axis: Axis) -> Axis:
     least = max(low - width, low / 2 if low >= 0 else -LARGEST)
     most = min(high + width, high / 2 if high <= 0 else LARGEST)
     if axis.is_integer:
-        least, most = math.ceil(least), math.floor(most)
+        least, most = float(math.ceil(least)), float(math.floor(most))
     return replace(axis, low=min(axis.low, least), high=max(axis.high, most))
 
 
