@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss
@@ -39,6 +40,9 @@ _STEPS, _LAST_STEPS = 50, 5
 
 _NO_NATS = 0.1
 """Log-likelihood that nobody misses."""
+
+_FAR_WORSE = 50.0
+"""Log-likelihood that simple constants and a shorter form never win back."""
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
@@ -111,6 +115,36 @@ class Polishing:
         for individuals in (fitted, simple):
             exact = without_idle_digits(individuals, linearizer, rows, least)
             yield _simplified(exact, primitives, dataset.ranges, known)
+
+    def promising(
+        self, population: Population, complexities: Floats, dataset: Dataset, is_sound: Callable[[int], bool]
+    ) -> Mask:
+        """Which formulas may come onto the front, shape (n_individuals,): no sound one that is as simple is far better.
+
+        Parameters
+        ----------
+        population : Population
+            Complete formulas.
+        complexities : ndarray of shape (n_individuals,)
+        dataset : Dataset
+        is_sound : callable
+            Whether the formula at a place has values wherever rows may lie.
+        """
+        sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+        errors = self._linearizer(sample).fit(population, _STEPS, tolerance=self.tolerance).errors
+        errors = np.maximum(errors, self.least_error(sample))
+        with np.errstate(all="ignore"):
+            nats = self._nats(sample)(errors[:, None], errors)
+        # Best first: a formula that many others lose to is looked at once.
+        best = np.argsort(errors, kind="stable").tolist()
+
+        def is_beaten(own: int) -> bool:
+            better = [
+                other for other in best if complexities[other] <= complexities[own] and nats[own, other] > _FAR_WORSE
+            ]
+            return any(map(is_sound, better))
+
+        return np.array([not is_beaten(own) for own in range(len(population))])
 
     def _linearizer(self, rows: Dataset) -> Linearizer:
         return MachineLinearizer(rows, loss=self.loss, threads=self.threads)

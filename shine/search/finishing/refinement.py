@@ -6,7 +6,8 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from itertools import compress
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
@@ -116,6 +118,11 @@ class Refinement:
         if polish:
             polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
             reduced = reduced_phases(population_of(trees, primitives))
+            if rules is None:
+                sound = cache(lambda place: domain.defines(trees[place]))
+                promising = polishing.promising(reduced, weighed(reduced, self.weights), dataset, sound)
+                promising[0] = True  # the constant formula
+                trees, reduced = list(compress(trees, promising)), reduced.take(np.flatnonzero(promising))
             versions = [trees, *polishing.versions(reduced, primitives, dataset)]
         else:
             # Skip forms with functions that the search did not use: these would have to be compiled first.
