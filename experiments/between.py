@@ -6,7 +6,8 @@ rows a period, and noise. Sound formulas are the law itself and fits of lines an
 to the same rows: an oscillation of the best of thousands of frequencies beyond what the rows can show, an exponential
 of an exponential, and a quotient whose denominator is next to zero at one level. Refused is what the end of a search
 leaves out of a front that holds all of them: for poles and explosions, for what no row tests, for what it owes to a few
-rows. The last column says what share the first of these refuse alone. Limits were set on tables 0 to 99.
+rows or levels. The last columns say what share the first of these refuse alone, how many formulas a front may hold, as
+no simpler one fits as well, and what share of these is refused. Limits were set on tables 0 to 99.
 """
 
 from __future__ import annotations
@@ -188,13 +189,16 @@ def _rest(x: Array, frequency: float, rest: Array) -> float:
     return -float(moments @ np.linalg.solve(gram, moments))
 
 
-def judged(trees: list[Tree], rows: Dataset) -> tuple[list[bool], list[bool]]:
-    """Whether each formula has poles or explodes, and whether the end of a search refuses it among the others."""
+def judged(trees: list[Tree], rows: Dataset) -> Iterator[tuple[bool, bool, bool]]:
+    """Of each formula: does the end of a search refuse it among the others, is that for poles or explosions, and would
+    it be on a front?"""
     domain, primitives = Domain(rows), PrimitiveSet(tuple(BASIC[name] for name in ("add", "mul")), rows.features)
     models = measured(trees, rows, loss_of("mse"), {}, primitives, 1)
     kept = without_poles(models, 0.0, domain, partial(squared_errors, rows=rows))
     kept = list(FewRows(domain, primitives, 1).front(kept, models, tuple))
-    return [not domain.defines(tree) for tree in trees], [model not in kept for model in models]
+    for tree, model in zip(trees, models, strict=True):
+        others = [each for each in kept if each is not model and each.complexity <= model.complexity]
+        yield model not in kept, not domain.defines(tree), all(model.loss < each.loss for each in others)
 
 
 def main() -> None:
@@ -203,21 +207,22 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="show formulas that are judged wrongly")
     options = parser.parse_args()
-    counts: dict[tuple[bool, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0])
+    counts: dict[tuple[bool, str], list[int]] = collections.defaultdict(lambda: [0] * 5)
     for seed in range(options.first, options.first + options.tables):
         X, y, formulas = table(seed)
         names = [f"x{at}" for at in range(X.shape[1])]
         rows = Dataset.from_arrays(X, y, features=names)
-        poles, refused = judged([shine.parse(formula.text, names) for formula in formulas], rows)
-        for formula, at_pole, out in zip(formulas, poles, refused, strict=True):
+        found = judged([shine.parse(formula.text, names) for formula in formulas], rows)
+        for formula, (out, at_pole, on_front) in zip(formulas, found, strict=True):
             own = counts[formula.planted, formula.kind]
-            own[:] = own[0] + 1, own[1] + out, own[2] + at_pole
+            own[:] = map(sum, zip(own, (1, out, at_pole, on_front, on_front and out), strict=True))
             if options.verbose and out != formula.planted:
                 print(seed, formula.kind, "poles" if at_pole else "", formula.text[-150:])
-    print(f"{'formulas':9s}{'kind':22s}{'number':>7s}{'refused':>9s}  by poles alone")
-    for (is_planted, kind), (number_of, refused_of, poles_of) in sorted(counts.items()):
-        what, shares = "planted" if is_planted else "sound", (refused_of / number_of, poles_of / number_of)
-        print(f"{what:9s}{kind:22s}{number_of:7d}{shares[0]:9.1%}{shares[1]:9.1%}")
+    print(f"{'formulas':9s}{'kind':22s}{'number':>7s}{'refused':>9s}{'by poles':>9s}{'on fronts':>10s}{'refused':>9s}")
+    for (is_planted, kind), (number_of, refused, poles, on_fronts, of_these) in sorted(counts.items()):
+        what, shares = "planted" if is_planted else "sound", (refused / number_of, poles / number_of)
+        there = f"{on_fronts:10d}{of_these / max(on_fronts, 1):9.1%}"
+        print(f"{what:9s}{kind:22s}{number_of:7d}{shares[0]:9.1%}{shares[1]:9.1%}{there}")
 
 
 if __name__ == "__main__":

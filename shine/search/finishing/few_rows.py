@@ -3,6 +3,7 @@
 A narrow pole next to a row gives that row any value, and hardly changes the others. So a formula that is not steady
 between the rows must be better than each simpler steady one even without the few rows that gain most, when the
 constants of the simpler one are fitted to the rest. A law with a pole, such as 1/(x - a), is: it explains all rows.
+Rows with the same value of a feature, or of all that the formula reads, are one observation, however many they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats
+from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
@@ -31,7 +32,11 @@ from shine.search.problem.reference_losses import rounding_error
 FrontOf = Callable[[Sequence[Model]], tuple[Model, ...]]
 
 FEW, FEW_SHARE, LARGEST_SHARE = 3, 0.03, 0.25
-"""Rows that prove nothing by themselves: this number, or this share if it is more; never more than the last share."""
+"""Observations that prove nothing by themselves: this number, or this share if it is more; never more than the last
+share, but at least one."""
+
+REPEATS = 2
+"""Least rows of a value, in the mean, for which they are one observation."""
 
 WORTH = 10.0
 """Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
@@ -86,15 +91,19 @@ class FewRows:
             return False
         simpler = (each for each in others if each.complexity <= model.complexity and self.domain.is_steady(each.tree))
         errors = squared_errors(model.tree, self._rows)
-        return any(self._is_no_better(errors, each.tree) for each in islice(simpler, MOST_COMPARED))
+        cells = list(_observations(model.tree, self._rows))
+        return any(self._is_no_better(errors, each.tree, cells) for each in islice(simpler, MOST_COMPARED))
 
-    def _is_no_better(self, errors: Floats, simpler: Tree) -> bool:
-        """Whether a formula with these squared errors is hardly better than a simpler one on all but a few rows."""
+    def _is_no_better(self, errors: Floats, simpler: Tree, cells: Sequence[Indices]) -> bool:
+        """Whether a formula with these squared errors is hardly better than a simpler one on all but a few cells."""
         gains = squared_errors(simpler, self._rows) - errors
-        if not float(stable_sum(gains)) > 0:
-            return False
-        few = min(max(FEW, int(FEW_SHARE * len(gains))), int(LARGEST_SHARE * len(gains)))
-        others = np.sort(np.argsort(-gains, kind="stable")[few:])
+        return float(stable_sum(gains)) > 0 and any(self._owes_to(errors, gains, simpler, each) for each in cells)
+
+    def _owes_to(self, errors: Floats, gains: Floats, simpler: Tree, cell: Indices) -> bool:
+        """The same for the cells of each row."""
+        sums = np.bincount(cell, gains)
+        few = max(min(max(FEW, int(FEW_SHARE * len(sums))), int(LARGEST_SHARE * len(sums))), 1)
+        others = np.flatnonzero(~np.isin(cell, np.argsort(-sums, kind="stable")[:few]))
         rest = self._rows.take(others)
         own = float(stable_sum(errors[others]))
         # If the simpler formula is as good even with constants fitted to all rows, there is nothing to fit.
@@ -111,6 +120,18 @@ class FewRows:
     @cached_property
     def _rows(self) -> Dataset:
         return self.domain.dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+
+
+def _observations(tree: Tree, rows: Dataset) -> Iterator[Indices]:
+    """The cell of each row: each is one; those with a value of a feature that the formula reads; or of all these."""
+    yield np.arange(rows.n_rows)
+    used = [at for at, name in enumerate(rows.features) if ("name", name) in tree.tokens[1:]]
+    cells = [np.unique(rows.columns[at], return_inverse=True)[1] for at in used]
+    if len(cells) > 1:
+        cells.append(np.unique(np.array(cells), axis=1, return_inverse=True)[1].reshape(-1))
+    for cell in cells:
+        if 1 < int(cell.max()) + 1 <= rows.n_rows / REPEATS:
+            yield cell
 
 
 def squared_errors(tree: Tree, rows: Dataset) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.markers import mostly_slow
@@ -24,6 +26,7 @@ COLUMNS = {
     "whole": np.arange(1.0, 41),
     "repeated": np.repeat(np.arange(1.0, 21), 5),
 }
+LEVELS = np.repeat([1.0, 2.5, 4.0, 9.0, 13.0, 20.0], 50)
 
 
 def front_of(x: np.ndarray, y: np.ndarray, formulas: list[str]) -> list[str]:
@@ -57,14 +60,46 @@ def test_a_pole_through_one_row_gives_way_to_the_law(kind, noise, width):
     assert LAW in front and pole not in front
 
 
+@pytest.mark.parametrize("share", [0.9, 1.0])
+def test_a_pole_through_one_level_gives_way_to_the_line_however_many_rows_the_level_has(share):
+    x = LEVELS
+    moved = (x == 9.0) & (np.arange(len(x)) % 50 < 50 * share)
+    y = 2 - 0.3 * x + 1.5 * moved + 0.1 * np.random.default_rng(1).normal(size=len(x))
+    pole = "2 - 0.3*S + 0.0015/(S - 8.999)"
+    front = front_of(x, y, ["2.1 - 0.31*S", pole, "0.1"])
+    assert pole not in front and "2.1 - 0.31*S" in front
+
+
+def test_a_pole_through_one_cell_gives_way_to_the_line():
+    levels = np.arange(1.0, 7) ** 1.3
+    found = np.array([[a, b] for a in levels for b in levels])
+    tuned = (found == [levels[2], levels[4]]).all(axis=1)
+    cells = np.repeat(found, np.where(tuned, 40, 8), axis=0)
+    a, b = cells.T
+    y = a - b + 2.0 * np.repeat(tuned, np.where(tuned, 40, 8)) + 0.1 * np.random.default_rng(1).normal(size=len(a))
+    dataset = Dataset.from_arrays(cells, y, features=("a", "b"))
+    primitives = PrimitiveSet(PRIMITIVES.functions, ("a", "b"))
+    texts = ["a - b", f"a - b + 0.002/(a + 0.01*b - {float(levels[2] + 0.01 * levels[4] - 0.001)!r})"]
+    models = [Model(shine.parse(text, ["a", "b"]), 0.0, 0.0) for text in texts]
+    models = [replace(each, loss=float(np.mean((y - each.predict(cells)) ** 2))) for each in models]
+    assert models[1].loss < 0.6 * models[0].loss
+    assert FewRows(Domain(dataset), primitives, 1).front(models, models, tuple) == (models[0],)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "column"),
-    [("1/(S - 9.213)", "any"), ("1/(S - 9.213)", "rounded"), ("tan(S)", "any"), ("20/(S - 14.5)", "whole")],
+    [
+        ("1/(S - 9.213)", "any"),
+        ("1/(S - 9.213)", "rounded"),
+        ("tan(S)", "any"),
+        ("20/(S - 14.5)", "whole"),
+        ("20/(S - 6.3)", "levels"),
+    ],
 )
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_law_with_a_pole_stays(law, column, noise):
-    x = COLUMNS[column]
+    x = LEVELS if column == "levels" else COLUMNS[column]
     y = Model(shine.parse(law, ["S"]), 0.0, 0.0).predict(x[:, None])
     y = y + noise * np.random.default_rng(1).normal(size=len(x))
     assert law in front_of(x, y, ["0.1", "0.01*S", "1 - 0.1*S", law])
