@@ -18,7 +18,7 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import apply
+from shine.compiler.arrays import apply, exp, log
 from shine.data.datasets.dataset import stable_sum
 from shine.lang.forms.library import STANDARD
 
@@ -47,6 +47,9 @@ _END = 4, 0.1
 
 _REPEATS = 5
 """A column has few values if each occurs in at least this many rows on average."""
+
+_LEVELS = 4
+"""Fewest positive values that show whether somebody chose them by ratio, such as ages of 3, 7, 14, 28 and 90 days."""
 
 _VISIBLE = 3.0
 """Smallest correlation that counts, in standard errors."""
@@ -227,6 +230,24 @@ def _step(sample: Floats) -> float:
     return step if (np.abs(multiples - np.rint(multiples)) < 1e-6).all() else 0.0
 
 
+def _next_below(levels: Floats, step: float) -> float:
+    """The value that may precede ascending values which are chosen by ratio; otherwise the smallest one."""
+    low = float(levels[0])
+    if len(levels) < _LEVELS or low <= max(step, 0.0):
+        return low
+    ratios = log(levels[1:] / levels[:-1])
+    if not _unevenness(ratios) < _unevenness(np.diff(levels)):
+        return low
+    below = low * max(NEARER, float(exp(-ratios.max())))
+    return max(step * math.floor(below / step), step) if step else below
+
+
+def _unevenness(gaps: Floats) -> float:
+    """Coefficient of variation."""
+    shares = gaps * (len(gaps) / float(stable_sum(gaps)))
+    return math.sqrt(float(stable_sum((shares - 1) ** 2)) / len(gaps))
+
+
 def multiples(values: Floats, steps: Floats | float, rounded: Callable[[Floats], Floats]) -> Floats:
     """Values rounded to multiples of steps; unchanged where the step is 0."""
     own = np.where(np.asarray(steps) > 0, steps, 1.0)
@@ -344,6 +365,9 @@ class Column:
         Whether the column has few values; whether nearly all values are the same, and the others too few to tell their
         sign; whether it seems to count something, so that there may be none. Counts repeat; multiples of a step that
         are all different are ranks or settings of an instrument, where laws such as 1/x hold.
+    below : float
+        A smaller value that may have been chosen elsewhere, if few positive values are chosen by ratio; otherwise the
+        smallest one.
     """
 
     values: Floats
@@ -355,6 +379,7 @@ class Column:
     few: bool
     sparse: bool
     counts: bool
+    below: float
 
     @classmethod
     def of(cls, values: Floats) -> Column:
@@ -364,17 +389,17 @@ class Column:
         sample = np.sort(values[:: len(values) // _MOST_VALUES + 1])
         first, median, third = (float(sample[int(share * (len(sample) - 1) + 0.5)]) for share in (0.25, 0.5, 0.75))
         one_sign = low > 0 or high < 0
+        distinct = 1 + int(np.count_nonzero(sample[1:] != sample[:-1]))
+        few, step = distinct * _REPEATS <= len(sample), _step(sample)
         with np.errstate(all="ignore"):
             down = Tail.of(sample, low, median, first, third, one_sign)
             up = Tail.of(sample, high, median, third, first, one_sign)
-        distinct = 1 + int(np.count_nonzero(sample[1:] != sample[:-1]))
-        few = distinct * _REPEATS <= len(sample)
-        step = _step(sample)
+            below = _next_below(np.unique(sample), step) if few else low
         others = int(np.count_nonzero(sample != median))
         sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and step)
         multiples = step == 1 or 0 < min(abs(low), abs(high)) <= step
         counts = multiples and distinct < len(sample) and _may_be_none(np.abs(sample), step)
-        return cls(values, ends, median, down, up, step, few, sparse, counts)
+        return cls(values, ends, median, down, up, step, few, sparse, counts, below)
 
     @cached_property
     def levels(self) -> Levels:
@@ -403,7 +428,7 @@ class Column:
             signs = np.where(np.arange(len(values)) % 2, 1.0, -1.0)
             return np.clip(self.median + 2 * signs * (values - self.median), -_LARGEST, _LARGEST)
         if self.few and self.step != 1:
-            return values
+            return np.where(values == self.low, self.below, values)
         up = values > self.median
         further = np.where(up, self.up.further, self.down.further)
         by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
@@ -412,7 +437,7 @@ class Column:
         # Only positive counts may become zero.
         nearer = 0.0 if self.counts else NEARER
         if self.low >= 0:
-            moved = np.maximum(moved, nearer * self.low)
+            moved = np.maximum(np.where(values == self.low, np.minimum(moved, self.below), moved), nearer * self.low)
         elif self.high <= 0:
             moved = np.minimum(moved, nearer * self.high)
         if by_ratio.any():

@@ -143,6 +143,27 @@ def test_numbers_that_end_before_zero_stay_positive(values, unit):
     assert (around(unit * values).ends * np.sign(unit)).min() > 0
 
 
+@pytest.mark.parametrize(
+    ("levels", "next_below"),
+    [
+        ([3.0, 7, 14, 28, 56, 90, 91, 180], 1.0),  # ages of concrete, in days
+        ([0.2, 0.5, 1, 2, 5, 10], 0.08),
+        ([1.0, 10, 100, 1000], 1.0),
+        ([3.0, 4, 5, 6, 7], 3.0),
+        ([0.3, 0.4, 0.5, 0.6], 0.3),
+        ([20.1, 30.3, 45.2, 67.4], 13.4),
+        ([3.0, 7, 14], 3.0),
+    ],
+)
+def test_levels_that_are_chosen_by_ratio_may_have_one_below(levels, next_below):
+    column = Column.of(np.repeat(levels, 20))
+    assert column.pulled(column.values).min() == pytest.approx(next_below, rel=0.01)
+    domain = Domain(Dataset.from_arrays(column.values[:, None], np.sin(column.values), features=("a",)))
+    between = 0.5 * (levels[0] + next_below) if next_below < levels[0] else 0.9 * levels[0]
+    assert defines(domain, f"log(a - {between})") == (next_below == levels[0])
+    assert all(defines(domain, text) for text in ("log(a)", "1/a", "sqrt(a)"))
+
+
 def test_correlated_columns_stay_together():
     a = np.random.default_rng(0).uniform(1, 2, 200)
     domain = Domain(Dataset.from_arrays(np.column_stack([a, 2 * a]), a, features=("a", "b")))
