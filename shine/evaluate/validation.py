@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -36,10 +36,14 @@ def valid_settings(
     prefix : str
         Goes before the names in messages.
     """
-    from pydantic import TypeAdapter, ValidationError  # a fifth of Shine's import time, and needed only here
-
     # NumPy's numbers are numbers.
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+    defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+    plain = {name: value for name, value in plain.items() if not _is_same(value, defaults.get(name, MISSING))}
+    if not plain and all({each.default, each.default_factory} != {MISSING} for each in fields(kind)):  # type: ignore[arg-type]
+        return kind()
+    from pydantic import TypeAdapter, ValidationError  # an eighth of a first search
+
     try:
         found = TypeAdapter(kind).validate_python(plain)
     except ValidationError as error:
@@ -52,6 +56,10 @@ def valid_settings(
             article = "true or false" if isinstance(made, bool) else "a number"
             raise ValueError(_problem((name,), f"must be {article}, is {value_text(value)}", words, prefix))
     return found
+
+
+def _is_same(value: object, default: object) -> bool:
+    return type(value) is type(default) and bool(value == default)
 
 
 def _problem(place: Sequence[str | int], message: str, words: Mapping[str, str] | None, prefix: str) -> str:

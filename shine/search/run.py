@@ -18,7 +18,6 @@ from shine.search.evolution import renewal
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.kinds.problem import Problem
-from shine.search.kinds.template.problem import TemplateProblem
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.names import TranslatedSettings, translated
@@ -67,7 +66,9 @@ def search(
     if settings.fitness.evidence is not None:
         dataset = replace(dataset, worth=settings.fitness.evidence)
     if kind is None:
-        kind = FormulaProblem if settings.template is None else TemplateProblem
+        kind = FormulaProblem
+        if settings.template is not None:
+            from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
     problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
         observers.visitor.enter(problem.view())
