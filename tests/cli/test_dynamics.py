@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from cli.commandline import shine
 from helpers.known_systems import known_search
 
 from shine.search.dynamics import run
+from shine.search.dynamics.known_parts import parts_of
 
 CONFIG = """\
 data: {path: motion.csv}
@@ -148,6 +150,31 @@ def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPa
     assert "a start has 2 rows, the oldest first" in shine("predict", "series", "start.csv", "--times", "0:3:1").stderr
     found = shine("evolve", "series.yaml", "--set", "dynamics.kind=ode")
     assert "dynamics: lags are for maps" in found.stderr
+
+
+def test_known_parts_with_options_and_a_conserved_quantity_reach_the_search(
+    monkeypatch: pytest.MonkeyPatch, spring: str
+) -> None:
+    search = known_search(("speed_in_m_s", "-1.0*x"))
+    asked: list[Any] = []
+
+    def noted(trajectories: object, settings: object, *others: object) -> object:
+        asked.append(settings)
+        return search(trajectories, settings, *others)
+
+    monkeypatch.setattr(run, "find_dynamics", noted)
+    known = "{formula: x' = f(x) - k*x, parameters: {k: [0, null]}, unknown: {f: {arguments: [x], max_size: 5}}}"
+    assert shine("evolve", "spring.yaml", "--set", f"dynamics.template={known}", "--out", "a").exit_code == 0
+    assert (
+        shine("evolve", "spring.yaml", "--set", "dynamics.conserve=x**2 + speed_in_m_s**2", "--out", "b").exit_code == 0
+    )
+    given, conserving = asked
+    assert given.template["formula"] == "x' = f(x) - k*x"
+    parts, parameters = parts_of({"x": "f(x) - k*x"}, ("x",), 1, given.template)
+    assert (parameters["k"].bounds, parts[0].template.unknowns[0].max_size) == ((0, math.inf), 5)
+    assert conserving.conserve == "x**2 + speed_in_m_s**2"
+    both = shine("evolve", "spring.yaml", "--set", f"dynamics.template={known}", "--set", "dynamics.conserve=x")
+    assert "dynamics: conserve and template are both given" in both.stderr
 
 
 @pytest.mark.slow

@@ -53,9 +53,10 @@ def known_search(
     def find(trajectories: Trajectories, settings: Any, observers: Any = None) -> DynamicsResult:
         time = None if settings.autonomous else trajectories.time
         models = tuple(system(trajectories, equations, time, lags, order) for equations in fronts)
-        equations = tuple(
-            Front(tuple(model.equations[state] for model in models), len(models) - 1) for state in models[0].sought
-        )
+        equations = {
+            models[0].states[state]: Front(tuple(model.equations[state] for model in models), len(models) - 1)
+            for state in models[0].sought
+        }
         front = SystemFront(models, best % len(models), "it is known")
         return DynamicsResult(front, equations, 0.1, settings.search.seed, stopped_by, len(models))
 

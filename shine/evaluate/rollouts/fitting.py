@@ -13,13 +13,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.items import LEAST_TOLERANCE
 from shine.evaluate.rollouts.stretches import Equations, Shooting, Stretch, covariance_of, step_of
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.unknowns import Unknowns
 
 NEAR = 0.1
 """Misfit of rollouts, in units of the spread of the readings, from which a fit of whole runs may begin."""
@@ -113,7 +114,7 @@ def fit_rollouts(
     trajectories: Trajectories,
     guess: Floats | None = None,
     *,
-    fixed: Mask | None = None,
+    unknowns: Unknowns | None = None,
     smooth: Sequence[Floats] | None = None,
     settings: FitSettings | None = None,
 ) -> RolloutFit:
@@ -126,8 +127,8 @@ def fit_rollouts(
         With known `sigma` the residuals are weighted by it, else by the noise of each state that the fit leaves.
     guess : ndarray of shape (n_constants,), optional
         Constants to begin with; those of the trees by default.
-    fixed : ndarray of shape (n_constants,), bool, optional
-        Constants that stay.
+    unknowns : Unknowns, optional
+        By default each constant is one.
     smooth : sequence of ndarray of shape (n_times, n_states), optional
         Estimates of the states of each run, from which stretches start; by default the readings, joined by straight
         lines.
@@ -140,7 +141,7 @@ def fit_rollouts(
     """
     # Sizes near the ends of the range of doubles overflow where they are squared; the loss is then infinite.
     with np.errstate(all="ignore"):
-        return _Fit(system, trajectories, guess, fixed, smooth, settings or FitSettings()).run()
+        return _Fit(system, trajectories, guess, unknowns, smooth, settings or FitSettings()).run()
 
 
 @dataclass
@@ -160,14 +161,15 @@ class _Fit:
         system: CompiledSystem,
         trajectories: Trajectories,
         guess: Floats | None,
-        fixed: Mask | None,
+        unknowns: Unknowns | None,
         smooth: Sequence[Floats] | None,
         settings: FitSettings,
     ) -> None:
         self.system, self.settings, self.sigma = system, settings, trajectories.sigma
         self.runs = trajectories.runs
-        self.guess = np.array(system.constants if guess is None else guess, np.float64)
-        self.free = np.ones(len(self.guess), np.bool_) if fixed is None else ~np.asarray(fixed, np.bool_)
+        first = np.array(system.constants if guess is None else guess, np.float64)
+        self.fitted = Unknowns.free(np.ones(len(first), np.bool_)) if unknowns is None else unknowns
+        self.guess = self.fitted.moved(first)
         self.smooth = [filled(run.times, run.states) for run in self.runs] if smooth is None else list(smooth)
         self.controls = [system.steered(run.times, run.controls) if len(system.controls) else None for run in self.runs]
         readings = np.concatenate([run.states for run in self.runs])
@@ -226,7 +228,7 @@ class _Fit:
             for number, (run, controls) in enumerate(zip(self.runs, self.controls, strict=True))
             for each in cut(number, run, controls, parts)
         ]
-        return Shooting(self.system, stretches, self.scales, self.free, tolerance, self.settings.workers)
+        return Shooting(self.system, stretches, self.scales, self.fitted, tolerance, self.settings.workers)
 
     def _smooth_at(self, stretch: Stretch) -> Floats:
         """The estimate of the states at the start of a stretch."""
@@ -254,9 +256,9 @@ class _Fit:
             loss = point.equations.loss
             if self.settings.stop() or not loss > floor or not np.isfinite(loss):
                 break
-            step, starts = step_of(point.equations, damping)
-            constants = point.constants.copy()
-            constants[self.free] += step
+            held = self.fitted.held(point.constants, point.equations.slope)
+            step, starts = step_of(point.equations.without(held) if held.any() else point.equations, damping)
+            constants = self.fitted.moved(point.constants, step)
             trial = self._at(shooting, constants, point.starts + starts, weights)
             if trial.equations.loss < loss:
                 gained = loss - trial.equations.loss
@@ -271,7 +273,7 @@ class _Fit:
 
     def _explains(self, merged: _Point, point: _Point) -> bool:
         """Whether fewer stretches fit nearly as well as more."""
-        readings, unknowns = int(self.counts.sum()), int(self.free.sum())
+        readings, unknowns = int(self.counts.sum()), self.fitted.count
         left = [max(readings - unknowns - each.starts.size, 1) for each in (merged, point)]
         misfits = [each.equations.loss / freedom for each, freedom in zip((merged, point), left, strict=True)]
         floor = EXACT * float(np.add.reduce(self.counts))
@@ -283,18 +285,15 @@ class _Fit:
         return 1 / np.maximum(self._noise(point) ** 2, least)
 
     def _noise(self, point: _Point) -> Floats:
-        readings, unknowns = int(self.counts.sum()), int(self.free.sum()) + point.starts.size
+        readings, unknowns = int(self.counts.sum()), self.fitted.count + point.starts.size
         share = max(1 - unknowns / max(readings, 1), 1 / max(readings, 1))
         noise: Floats = np.sqrt(point.equations.sums / (np.maximum(self.counts, 1) * share))
         return noise
 
     def _result(self, shooting: Shooting, point: _Point) -> RolloutFit:
         equations, runs = point.equations, len(self.runs)
-        count = len(self.guess)
-        covariance = np.zeros((count, count))
         reached = np.isfinite(equations.loss)
-        if reached:
-            covariance[np.ix_(self.free, self.free)] = covariance_of(equations)
+        covariance = covariance_of(equations) if reached else np.zeros((self.fitted.count, self.fitted.count))
         states = [
             np.concatenate(
                 [
@@ -308,7 +307,8 @@ class _Fit:
         sums = equations.sums if reached else np.full(len(self.scales), np.inf)
         noise = self._noise(point) if reached else sums
         joined = len(shooting.stretches) == runs
-        return RolloutFit(point.constants, point.starts, sums, self.counts, noise, covariance, tuple(states), joined)
+        every = self.fitted.of_constants(covariance)
+        return RolloutFit(point.constants, point.starts, sums, self.counts, noise, every, tuple(states), joined)
 
 
 def cut(number: int, run: Trajectory, controls: Controls | None, parts: int) -> list[Stretch]:

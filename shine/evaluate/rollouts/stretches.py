@@ -19,6 +19,7 @@ from shine.evaluate.rollouts.controls import Controls
 from shine.evaluate.rollouts.equations import equations_size
 from shine.evaluate.rollouts.items import Word, item_table, places, run_items
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.evaluate.rollouts.work import ITEM
 
 LEAST_STEPS, STEPS_A_READING = 2000, 100
@@ -70,13 +71,13 @@ class Equations:
     sums : ndarray of shape (n_states,)
         Sums of the squared residuals of each state, in units of the sizes of the errors and without weights, each
         reading once.
-    common : ndarray of shape (n_constants, n_constants)
-    mixed : ndarray of shape (n_stretches, n_constants, n_states)
+    common : ndarray of shape (n_unknowns, n_unknowns)
+    mixed : ndarray of shape (n_stretches, n_unknowns, n_states)
     own : ndarray of shape (n_stretches, n_states, n_states)
         Blocks of the matrix.
-    slope : ndarray of shape (n_constants,)
+    slope : ndarray of shape (n_unknowns,)
     slopes : ndarray of shape (n_stretches, n_states)
-        Negative gradient, by constants and starts.
+        Negative gradient, by unknown constants and starts.
     states : list of ndarray of shape (n_times, n_states)
         The rollouts.
     """
@@ -90,6 +91,11 @@ class Equations:
     slopes: Floats
     states: list[Floats]
 
+    def without(self, held: Mask) -> Equations:
+        """The equations of a step that leaves some unknowns where they are."""
+        common, mixed = np.where(held[:, None] | held, 0.0, self.common), np.where(held[:, None], 0.0, self.mixed)
+        return replace(self, common=common, mixed=mixed, slope=np.where(held, 0.0, self.slope))
+
 
 class Shooting:
     """Rollouts of some stretches for any constants and starts, in one native call.
@@ -100,8 +106,7 @@ class Shooting:
     stretches : sequence of Stretch
     scales : ndarray of shape (n_states,)
         Typical sizes of the states.
-    free : ndarray of shape (n_constants,), bool
-        Constants that are fitted.
+    fitted : Unknowns
     tolerance : float
     workers : Workers
     """
@@ -111,11 +116,11 @@ class Shooting:
         system: CompiledSystem,
         stretches: Sequence[Stretch],
         scales: Floats,
-        free: Mask,
+        fitted: Unknowns,
         tolerance: float,
         workers: Workers,
     ) -> None:
-        self.system, self.stretches, self.free = system, tuple(stretches), free
+        self.system, self.stretches, self.fitted = system, tuple(stretches), fitted
         self._workers, self._scales, self.tolerance = workers, np.ascontiguousarray(scales), tolerance
         states = len(scales)
         self._unknowns = len(system.constants) + states
@@ -177,14 +182,14 @@ class Shooting:
         slope, own, every = np.split(self._found[:, unknowns * unknowns :], [unknowns, unknowns + states], axis=1)
         loss = float(np.add.reduce(np.add.reduce(every, axis=0) * weights))
         reached = not self._progress[:, 1].any() and np.isfinite(loss)
-        free = np.flatnonzero(self.free)
+        added = self.fitted.added
         return Equations(
             loss if reached else np.inf,
             np.add.reduce(own, axis=0),
-            np.add.reduce(matrix[:, free[:, None], free], axis=0),
-            matrix[:, free, fixed:],
+            added(added(np.add.reduce(matrix[:, :fixed, :fixed], axis=0), 0), 1),
+            added(matrix[:, :fixed, fixed:], 1),
             matrix[:, fixed:, fixed:].copy(),
-            np.add.reduce(slope[:, free], axis=0),
+            added(np.add.reduce(slope[:, :fixed], axis=0), 0),
             slope[:, fixed:].copy(),
             np.split(self._states.copy(), self._bounds),
         )

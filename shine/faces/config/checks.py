@@ -115,11 +115,14 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
         if sections[key]:
             yield (key,), "is not for dynamics"
     dynamics: DynamicsSection = sections["dynamics"]
-    if problem := form_problem(dynamics.kind, dynamics.lags, dynamics.order):
+    for key in ("groups", "shrinkage", "functions"):
+        if getattr(dynamics.template, key, None):
+            yield ("dynamics", "template", key), "is not for dynamics, whose constants depend on the run alone: k[run]"
+    if problem := form_problem(dynamics):
         yield ("dynamics",), problem
     elif dynamics.template and dynamics.states:
         try:
-            known_parts(dynamics.template, names_of_headings(dynamics.states), dynamics.kind, dynamics.order)
+            known_parts(dynamics.known["formula"], names_of_headings(dynamics.states), dynamics.kind, dynamics.order)
         except UnsupportedSyntaxError as error:
             yield ("dynamics", "template"), str(error)
 

@@ -192,6 +192,15 @@ class TemplateSettings(StrictModel):
     functions: tuple[str, ...] = ()
     """Known functions that the formula calls, besides Shine's: `def name(x): return ...`."""
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The entries as `shine.template` takes them."""
+
+        def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
+
+        return {"unknown": None if self.unknown is None else plain(self.unknown), "parameters": plain(self.parameters)}
+
 
 TemplateEntry = Annotated[
     Annotated[str, Tag("(value)")] | Annotated[TemplateSettings, Tag("(mapping)")], Discriminator(_kind_of_entry)
@@ -210,14 +219,9 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
     if entry is None or isinstance(entry, str):
         return None if entry is None else template(entry)
 
-    def plain(given: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
-
-    unknown = None if entry.unknown is None else plain(entry.unknown)
     return template(
         entry.formula,
-        unknown=unknown,
-        parameters=plain(entry.parameters),
+        **entry.options,
         groups=entry.groups,
         shrinkage=entry.shrinkage,
         functions=entry.functions,
@@ -243,8 +247,16 @@ class DynamicsSection(StrictModel):
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1
     """2 for positions alone: second derivatives are found."""
-    template: str = ""
-    """Known parts, such as `x' = v; v' = f(x) - k[run]*v`."""
+    template: TemplateEntry = ""
+    """Known parts, such as `x' = v; v' = f(x) - k[run]*v`, or a mapping with `unknown` and `parameters` beside."""
+    conserve: str = ""
+    """A quantity that the motion leaves as it is, such as `S + I + R`."""
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The known parts with their options."""
+        given = self.template
+        return {"formula": given} if isinstance(given, str) else {"formula": given.formula, **given.options}
 
 
 class Config(StrictModel):

@@ -53,9 +53,13 @@ class SymbolicDynamics(FittedDynamics):
         Highest derivative in space that the rates of fields may use, up to 4.
     periodic : bool
         Whether the grid of a field has no edge: its last point is followed by the first.
-    template : str, optional
+    template : str or mapping, optional
         Known parts, an equation a state: ``"x' = v; v' = f(x) - k[run]*v"``. Unknown functions are searched for; other
-        names are constants, with ``[run]`` one for each run. States without an equation are free.
+        names are constants, with ``[run]`` one for each run. Names in several equations are shared. States without an
+        equation are free. A mapping has ``formula``, this text, and ``unknown`` and ``parameters`` as of
+        `shine.template`: ``{"k": (0, None)}`` are bounds of k.
+    conserve : str, optional
+        A quantity that the motion leaves as it is, which the search keeps to: ``"S + I + R"``.
     population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
         As of `shine.SymbolicRegressor`, for the search for each rate.
     max_time : float, optional
@@ -97,7 +101,8 @@ class SymbolicDynamics(FittedDynamics):
         autonomous: bool = True,
         derivatives: int = 3,
         periodic: bool = False,
-        template: str | None = None,
+        template: str | Mapping[str, Any] | None = None,
+        conserve: str | None = None,
         population_size: int = 1000,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
@@ -193,6 +198,7 @@ class SymbolicDynamics(FittedDynamics):
         readings: Any
         if self.kind == "pde":
             given = {"u": u, "run": run, "sigma": sigma, "controls": controls, "template": self.template}
+            given["conserve"] = self.conserve
             readings = self._field(x, t, space, states, given)
         else:
             names, continuous = Names(states, controls), self.kind == "ode"
@@ -205,6 +211,7 @@ class SymbolicDynamics(FittedDynamics):
                 "order": int(self.order),
                 "derivatives": int(self.derivatives),
                 "template": self.template or "",
+                "conserve": self.conserve or "",
             }
             wanted = DynamicsSettings(search, bool(self.autonomous), **form)
             if self.kind == "pde":

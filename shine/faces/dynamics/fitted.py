@@ -61,7 +61,7 @@ class FittedDynamics(BaseEstimator):
         from shine.faces.estimators.fitted import equations
 
         check_is_fitted(self)
-        return {state: equations(front) for state, front in zip(self.states_, self.result_.equations, strict=True)}
+        return {states: equations(front) for states, front in self.result_.equations.items()}
 
     def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""

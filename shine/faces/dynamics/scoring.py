@@ -13,6 +13,7 @@ from shine.data.columns.headings import check_heading
 from shine.data.columns.numbers import numbers
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
 from shine.search.dynamics.system import SystemModel, whole_steps
 
@@ -124,5 +125,5 @@ def _with_fitted_rates(model: SystemModel, run: Trajectory, readings: Trajectori
     given = Trajectories(
         (Trajectory(run.times, unread, run.controls, run.name),), model.states, model.controls, readings.time
     )
-    fixed = np.ones(len(model.constants), np.bool_)
-    return fit_rollouts(model.compiled, given, fixed=fixed, smooth=[smooth]).states[0][:, : model.n_read]
+    known = Unknowns.free(np.zeros(len(model.constants), np.bool_))
+    return fit_rollouts(model.compiled, given, unknowns=known, smooth=[smooth]).states[0][:, : model.n_read]

@@ -129,8 +129,12 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lags": (lambda value: not _is_integer(value) or not 0 <= value <= 20, "a number of steps from 0 to 20"),
     "order": (lambda value: not _is_integer(value) or value not in (1, 2), "1 or 2"),
     "template": (
+        lambda value: not (value is None or isinstance(value, Mapping) or (isinstance(value, str) and value.strip())),
+        "text such as \"x' = v; v' = f(x)\", a mapping with it as formula, or None",
+    ),
+    "conserve": (
         lambda value: value is not None and not (isinstance(value, str) and value.strip()),
-        "text such as \"x' = v; v' = f(x)\", or None",
+        "text such as 'x + y', or None",
     ),
     "autonomous": (lambda value: not isinstance(value, bool | np.bool_), "True or False"),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),

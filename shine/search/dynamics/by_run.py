@@ -38,9 +38,9 @@ class _Cases(Rebuilding):
         return (yield taken)
 
 
-def cases(count: int) -> str:
-    """A number for each of some runs, as text: 1.0 in all."""
-    return "".join(f"1.0 if {RUN} <= {run + 0.5} else " for run in range(count - 1)) + "1.0"
+def cases(value: float, count: int) -> str:
+    """A number for each of some runs, as text, the same in all."""
+    return "".join(f"{value!r} if {RUN} <= {run + 0.5} else " for run in range(count - 1)) + repr(value)
 
 
 def of_run(tree: Tree, number: int) -> tuple[Tree, list[int]]:

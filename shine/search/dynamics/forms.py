@@ -13,14 +13,16 @@ from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
 from shine.search.dynamics.by_run import RUN
-from shine.search.dynamics.known_parts import known_parts, law_of, uses_runs
+from shine.search.dynamics.conserving import conserving
+from shine.search.dynamics.equations import Equation
+from shine.search.dynamics.known_parts import Part, known_parts, parts_of, uses_runs
 from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import features_of
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smoothed
 from shine.search.dynamics.system import whole_steps
 from shine.search.models.model import Model
-from shine.search.templates.template import Template
+from shine.search.templates.template import Parameter
 
 SMOOTHING = 0.2
 """Most of the seconds that smoothing should take."""
@@ -37,8 +39,8 @@ class Form:
         the rates as further states, which nobody read.
     smooth : Smoothed
         Of a map, the readings with the next ones as rates.
-    known : tuple of Model or None
-        The equation of each state; None if it is to be found.
+    parts : tuple of Part
+        Each state occurs in one.
     time : str, optional
         Name of the time, if formulas may use it.
     is_map : bool
@@ -46,21 +48,21 @@ class Form:
         Of the times of a map.
     lags, order : int
         See `DynamicsSettings`.
-    templates : mapping of int to Template
-        Known parts of equations that are to be found, by the position of the state.
+    parameters : mapping of str to Parameter
+        What is known of constants in known parts.
     runs : tuple of str
         Names of the runs if constants depend on them: their number is the last control then.
     """
 
     trajectories: Trajectories
     smooth: Smoothed
-    known: tuple[Model | None, ...]
+    parts: tuple[Part, ...]
     time: str | None
     is_map: bool
     step: float = 1.0
     lags: int = 0
     order: int = 1
-    templates: Mapping[int, Template] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
 
     @cached_property
@@ -80,24 +82,24 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     UnsupportedSyntaxError
         If the known parts cannot be read.
     """
-    if not settings.template:
+    options = settings.template if isinstance(settings.template, Mapping) else {"formula": settings.template}
+    if not options["formula"] and not settings.conserve:
         return _free(trajectories, settings)
-    parts = known_parts(settings.template, trajectories.states, settings.kind, settings.order)
     runs: tuple[str, ...] = ()
-    if uses_runs(parts):
-        runs = tuple(run.name or str(number) for number, run in enumerate(trajectories.runs))
-        trajectories = _numbered(trajectories)
+    if options["formula"]:
+        rights = known_parts(options["formula"], trajectories.states, settings.kind, settings.order)
+        if uses_runs(rights):
+            runs = tuple(run.name or str(number) for number, run in enumerate(trajectories.runs))
+            trajectories = _numbered(trajectories)
     form = _free(trajectories, settings)
     features = features_of(form.trajectories, settings.autonomous)
-    known, templates = list(form.known), {}
-    for state, right in parts.items():
-        column = trajectories.states.index(state) + (settings.order - 1) * len(trajectories.states)
-        law = law_of(right, features, len(trajectories.runs))
-        if isinstance(law, Model):
-            known[column] = law
-        else:
-            templates[column] = law
-    return replace(form, known=tuple(known), templates=templates, runs=runs)
+    if settings.conserve:
+        rights = conserving(settings.conserve, form.trajectories, form.smooth, features)
+    ending = "_dot" * (settings.order - 1)
+    rights = {f"{state}{ending}": right for state, right in rights.items()}
+    given, parameters = parts_of(rights, features, len(trajectories.runs), options)
+    others = [part for part in form.parts if not any(state in rights for state in part.states)]
+    return replace(form, parts=(*given, *others), parameters=parameters, runs=runs)
 
 
 def _numbered(trajectories: Trajectories) -> Trajectories:
@@ -119,19 +121,19 @@ def _free(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
         smooth = smoothed(trajectories, None if seconds is None else SMOOTHING * seconds)
         if settings.order == 2:
             return _second_order(trajectories, smooth, settings.autonomous)
-        return Form(trajectories, smooth, (None,) * len(trajectories.states), time, False)
+        return Form(trajectories, smooth, tuple(Part((name,)) for name in trajectories.states), time, False)
     step = min(float(np.diff(run.times).min()) for run in trajectories.runs)
     stepped = replace(trajectories, runs=tuple(_stepped(run, step, settings.lags) for run in trajectories.runs))
     names = stepped.states
     before = [names, *(tuple(f"{name}_lag{lag}" for name in names) for lag in range(1, settings.lags + 1))]
     wider = replace(stepped, states=_distinct(stepped, before), sigma=_repeated(stepped.sigma, settings.lags))
     features = features_of(wider, settings.autonomous)
-    lagged = [Model(parse(name, features), 0.0, 1.0) for part in before[:-1] for name in part]
-    known = (*(None for _ in names), *lagged)
+    lagged = zip(wider.states[len(names) :], wider.states, strict=False)
+    parts = (*(Part((name,)) for name in names), *(_same(name, as_what, features) for name, as_what in lagged))
     steps = tuple(_as_steps(run) for run in wider.runs)
     # Each reading counts once: lagged states are no further ones.
     wider = replace(wider, runs=tuple(_unread_from(run, len(names)) for run in wider.runs))
-    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), known, time, True, step, settings.lags)
+    return Form(wider, Smoothed(steps, (None,) * len(wider.states)), parts, time, True, step, settings.lags)
 
 
 def _second_order(trajectories: Trajectories, smooth: Smoothed, autonomous: bool) -> Form:
@@ -146,7 +148,8 @@ def _second_order(trajectories: Trajectories, smooth: Smoothed, autonomous: bool
         sigma=_repeated(trajectories.sigma, 1),
     )
     features = features_of(wider, autonomous)
-    known = (*(Model(parse(name, features), 0.0, 1.0) for name in rates), *(None for _ in names))
+    known = (_same(name, rate, features) for name, rate in zip(names, rates, strict=True))
+    parts = (*known, *(Part((rate,)) for rate in rates))
     both = [
         SmoothedRun(
             times=run.times,
@@ -164,7 +167,12 @@ def _second_order(trajectories: Trajectories, smooth: Smoothed, autonomous: bool
     ]
     processes = (*smooth.processes, *smooth.processes)
     time = None if autonomous else trajectories.time
-    return Form(wider, Smoothed(tuple(both), processes), known, time, False, order=2)
+    return Form(wider, Smoothed(tuple(both), processes), parts, time, False, order=2)
+
+
+def _same(state: str, other: str, features: Sequence[str]) -> Part:
+    """The equation of a state whose rate, or next value, is another one."""
+    return Part((state,), None, (Equation(Model(parse(other, features), 0.0, 1.0)),))
 
 
 def _distinct(given: Trajectories, parts: Sequence[Sequence[str]]) -> tuple[str, ...]:

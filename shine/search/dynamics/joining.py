@@ -17,7 +17,7 @@ from shine.search.problem.reference_losses import description_length
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An equation for a state.
+    """A formula for the rate of a state, or for those of several.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Candidate:
 def candidates_of(front: Front, rows: RateRows | None) -> list[Candidate]:
     """The formulas of a front, the shortest description first, but the recommended one before all others.
 
-    A known equation has no rows.
+    Known equations have no rows.
     """
     if rows is None:
         return [Candidate(model, 0.0) for model in front]

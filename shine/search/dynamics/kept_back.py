@@ -18,6 +18,7 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import exp, log
 from shine.data.trajectories import Trajectory
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.search.dynamics.forms import Form
 from shine.search.dynamics.result import NEAR
 from shine.search.dynamics.system import SystemModel
@@ -94,7 +95,7 @@ def _of_a_run(system: SystemModel, form: Form, number: int, stop: Callable[[], b
         system.compiled,
         replace(form.trajectories, runs=(own,)),
         fit[0],
-        fixed=np.ones(len(fit[0]), np.bool_),
+        unknowns=Unknowns.free(np.zeros(len(fit[0]), np.bool_)),
         smooth=[form.smooth.runs[number].states],
         settings=FitSettings(joined=True, stop=stop),
     )
@@ -136,7 +137,8 @@ def _fit(
     smooth = [form.smooth.runs[number].states[: len(run.times)] for number, run in zip(chosen, own, strict=True)]
     sizes = [form.readings.sizes[number][: len(run.times)] for number, run in zip(chosen, own, strict=True)]
     trajectories = replace(form.trajectories, runs=tuple(own))
-    fit = fit_rollouts(system.compiled, trajectories, smooth=smooth, settings=replace(settings, sizes=sizes))
+    own_settings = replace(settings, sizes=sizes)
+    fit = fit_rollouts(system.compiled, trajectories, unknowns=system.unknowns, smooth=smooth, settings=own_settings)
     return (fit.constants, fit.starts) if fit.succeeded else None
 
 

@@ -1,23 +1,29 @@
 """Known parts of a system, as text with a line a state, such as ``x' = v; v' = f(x) - k[run]*v``.
 
-Calls of unknown functions are searched for. A line without them is a known equation; its names that are no columns are
-constants, which rollouts fit.
+Calls of unknown functions are searched for. A line without them is a known equation. Names that are no columns are
+constants, which rollouts fit; numbers are known. A function or constant of several lines is one, and its lines are
+searched for together: so what leaves one state enters another.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from shine.base.errors import UnsupportedSyntaxError
+from shine.evaluate.rollouts.rates import with_named_constants
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown
 from shine.lang.parse import parse
 from shine.search.dynamics.by_run import RUN, cases
+from shine.search.dynamics.equations import KNOWN, Equation, name_of
 from shine.search.models.model import Model
 from shine.search.templates.reading import template
-from shine.search.templates.template import Template
+from shine.search.templates.source import DERIVATIVE
+from shine.search.templates.template import Parameter, Template, read_parameters
 
 _LINE = re.compile(r"\s*(\w+)\s*('*|\[\s*k\s*\+\s*1\s*\])\s*=\s*(.*?)\s*", re.DOTALL)
 
@@ -55,37 +61,115 @@ def uses_runs(parts: dict[str, str]) -> bool:
     return any(re.search(rf"\[\s*{RUN}\s*\]", right) for right in parts.values())
 
 
-def law_of(right: str, features: Sequence[str], runs: int) -> Template | Model:
-    """The template of a right side, or its equation if no function is unknown.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Equations that are found together, as they share unknown functions or constants.
 
     Parameters
     ----------
-    right : str
+    states : tuple of str
+    template : Template, optional
+        With an output for each of them. None for a state of which nothing is known.
+    known : tuple of Equation
+        The equations, if no function is unknown.
+    """
+
+    states: tuple[str, ...]
+    template: Template | None = None
+    known: tuple[Equation, ...] = ()
+
+
+def parts_of(
+    rights: Mapping[str, str], features: Sequence[str], runs: int, options: Mapping[str, Any]
+) -> tuple[list[Part], dict[str, Parameter]]:
+    """The parts of some equations, and what is known of their constants.
+
+    Parameters
+    ----------
+    rights : mapping of str to str
+        Right side by state.
     features : sequence of str
         States, controls, perhaps the time and the number of the run.
     runs : int
+    options : mapping of str to Any
+        ``unknown`` and ``parameters`` of `shine.template`.
 
     Raises
     ------
     UnsupportedSyntaxError
-        If the text is not part of the language of templates, or its constants depend on something else than the run.
+        If a text is not part of the language of templates, or its constants depend on something else than the run.
+    ValueError, TypeError
+        If an option is invalid.
     """
-    try:
-        body = ast.parse(right, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
-        raise UnsupportedSyntaxError(f"template: {right!r} is no formula") from None
-    nodes = list(ast.walk(body))
-    functions = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    if functions - set(STANDARD):
-        found = template(right)
-        if found.groups not in (None, RUN):
-            raise UnsupportedSyntaxError(f"template: {found.groups!r} is no group; constants depend on the run: k[run]")
-        return found
-    names = {node.id for node in nodes if isinstance(node, ast.Name)} - functions - set(features)
-    grouped = {node.value.id for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)}
-    lines = [f"    {name} = {cases(runs) if name in grouped else '1.0'}" for name in sorted(names)]
-    plain = re.sub(rf"\[\s*{RUN}\s*\]", "", right)
-    if not lines:
-        return Model(parse(plain, features), 0.0, 1.0)
-    source = "\n".join([f"def formula({', '.join(features)}):", *lines, f"    return {plain}"])
-    return Model(parse(source, features), 0.0, 1.0)
+    lines = {state: _Line.of(right, features) for state, right in rights.items()}
+    asked = read_parameters(options.get("parameters"))
+    unknown, used = dict(options.get("unknown") or {}), frozenset().union(*(line.names for line in lines.values()))
+    for what, names in (("parameters", asked), ("unknown", unknown)):
+        if other := [name for name in names if name not in used]:
+            raise ValueError(f"template: {what} has {shown(other[0])}, which no equation uses")
+    if whole := [name for name, each in asked.items() if each.integer]:
+        raise ValueError(f"template: parameter {whole[0]} is integer; rollouts fit numbers of any size")
+    parts = []
+    for states in _together(lines):
+        own = frozenset().union(*(lines[state].names for state in states))
+        if not any(lines[state].functions for state in states):
+            parts.append(Part(states, None, tuple(lines[state].known(asked, features, runs) for state in states)))
+            continue
+        source = ", ".join(f"({rights[state]})" for state in states)
+        more = {name: each for name, each in unknown.items() if name in own}
+        law = template(source, unknown=more or None, parameters={name: asked[name] for name in asked if name in own})
+        if law.groups not in (None, RUN):
+            raise UnsupportedSyntaxError(f"template: {law.groups!r} is no group; constants depend on the run: k[run]")
+        parts.append(Part(states, law))
+    return parts, asked
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A right side: its text, unknown functions, constants, and those of the latter that depend on the run."""
+
+    right: str
+    functions: frozenset[str]
+    constants: frozenset[str]
+    grouped: frozenset[str]
+
+    @classmethod
+    def of(cls, right: str, features: Sequence[str]) -> _Line:
+        try:
+            nodes = list(ast.walk(ast.parse(right, mode="eval")))
+        except (SyntaxError, ValueError, RecursionError):
+            raise UnsupportedSyntaxError(f"template: {right!r} is no formula") from None
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        names = {node.id for node in nodes if isinstance(node, ast.Name)} - called - set(features)
+        subscripted = [node.value for node in nodes if isinstance(node, ast.Subscript)]
+        grouped = {node.id for node in subscripted if isinstance(node, ast.Name)}
+        return cls(right, frozenset(called - set(STANDARD)), frozenset(names), frozenset(grouped))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it may share with others."""
+        return (self.functions | self.constants) - {DERIVATIVE}
+
+    def known(self, asked: Mapping[str, Parameter], features: Sequence[str], runs: int) -> Equation:
+        """The equation, if no function is unknown."""
+        lines, names = [], []
+        for name in sorted(self.constants):
+            option = asked.get(name, Parameter(name))
+            by_run = [name_of(name, run) for run in range(runs)] if name in self.grouped else [name]
+            names += by_run if option.value is None else [KNOWN] * len(by_run)
+            lines.append(f"    {name} = {cases(option.first, len(by_run))}")
+        plain = re.sub(rf"\[\s*{RUN}\s*\]", "", self.right)
+        tree = parse("\n".join([f"def formula({', '.join(features)}):", *lines, f"    return {plain}"]), features)
+        written = len(with_named_constants(tree)[1])
+        return Equation(Model(tree, 0.0, 1.0), (*names, *[KNOWN] * (written - len(names))))
+
+
+def _together(lines: Mapping[str, _Line]) -> list[tuple[str, ...]]:
+    """States whose lines share names, directly or through others."""
+    groups: list[tuple[tuple[str, ...], frozenset[str]]] = []
+    for state, line in lines.items():
+        apart = [group for group in groups if not group[1] & line.names]
+        joined = [group for group in groups if group[1] & line.names]
+        states = (*(each for group in joined for each in group[0]), state)
+        groups = [*apart, (states, line.names.union(*(group[1] for group in joined)))]
+    return [tuple(state for state in lines if state in states) for states, _ in groups]

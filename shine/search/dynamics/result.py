@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -123,8 +123,9 @@ class DynamicsResult:
     Parameters
     ----------
     front : SystemFront
-    equations : tuple of Front
-        The formulas found for the rate of each state, before any rollout.
+    equations : mapping of str to Front
+        The formulas found for the rate of each state, before any rollout; for those of several states, if they are
+        found together.
     seconds : float
     seed : int
     stopped_by : str
@@ -136,7 +137,7 @@ class DynamicsResult:
     """
 
     front: SystemFront
-    equations: tuple[Front, ...]
+    equations: Mapping[str, Front]
     seconds: float
     seed: int
     stopped_by: str

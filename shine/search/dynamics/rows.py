@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from shine.data.trajectories import Trajectories
 from shine.lang.forms.names import shown
 from shine.search.dynamics.smoothing.smoothing import Smoothed
 from shine.search.models.model import Model
+from shine.search.templates.fits.sections import OUTPUT
 
 EVEN = 0.5
 """Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
@@ -51,12 +53,26 @@ class RateRows:
     enough: float
     least: float
 
+    @classmethod
+    def of(cls, dataset: Dataset, errors: Floats, independent: float) -> RateRows:
+        """The rows of a data set, the errors of its rates, and how many of them are independent."""
+        expected = 1 / (float(stable_sum(1 / errors**2)) / len(errors))
+        variance = dataset.target_square / dataset.weight
+        share = REACHED * expected / variance if variance > 0 else 0.0
+        evidence = max(independent, LEAST_EVIDENCE) if independent < dataset.n_rows else None
+        return cls(dataset, evidence, share if share < CLEAN else 0.0, float(errors.min()))
+
+    @property
+    def errors(self) -> Floats:
+        """Errors of the rates, in their units."""
+        assert self.dataset.deviations is not None
+        found: Floats = self.dataset.deviations * (self.least / float(self.dataset.deviations.min()))
+        return found
+
     def misfit(self, model: Model) -> float:
         """Mean squared error of an equation in units of the expected one."""
         rows = self.dataset
-        assert rows.deviations is not None
-        scale = self.least / float(rows.deviations.min())
-        errors = (model.kernel(*rows.columns) - rows.target) / (scale * rows.deviations)
+        errors = (model.kernel(*rows.columns) - rows.target) / self.errors
         return float(stable_sum(errors**2)) / rows.n_rows
 
 
@@ -97,11 +113,20 @@ def rate_rows(
     values = values[:, [every.index(name) for name in names]]
     dataset = Dataset.from_arrays(values, rates, features=names).with_deviations(errors)
     independent = float(sum(run.independent[column] for run in smooth.runs))
-    expected = 1 / (float(stable_sum(1 / errors**2)) / len(errors))
-    variance = dataset.target_square / dataset.weight
-    share = REACHED * expected / variance if variance > 0 else 0.0
-    evidence = max(independent, LEAST_EVIDENCE) if independent < len(rates) else None
-    return RateRows(dataset, evidence, share if share < CLEAN else 0.0, float(errors.min()))
+    return RateRows.of(dataset, errors, independent)
+
+
+def joined(rows: Sequence[RateRows]) -> RateRows:
+    """The rows of states whose equations are found together, with the number of the output beside."""
+    if len(rows) == 1:
+        return rows[0]
+    datasets = [each.dataset for each in rows]
+    numbers = np.repeat(np.arange(float(len(rows))), [each.n_rows for each in datasets])
+    columns = np.column_stack([np.concatenate([each.columns for each in datasets], axis=1).T, numbers])
+    errors = np.concatenate([each.errors for each in rows])
+    targets = np.concatenate([each.target for each in datasets])
+    dataset = Dataset.from_arrays(columns, targets, features=(*datasets[0].features, OUTPUT)).with_deviations(errors)
+    return RateRows.of(dataset, errors, sum(each.evidence or each.dataset.n_rows for each in rows))
 
 
 def settled(rows: RateRows) -> Dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,12 +12,15 @@ from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
+from shine.lang.forms.names import listed
 from shine.search.dynamics.by_run import RUN, bare
+from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.forms import Form, form_of
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.kept_back import confirmed
+from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import RateRows, rate_rows
+from shine.search.dynamics.rows import RateRows, joined, rate_rows
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
@@ -26,7 +29,6 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
-from shine.search.templates.template import Template
 
 LEAST_SECONDS = 1e-3
 """Seconds of a search when the time is over: enough for a part of its first population."""
@@ -49,31 +51,28 @@ USER = ("interrupted", "callback")
 
 @dataclass
 class RateSearches:
-    """One search for each state.
+    """One search for each part of a system.
 
     Parameters
     ----------
     states : tuple of str
-    rows : sequence of RateRows or None
-        None for a state whose equation is known.
-    known : sequence of Model or None
-        The equations that are known.
-    templates : mapping of int to Template
-        The equations of which a part is known, by the position of the state.
+    parts : sequence of Part
+    rows : sequence of tuple of RateRows
+        Those of each state of a part; none if its equations are known.
     settings : SearchSettings
         The first search has the seed, the others the numbers that follow it.
     observers : Observers
     """
 
     states: tuple[str, ...]
-    rows: Sequence[RateRows | None]
-    known: Sequence[Model | None]
-    templates: Mapping[int, Template]
+    parts: Sequence[Part]
+    rows: Sequence[tuple[RateRows, ...]]
     settings: SearchSettings
     observers: Observers
 
     def __post_init__(self) -> None:
         self.results: list[Result] = []
+        self.joined = [joined(rows) if rows else None for rows in self.rows]
 
     @property
     def stopped_by(self) -> str:
@@ -87,18 +86,18 @@ class RateSearches:
         return any(result.stopped_by in USER for result in self.results)
 
     def first(self, until: float) -> None:
-        """Search for each state, with an even share of the time that is left."""
-        sought = sum(rows is not None for rows in self.rows)
-        for number, (rows, known) in enumerate(zip(self.rows, self.known, strict=True)):
+        """Search for each part, with an even share of the time that is left."""
+        sought = sum(rows is not None for rows in self.joined)
+        for number, rows in enumerate(self.joined):
             if rows is None:
-                assert known is not None
-                self.results.append(Result(Front((known,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
+                model = self.parts[number].known[0].model
+                self.results.append(Result(Front((model,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
                 continue
             share, sought = (until - self.observers.clock()) / sought, sought - 1
             self.results.append(self._search(number, rows, share, rows.enough))
 
     def again(self, until: float, best: Sequence[Model], error: float) -> bool:
-        """Search once more for states whose equation misses the rates or is long; say whether there are any.
+        """Search once more for parts whose equations miss the rates or are long; say whether there are any.
 
         Parameters
         ----------
@@ -108,17 +107,19 @@ class RateSearches:
         error : float
             Of its rollouts, as a share of the variance.
         """
+        own = [[best[self.states.index(state)] for state in part.states] for part in self.parts]
         missed = {
-            number: 0.0 if error < EXACT else rows.misfit(model)
-            for number, (rows, model) in enumerate(zip(self.rows, best, strict=True))
-            if rows is not None
+            number: 0.0 if error < EXACT else max(map(RateRows.misfit, rows, own[number]))
+            for number, rows in enumerate(self.rows)
+            if rows
         }
-        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or best[number].complexity > SHORT]
+        long = [any(model.complexity > SHORT for model in models) for models in own]
+        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or long[number]]
         for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
             share = (until - self.observers.clock()) / (len(wanting) - place)
             if self.stopped_by_user or share < LEAST_AGAIN:
                 return place > 0
-            rows, earlier = self.rows[number], tuple(self.results[number].front)
+            rows, earlier = self.joined[number], tuple(self.results[number].front)
             assert rows is not None
             self.results[number] = self._search(number, rows, share, 0.0, earlier)
         return bool(wanting)
@@ -134,9 +135,10 @@ class RateSearches:
             stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
         fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
         shift = len(self.states) if earlier else 0
-        law = self.templates.get(number)
-        own = replace(settings, stop=stop, fitness=fitness, seed=settings.seed + number + shift, template=law)
-        with stage(f"searching for {self.states[number]}'"):
+        part = self.parts[number]
+        seed = settings.seed + self.states.index(part.states[0]) + shift
+        own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template)
+        with stage(f"searching for {listed([f'{state}{chr(39)}' for state in part.states])}"):
             return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)
 
 
@@ -182,15 +184,17 @@ def find_dynamics(
         functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):
         form = form_of(trajectories, settings)
-    rows: list[RateRows | None] = []
-    for column, known in enumerate(form.known):
-        law = form.templates.get(column)
-        # The number of the run is for constants by run alone.
-        without = RUN if form.runs and (law is None or law.groups is None) else None
-        own = known is None
-        rows.append(rate_rows(form.trajectories, form.smooth, column, settings.autonomous, without) if own else None)
-    searches = RateSearches(form.trajectories.states, rows, form.known, form.templates, settings.search, observers)
+    rows = [_rows_of(part, form, settings.autonomous) for part in form.parts]
+    searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, observers)
     return _Finding(form, searches, observers).result()
+
+
+def _rows_of(part: Part, form: Form, autonomous: bool) -> tuple[RateRows, ...]:
+    """The rows of each state of a part; none if its equations are known."""
+    # The number of the run is for constants by run alone.
+    without = RUN if form.runs and (part.template is None or part.template.groups is None) else None
+    columns = [] if part.known else [form.trajectories.states.index(state) for state in part.states]
+    return tuple(rate_rows(form.trajectories, form.smooth, column, autonomous, without) for column in columns)
 
 
 @dataclass
@@ -214,8 +218,8 @@ class _Finding:
         except KeyboardInterrupt:
             stopped_by = "interrupted"
         if not self.systems:
-            models = [result.best for result in searches.results]
-            self.systems[tuple(models)] = unfitted(models, self.form)
+            models = tuple(result.best for result in searches.results)
+            self.systems[models] = unfitted(self._equations(models), self.form)
         systems = distinct(self.systems.values())
         with stage("checking the choice"):
             late = stopped_by or searches.stopped_by_user
@@ -229,9 +233,11 @@ class _Finding:
         )
         return DynamicsResult(
             front=front,
-            equations=tuple(
-                result.front for result, known in zip(searches.results, searches.known, strict=True) if known is None
-            ),
+            equations={
+                ", ".join(part.states): result.front
+                for part, result in zip(searches.parts, searches.results, strict=True)
+                if not part.known
+            },
             seconds=self.observers.clock() - self.observers.origin,
             seed=searches.settings.seed,
             stopped_by=stopped_by or searches.stopped_by,
@@ -257,30 +263,37 @@ class _Finding:
         def late() -> bool:
             return clock() > until
 
-        candidates = [
+        fronts = [
             candidates_of(result.front, rows)
-            for result, rows in zip(self.searches.results, self.searches.rows, strict=True)
+            for result, rows in zip(self.searches.results, self.searches.joined, strict=True)
         ]
         with stage("integrating systems"):
-            for number, joined in enumerate(best_first(candidates)):
-                hopeless = number >= FIRST and sum(each.nats for each in joined) > HOPELESS
+            for number, candidates in enumerate(best_first(fronts)):
+                hopeless = number >= FIRST and sum(each.nats for each in candidates) > HOPELESS
                 if hopeless or number == MOST_SYSTEMS or (self.systems and (late() or self.searches.stopped_by_user)):
                     break
-                equations = tuple(each.model for each in joined)
-                if equations not in self.systems:
-                    self.systems[equations] = fitted(equations, self.form, self._stop(late))
+                models = tuple(each.model for each in candidates)
+                if models not in self.systems:
+                    self.systems[models] = fitted(self._equations(models), self.form, self._stop(late))
+
+    def _equations(self, models: Sequence[Model]) -> list[Equation]:
+        """The equation of each state, by formulas of all parts."""
+        found: dict[str, Equation] = {}
+        for part, model in zip(self.form.parts, models, strict=True):
+            found.update(zip(part.states, part.known or equations_of(model), strict=True))
+        return [found[state] for state in self.form.trajectories.states]
 
     def _stop(self, late: Callable[[], bool]) -> Callable[[], bool]:
         """Whether a fit is to end: the first one may go on for a while, as there is no other."""
         return late if self.systems else lambda: self.observers.clock() > self._at(LAST_SYSTEMS)
 
 
-def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> SystemModel:
+def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) -> SystemModel:
     """The system of some equations, with the constants and initial states that fit the readings best.
 
     Parameters
     ----------
-    equations : sequence of Model
+    equations : sequence of Equation
         One a state.
     form : Form
     stop : callable
@@ -294,15 +307,15 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
     start = unfitted(equations, form)
     system, readings = start.compiled, form.readings
     smooth = [run.states for run in readings.smooth.runs]
-    fit = fit_rollouts(
-        system, readings.trajectories, smooth=smooth, settings=FitSettings(stop=stop, sizes=readings.sizes)
-    )
+    settings = FitSettings(stop=stop, sizes=readings.sizes)
+    fit = fit_rollouts(system, readings.trajectories, unknowns=start.unknowns, smooth=smooth, settings=settings)
     if not fit.succeeded:
         return start
     losses, relative = readings.losses(fit.states)
     trees = system.trees_with(fit.constants)
     parts = [slice(first, end) for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
-    counts = [part.stop - part.start for part in parts]
+    assert start.unknowns is not None
+    counts = start.unknowns.counts(parts)
     errors = np.sqrt(np.diagonal(fit.covariance))
     digits = [
         model.digits or digits_of(fit.constants[part], errors[part])
@@ -324,15 +337,13 @@ def fitted(equations: Sequence[Model], form: Form, stop: Callable[[], bool]) -> 
     )
 
 
-def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
+def unfitted(equations: Sequence[Equation], form: Form) -> SystemModel:
     """The system as the rates gave it, without an error of rollouts (see `fitted` for the parameters)."""
     given, readings, time = form.trajectories, form.readings, form.time
-    used = time if any(time in model.tree.used_parameters for model in equations) else None
+    models = tuple(each.model for each in equations)
+    used = time if any(time in model.tree.used_parameters for model in models) else None
     return SystemModel(
-        # A formula of a template is one like others from here on.
-        equations=tuple(
-            Model(model.tree, model.loss, model.r2, model.weights, digits=model.digits) for model in equations
-        ),
+        equations=models,
         states=given.states,
         controls=given.controls,
         time=used,
@@ -346,4 +357,5 @@ def unfitted(equations: Sequence[Model], form: Form) -> SystemModel:
         lags=form.lags,
         order=form.order,
         runs=form.runs,
+        unknowns=unknowns_of(equations, form.parameters),
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from shine.search.problem.settings import SearchSettings
+
+TEMPLATE = ("formula", "unknown", "parameters")
+"""Keys of a mapping of known parts."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +27,30 @@ class DynamicsSettings:
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1
     """Whether the equations give rates (1), or the rates of these (2), where positions alone are read."""
-    template: str = ""
-    """Known parts of the equations (see `shine.search.dynamics.known_parts`)."""
-
+    template: str | Mapping[str, Any] = ""
+    """Known parts of the equations (see `shine.search.dynamics.known_parts`), or a mapping of ``formula``, these parts,
+    and the options ``unknown`` and ``parameters`` of `shine.template`."""
+    conserve: str = ""
+    """A quantity that the motion leaves as it is (see `shine.search.dynamics.conserving`)."""
     derivatives: int = 3
     """Highest derivative in space that the rates of fields may use."""
 
     def __post_init__(self) -> None:
-        if problem := form_problem(self.kind, self.lags, self.order):
+        if problem := form_problem(self):
             raise ValueError(problem)
+        if not isinstance(self.template, str) and not {"formula"} <= set(self.template) <= set(TEMPLATE):
+            raise ValueError(f"template: as a mapping it has {', '.join(TEMPLATE)}, and always a formula")
 
 
-def form_problem(kind: str, lags: int, order: int) -> str:
-    """Why a kind of equations has no such lags or order; empty if it has."""
-    if kind != "map" and lags:
+def form_problem(asked: Any) -> str:
+    """Why settings of these names have no form of equations; empty if they have one."""
+    kind, template, conserve = asked.kind, asked.template, asked.conserve
+    if kind != "map" and asked.lags:
         return "lags are for maps: kind='map'"
-    if kind == "pde" and order == 2:
+    if conserve and (kind != "ode" or asked.order == 2):
+        return "conserve is for rates: kind='ode' and order=1"
+    if conserve and template:
+        return "conserve and template are both given; write the quantity's equations into the template"
+    if kind == "pde" and asked.order == 2:
         return "order=2 is for kind='ode'; give the rate of the field as another field"
-    return "order=2 is for kind='ode'; a map takes lags=1" if kind == "map" and order == 2 else ""
+    return "order=2 is for kind='ode'; a map takes lags=1" if kind == "map" and asked.order == 2 else ""

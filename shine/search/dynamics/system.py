@@ -15,6 +15,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import dot
 from shine.evaluate.inference.quantiles import two_sided
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
@@ -67,6 +68,8 @@ class SystemModel:
         2 if the states are positions and then their rates, whose equations are the ones that were sought.
     runs : tuple of str
         Names of the runs if constants depend on them: their number is the last control then.
+    unknowns : Unknowns, optional
+        Which of the constants are known or one number; by default none.
     """
 
     equations: tuple[Model, ...]
@@ -85,6 +88,7 @@ class SystemModel:
     lags: int = 0
     order: int = 1
     runs: tuple[str, ...] = ()
+    unknowns: Unknowns | None = None
 
     is_field: ClassVar[bool] = False
     """Whether the states are fields."""
@@ -101,8 +105,8 @@ class SystemModel:
             names = tuple(name for name in tree.parameters if name != RUN)
             equations.append(replace(model, tree=replace(tree, parameters=names)))
         covariance = None if self.covariance is None else covariance_of(self.covariance, kept)
-        controls = self.controls[:-1] if self.runs else self.controls
-        return replace(self, equations=tuple(equations), controls=controls, runs=(), covariance=covariance)
+        kinds: Any = {"controls": self.controls[:-1] if self.runs else self.controls, "runs": (), "unknowns": None}
+        return replace(self, equations=tuple(equations), covariance=covariance, **kinds)
 
     @property
     def n_read(self) -> int:
@@ -265,10 +269,12 @@ class SystemModel:
         return np.sqrt(np.diagonal(self.covariance))
 
     def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Intervals of the constants, by name: ``x'[0]`` is the first number in the equation of x."""
+        """Intervals of the constants that were fitted, by name: ``x'[0]`` is the first number in the equation of x."""
         reach = two_sided(level, math.inf) * self.standard_errors()
         pairs = zip((self.constants - reach).tolist(), (self.constants + reach).tolist(), strict=True)
-        return dict(zip(self.constant_names, pairs, strict=True))
+        known = np.zeros(len(reach), np.bool_) if self.unknowns is None else self.unknowns.numbers < 0
+        named = zip(self.constant_names, pairs, known.tolist(), strict=True)
+        return {name: pair for name, pair, own in named if not own}
 
     @property
     def constant_names(self) -> tuple[str, ...]:

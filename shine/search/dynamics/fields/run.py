@@ -96,7 +96,7 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     by_user = [result.stopped_by for result in results if result.stopped_by in USER]
     return DynamicsResult(
         front=replace(front, reason="; ".join(parts)),
-        equations=tuple(result.front for result in results),
+        equations={state: result.front for state, result in zip(field.states, results, strict=True)},
         seconds=observers.clock() - observers.origin,
         seed=settings.search.seed,
         stopped_by=(by_user or [results[-1].stopped_by])[0],

@@ -9,6 +9,7 @@ from scipy.optimize import least_squares
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.parse import parse
 
 UNDETERMINED = {"logistic growth"}
@@ -131,7 +132,7 @@ def test_a_poor_guess_of_a_long_oscillation_is_mended_by_stretches():
 def test_fixed_constants_stay():
     system = compiled(SYSTEMS["pendulum"].rates)
     data = together(readings("pendulum", np.linspace(0, 6, 61), 0.01))
-    fit = fit_rollouts(system, data, np.array([9.9, 0.3]) * [-1, 1], fixed=np.array([True, False]))
+    fit = fit_rollouts(system, data, np.array([9.9, 0.3]) * [-1, 1], unknowns=Unknowns.free(np.array([False, True])))
     assert fit.constants[0] == -9.9
     assert fit.constants[1] != 0.3
     assert fit.covariance[0].tolist() == [0.0, 0.0]

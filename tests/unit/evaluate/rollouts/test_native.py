@@ -6,6 +6,7 @@ import pytest
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import fit_rollouts
 from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.parse import parse
 
 
@@ -64,7 +65,7 @@ def test_a_chaotic_map_gives_its_constant_back():
     for _ in range(100):
         states.append(3.7 * states[-1] * (1 - states[-1]))
     data = Trajectories((Trajectory(np.arange(101.0), np.array(states)[:, None], np.zeros((101, 0))),), ("x",))
-    fit = fit_rollouts(compiled("3.6*x*(1 - x)"), data, fixed=np.array([False, True]))
+    fit = fit_rollouts(compiled("3.6*x*(1 - x)"), data, unknowns=Unknowns.free(np.array([True, False])))
     assert fit.constants[0] == pytest.approx(3.7, rel=1e-7)
 
 

@@ -9,6 +9,7 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.data.trajectory_tables import trajectories
 from shine.lang.parse import parse
 from shine.search.description import NATS_A_NODE
+from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.forms import form_of
 from shine.search.dynamics.run import find_dynamics, unfitted
 from shine.search.dynamics.settings import DynamicsSettings
@@ -128,7 +129,7 @@ def test_lags_are_for_maps_and_the_second_order_for_rates(form):
 def test_a_system_that_was_not_fitted_has_an_infinite_error_whoever_read_its_states():
     form = form_of(a_map(SPRING, TIMES), settings(kind="ode", order=2))
     features = form.trajectories.states
-    system = unfitted([Model(parse(text, features), 0.0, 1.0) for text in ("x_dot", "-x")], form)
+    system = unfitted([Equation(Model(parse(text, features), 0.0, 1.0)) for text in ("x_dot", "-x")], form)
     assert (system.error, system.r2) == (np.inf, -np.inf)
 
 

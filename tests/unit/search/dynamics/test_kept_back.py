@@ -7,6 +7,7 @@ import pytest
 
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
+from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.forms import form_of
 from shine.search.dynamics.kept_back import confirmed, kept_back_error
 from shine.search.dynamics.result import distinct, front_of
@@ -33,7 +34,7 @@ def never():
 
 def system(form, text, nats):
     model = Model(parse(text, ("n",)), 1.0, 0.0)
-    return replace(fitted([model], form, never), nats=nats)
+    return replace(fitted([Equation(model)], form, never), nats=nats)
 
 
 @pytest.mark.parametrize("runs", [1, 4])

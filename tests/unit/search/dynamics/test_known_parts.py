@@ -64,8 +64,9 @@ def test_an_unknown_function_is_found_beside_a_constant_by_run():
 
 def test_a_known_equation_is_not_sought():
     form = form_of(springs(), settings("x' = v"))
-    assert str(form.known[0].tree) == "v"
-    assert form.known[1] is None
+    assert [part.states for part in form.parts] == [("x",), ("v",)]
+    assert str(form.parts[0].known[0].model.tree) == "v"
+    assert form.parts[1].known == ()
     assert form.runs == ()
 
 
