@@ -173,6 +173,8 @@ def test_known_parts_with_options_and_a_conserved_quantity_reach_the_search(
     parts, parameters = parts_of({"x": "f(x) - k*x"}, ("x",), 1, given.template)
     assert (parameters["k"].bounds, parts[0].template.unknowns[0].max_size) == ((0, math.inf), 5)
     assert conserving.conserve == "x**2 + speed_in_m_s**2"
+    units = shine("evolve", "spring.yaml", "--set", "constraints={units: {x: m}, target_unit: m}")
+    assert "constraints.units: is for one target; write dynamics.units" in units.stderr
     both = shine("evolve", "spring.yaml", "--set", f"dynamics.template={known}", "--set", "dynamics.conserve=x")
     assert "dynamics: conserve and template are both given" in both.stderr
 

@@ -115,6 +115,8 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
         if sections[key]:
             yield (key,), "is not for dynamics"
     dynamics: DynamicsSection = sections["dynamics"]
+    if sections["constraints"].units:
+        yield ("constraints", "units"), "is for one target; write dynamics.units"
     for key in ("groups", "shrinkage", "functions"):
         if getattr(dynamics.template, key, None):
             yield ("dynamics", "template", key), "is not for dynamics, whose constants depend on the run alone: k[run]"

@@ -251,6 +251,8 @@ class DynamicsSection(StrictModel):
     """Known parts, such as `x' = v; v' = f(x) - k[run]*v`, or a mapping with `unknown` and `parameters` beside."""
     conserve: str = ""
     """A quantity that the motion leaves as it is, such as `S + I + R`."""
+    units: dict[str, str] = Field(default_factory=dict)
+    """Unit of each state and control, and of the time: `{x: m, t: s}`."""
 
     @property
     def known(self) -> dict[str, Any]:

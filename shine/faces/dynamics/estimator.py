@@ -60,6 +60,9 @@ class SymbolicDynamics(FittedDynamics):
         `shine.template`: ``{"k": (0, None)}`` are bounds of k.
     conserve : str, optional
         A quantity that the motion leaves as it is, which the search keeps to: ``"S + I + R"``.
+    units : mapping of str to str, optional
+        Unit of each state and control, and of the time ``t``: ``{"x": "m", "t": "s"}``. Each equation agrees with them
+        (see `shine.SymbolicRegressor`).
     population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
         As of `shine.SymbolicRegressor`, for the search for each rate.
     max_time : float, optional
@@ -103,6 +106,7 @@ class SymbolicDynamics(FittedDynamics):
         periodic: bool = False,
         template: str | Mapping[str, Any] | None = None,
         conserve: str | None = None,
+        units: Mapping[str, str] | None = None,
         population_size: int = 1000,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
@@ -212,6 +216,7 @@ class SymbolicDynamics(FittedDynamics):
                 "derivatives": int(self.derivatives),
                 "template": self.template or "",
                 "conserve": self.conserve or "",
+                "units": self.units or {},
             }
             wanted = DynamicsSettings(search, bool(self.autonomous), **form)
             if self.kind == "pde":

@@ -243,7 +243,7 @@ def run_dynamics(
         write_text(folder / "config.yaml", dump_config(job.config))
         asked = job.config.dynamics
         form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.known if asked.template else ""
-        settings = DynamicsSettings(job.config.search, *form, conserve=asked.conserve)
+        settings = DynamicsSettings(job.config.search, *form, asked.conserve, asked.units)
         result = find_dynamics(job.trajectories, settings, Observers(report or ignore, began=began))
         record = dynamics_record(result, job)
         write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")

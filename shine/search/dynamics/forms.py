@@ -11,6 +11,7 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
+from shine.lang.forms.names import listed, shown
 from shine.lang.parse import parse
 from shine.search.dynamics.by_run import RUN
 from shine.search.dynamics.conserving import conserving
@@ -100,6 +101,33 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     given, parameters = parts_of(rights, features, len(trajectories.runs), options)
     others = [part for part in form.parts if not any(state in rights for state in part.states)]
     return replace(form, parts=(*given, *others), parameters=parameters, runs=runs)
+
+
+def units_of(form: Form, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Units of what formulas may use, and of what they stand for by state; empty if nothing is given.
+
+    Raises
+    ------
+    ValueError
+        If a state, a control or the time has no unit, or something else has one.
+    """
+    names = form.trajectories.states
+    count = len(names) // (form.lags + form.order)
+    headings = dict(zip(form.trajectories.headings, names, strict=False))
+    known = {headings.get(name, name): unit for name, unit in given.items()}
+    wanted = (*names[:count], *form.trajectories.controls, form.trajectories.time)
+    for name in (*(each for each in wanted if each not in known), *(each for each in known if each not in wanted)):
+        raise ValueError(
+            f"units: {shown(name)} {'has none' if name in wanted else 'is unknown'}; "
+            + (f'give {listed(wanted)} a unit, "1" for none')
+        )
+    time = known[form.trajectories.time]
+    rates = {name: f"({known[name]})/({time})" for name in names[:count]}
+    if form.order == 2:
+        speeds = dict(zip(names[count:], rates.values(), strict=True))
+        return {**known, **speeds}, {name: f"({speed})/({time})" for name, speed in speeds.items()}
+    lagged = {name: known[names[place % count]] for place, name in enumerate(names)}
+    return {**known, **lagged}, known if form.is_map else rates
 
 
 def _numbered(trajectories: Trajectories) -> Trajectories:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed
 from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
-from shine.search.dynamics.forms import Form, form_of
+from shine.search.dynamics.forms import Form, form_of, units_of
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import Part
@@ -61,6 +61,7 @@ class RateSearches:
         Those of each state of a part; none if its equations are known.
     settings : SearchSettings
         The first search has the seed, the others the numbers that follow it.
+    units : mapping of str to str, by features and by states
     observers : Observers
     """
 
@@ -68,6 +69,7 @@ class RateSearches:
     parts: Sequence[Part]
     rows: Sequence[tuple[RateRows, ...]]
     settings: SearchSettings
+    units: tuple[Mapping[str, str], Mapping[str, str]]
     observers: Observers
 
     def __post_init__(self) -> None:
@@ -137,7 +139,11 @@ class RateSearches:
         shift = len(self.states) if earlier else 0
         part = self.parts[number]
         seed = settings.seed + self.states.index(part.states[0]) + shift
-        own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template)
+        constraints = settings.constraints
+        if self.units[0]:
+            units = {name: self.units[0][name] for name in rows.dataset.features}
+            constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
+        own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
         with stage(f"searching for {listed([f'{state}{chr(39)}' for state in part.states])}"):
             return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)
 
@@ -185,7 +191,8 @@ def find_dynamics(
     with stage("smoothing the trajectories"):
         form = form_of(trajectories, settings)
     rows = [_rows_of(part, form, settings.autonomous) for part in form.parts]
-    searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, observers)
+    units = units_of(form, settings.units) if settings.units else ({}, {})
+    searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, units, observers)
     return _Finding(form, searches, observers).result()
 
 

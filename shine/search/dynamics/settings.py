@@ -32,10 +32,15 @@ class DynamicsSettings:
     and the options ``unknown`` and ``parameters`` of `shine.template`."""
     conserve: str = ""
     """A quantity that the motion leaves as it is (see `shine.search.dynamics.conserving`)."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Unit of each state and control and of the time; empty if units are not known."""
+
     derivatives: int = 3
     """Highest derivative in space that the rates of fields may use."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.units, Mapping):
+            raise ValueError("units is a mapping of names to units, such as {'x': 'm', 't': 's'}")
         if problem := form_problem(self):
             raise ValueError(problem)
         if not isinstance(self.template, str) and not {"formula"} <= set(self.template) <= set(TEMPLATE):
@@ -45,6 +50,9 @@ class DynamicsSettings:
 def form_problem(asked: Any) -> str:
     """Why settings of these names have no form of equations; empty if they have one."""
     kind, template, conserve = asked.kind, asked.template, asked.conserve
+    if asked.units and (template or conserve or kind == "pde"):
+        what = "fields" if kind == "pde" else "searches with " + ("template" if template else "conserve")
+        return f"units are not for {what}; leave them out"
     if kind != "map" and asked.lags:
         return "lags are for maps: kind='map'"
     if conserve and (kind != "ode" or asked.order == 2):

@@ -9,12 +9,15 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.data.trajectory_tables import trajectories
 from shine.lang.parse import parse
 from shine.search.description import NATS_A_NODE
+from shine.search.dynamics import run
 from shine.search.dynamics.equations import Equation
-from shine.search.dynamics.forms import form_of
+from shine.search.dynamics.forms import form_of, units_of
 from shine.search.dynamics.run import find_dynamics, unfitted
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 
 
@@ -140,3 +143,50 @@ def test_an_equation_of_a_rate_that_nobody_read_is_paid_for_by_its_state():
     short, long = (form.readings.nats(np.array([1.0, 0.0]), [1, size], [0, 1]) for size in (3, 23))
     assert long - short == pytest.approx(20 * NATS_A_NODE)
     assert form.readings.nats(np.array([1.0, 0.0]), [1, 3], [0, 5]) > short + 4
+
+
+UNITS = {"x": "m", "y": "kg", "t": "s"}
+
+
+def test_units_of_what_formulas_stand_for_follow_from_those_of_the_states():
+    given = a_map([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0], [2.0, 1.0]])
+    features, rates = units_of(form_of(given, settings(kind="ode")), UNITS)
+    assert (features, rates) == (UNITS, {"x": "(m)/(s)", "y": "(kg)/(s)"})
+    features, following = units_of(form_of(given, settings(lags=1)), UNITS)
+    assert (features["x_lag1"], features["y_lag1"], following["y"]) == ("m", "kg", "kg")
+    features, bends = units_of(form_of(given, settings(kind="ode", order=2)), UNITS)
+    assert (features["y_dot"], bends["y_dot"]) == ("(kg)/(s)", "((kg)/(s))/(s)")
+
+
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        ({"x": "m", "y": "kg"}, "units: 't' has none; give x, y, t a unit"),
+        ({**UNITS, "z": "m"}, "units: 'z' is unknown; give x, y, t a unit"),
+    ],
+)
+def test_units_that_lack_a_name_or_have_one_too_many_are_refused(units, message):
+    with pytest.raises(ValueError, match=message):
+        find_dynamics(a_map([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0]]), settings(units=units))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"units": "m"}, "units is a mapping"), ({"units": UNITS, "kind": "pde"}, "units are not for fields")],
+)
+def test_units_of_nothing_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        settings(**options)
+
+
+def test_each_search_gets_the_units_of_its_features_and_its_rate(monkeypatch):
+    asked = []
+
+    def constant(dataset, own, observers, earlier=()):
+        asked.append((own.constraints.units, own.constraints.target_unit))
+        return Result(Front((Model(parse("1.0", dataset.features), 1.0, 0.0),), 0), 1, 1, 1, 0.0, 0, "seconds")
+
+    monkeypatch.setattr(run, "search", constant)
+    data = a_map(np.random.default_rng(0).standard_normal((12, 2)))
+    find_dynamics(data, settings(units=UNITS))
+    assert asked[:2] == [({"x": "m", "y": "kg"}, "m"), ({"x": "m", "y": "kg"}, "kg")]
