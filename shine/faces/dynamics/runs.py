@@ -77,6 +77,8 @@ class SystemRecord(_Record):
     """Standard deviation of the readings of each state around the rollouts."""
     covariance: tuple[tuple[FiniteFloat | None, ...], ...] | None
     """Covariance of the constants, equation after equation; null if not known."""
+    restarts: int = 0
+    """New starts within runs: their rollouts are stretches."""
     nats: FiniteFloat | None
     """Length of the description of the readings, less that by constants; null if the system cannot be integrated."""
 
@@ -186,6 +188,7 @@ class DynamicsRun:
             noise=_array(found.noise),
             covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
             nats=_number(found.nats, math.inf),
+            restarts=found.restarts,
             headings=record.headings,
             is_map=record.is_map,
             step=record.step,
@@ -310,6 +313,7 @@ def _system_record(model: SystemModel) -> SystemRecord:
         noise=_finite(model.noise),
         covariance=None if model.covariance is None else tuple(_finite(row) for row in model.covariance),
         nats=_finite([model.nats])[0],
+        restarts=model.restarts,
     )
 
 

@@ -25,7 +25,7 @@ MOST_RIVALS = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemFront(Sequence[SystemModel]):
-    """Systems by rising complexity and falling error of their rollouts.
+    """Systems by rising complexity and falling error of their rollouts, whose new starts are paid for.
 
     Parameters
     ----------
@@ -107,12 +107,14 @@ class SystemFront(Sequence[SystemModel]):
         return next_experiment(rivals, box, asked, spread, u)
 
     def __repr__(self) -> str:
-        lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  system"]
+        anew = any(model.restarts for model in self.models)
+        lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  {'starts  ' * anew}system"]
         for at, model in enumerate(self.models):
             mark = ">>>" if at == self.best_index else ""
             own = model.lines()
-            lines.append(f"{mark:3} {at:>3} {model.complexity:>10}  {loss_text(model.error):<10}  {own[0]}")
-            lines += [f"{'':30}  {line}" for line in own[1:]]
+            starts = f"{model.restarts + len(model.starts):>6}  " if anew else ""
+            lines.append(f"{mark:3} {at:>3} {model.complexity:>10}  {loss_text(model.error):<10}  {starts}{own[0]}")
+            lines += [f"{'':30}  {' ' * len(starts)}{line}" for line in own[1:]]
         return "\n".join([*lines, *([f">>> {self.reason}"] if self.reason else [])])
 
 
@@ -190,8 +192,8 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     shortest = min(known, key=lambda model: model.nats)
     best = shortest if best is None else best
     front: list[SystemModel] = []
-    for model in sorted(known, key=lambda each: (each.complexity, each.error)):
-        if model is best or (math.isfinite(model.error) and all(model.error < other.error for other in front)):
+    for model in sorted(known, key=lambda each: (each.complexity, each.misfit)):
+        if model is best or (math.isfinite(model.misfit) and all(model.misfit < other.misfit for other in front)):
             front.append(model)
     beside = [model for model in known if model.nats <= best.nats + NEAR and model not in front]
     others = sorted(model.nats for model in known if model is not best)

@@ -341,6 +341,8 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
         noise=fit.noise,
         covariance=fit.covariance,
         nats=readings.nats(relative, [bare(tree).size for tree in trees], [count + anew for count in counts]),
+        rest=readings.nats(relative, [0] * len(trees), [anew] * len(trees)),
+        restarts=anew,
     )
 
 

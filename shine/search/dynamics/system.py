@@ -56,6 +56,10 @@ class SystemModel:
         Of the constants, in the order of `constants`; None if they were not fitted by rollouts.
     nats : float
         Length of the description of the readings by this system, beside that by constants.
+    rest : float, optional
+        The part of these that errors and new starts take; None if it is not known.
+    restarts : int
+        New starts within runs: their rollouts are stretches.
     headings : tuple of str
         Headings of the states in the user's table.
     is_map : bool
@@ -82,6 +86,8 @@ class SystemModel:
     noise: Floats
     covariance: Floats | None = None
     nats: float = math.inf
+    rest: float | None = None
+    restarts: int = 0
     headings: tuple[str, ...] = field(default=())
     is_map: bool = False
     step: float = 1.0
@@ -136,6 +142,11 @@ class SystemModel:
         read = np.isfinite(self.variances)
         shares = self.losses[read] / self.variances[read]
         return float(np.add.reduce(shares) / len(shares)) if np.isfinite(shares).all() else math.inf
+
+    @property
+    def misfit(self) -> float:
+        """What the front compares: new starts, which lower the error of any system, are paid for."""
+        return self.error if self.rest is None or not math.isfinite(self.error) else self.rest
 
     @property
     def r2(self) -> float:
@@ -308,7 +319,8 @@ class SystemModel:
     @property
     def figures(self) -> str:
         """Error of the rollouts, R2 and complexity, as a line."""
-        return f"error {loss_text(self.error)}, r2 {r2_text(self.r2)}, complexity {self.complexity}"
+        anew = f" of rollouts with {self.restarts} new starts" if self.restarts else ""
+        return f"error {loss_text(self.error)}{anew}, r2 {r2_text(self.r2)}, complexity {self.complexity}"
 
     def __str__(self) -> str:
         width = screen_width()
