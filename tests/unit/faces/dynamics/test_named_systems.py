@@ -53,3 +53,18 @@ def test_robertsons_stiff_reaction_is_found():
     model.fit(readings, times)
     other = solved(rates, [0.5, 0.0, 0.5], times, "Radau")
     np.testing.assert_allclose(model.simulate([0.5, 0.0, 0.5], times), other, rtol=1e-4, atol=1e-7)
+
+
+def test_an_oregonator_is_found_from_times_that_resolve_its_pulses():
+    """Field and Noyes (1974): x spans five decades, its rates nine."""
+
+    def rates(_, s):
+        x, y, z = s
+        return [77.27 * (x + y - 8.375e-6 * x**2 - x * y), (z - y - x * y) / 77.27, 0.161 * (x - z)]
+
+    integrate = pytest.importorskip("scipy.integrate")
+    times = integrate.solve_ivp(rates, (0, 60), [1.0, 2.0, 3.0], "Radau", rtol=1e-6, atol=1e-9).t
+    model = shine.SymbolicDynamics(primitives=["add", "sub", "mul"], max_time=200, random_state=0)
+    model.fit(solved(rates, [1.0, 2.0, 3.0], times, "Radau"), times, states=["x", "y", "z"])
+    other = solved(rates, [10.0, 20.0, 100.0], times, "Radau")
+    np.testing.assert_allclose(model.simulate([10.0, 20.0, 100.0], times), other, rtol=1e-3)
