@@ -114,12 +114,34 @@ def _check_sampling(run: Trajectory, column: int, name: str) -> None:
             f"state {shown(name)}{of_run} was not read from {times[row]:.6g} to {times[row + 1]:.6g}, longer than its "
             f"period of about {period:.3g}; split the run there, as a list or with run="
         )
+    pulse = min(_readings_a_pulse(values), _readings_a_pulse(-values))
     if period < LEAST_READINGS * step:
-        message = (
-            f"state {shown(name)}{of_run} swings with a period of about {period:.3g}, which has {period / step:.2g} "
-            f"readings; {LEAST_READINGS} or more show its form: read it more often"
-        )
-        warnings.warn(message, SamplingWarning, stacklevel=6)  # where fit was called
+        what = f"swings with a period of about {period:.3g}, which has {period / step:.2g} readings; {LEAST_READINGS}"
+    elif pulse < LEAST_READINGS / 2:
+        what = f"has pulses, each with {pulse:.2g} readings beyond half its height; {LEAST_READINGS / 2:.2g}"
+    else:
+        return
+    message = f"state {shown(name)}{of_run} {what} or more show its form: read it more often"
+    warnings.warn(message, SamplingWarning, stacklevel=6)  # where fit was called
+
+
+def _readings_a_pulse(values: Floats) -> float:
+    """Readings above half the height of a pulse, mean of all; infinite if there are less than two pulses.
+
+    A pulse goes from the lowest quarter of the range to the highest and back.
+    """
+    low_end, high_end = float(values.min()), float(values.max())
+    if not 0 < high_end - low_end < np.inf:
+        return np.inf
+    height = (values - low_end) / (high_end - low_end)
+    ends = np.flatnonzero((height < 0.25) | (height > 0.75))
+    low = height[ends] < 0.25
+    # Readings in the lowest quarter with one in the highest between them and the next such reading.
+    bottoms = ends[low]
+    tops = np.add.reduceat(~low, np.flatnonzero(low))[:-1]
+    above = np.add.reduceat(height > 0.5, bottoms)[:-1]
+    pulses = above[tops > 0]
+    return float(pulses.mean()) if len(pulses) > 1 else np.inf
 
 
 def _period(duration: float, values: Floats) -> float:

@@ -114,6 +114,14 @@ def test_coarse_readings_are_warned_of_with_the_figure():
         trajectories(np.sin(2 * np.arange(60.0)), 1.0)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_pulses_between_the_readings_are_warned_of_with_the_figure(sign):
+    times = np.linspace(0, 20, 101)
+    with pytest.warns(SamplingWarning, match=r"'x0' has pulses, each with 1 readings beyond half its height; 2\.5 or"):
+        trajectories(sign * np.exp(100 * (np.sin(times) - 1)), times)
+    trajectories(sign * np.exp(20 * (np.sin(times) - 1)), times)
+
+
 def test_steps_of_a_series_are_never_too_coarse():
     trajectories(np.sin(2 * np.arange(60.0)), 1.0, continuous=False)
 
