@@ -28,6 +28,12 @@ class _Cases(Rebuilding):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.written.get(node.id, node)
 
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        if isinstance(node.op, ast.USub) and isinstance(operand, ast.Constant) and operand.value < 0:  # type: ignore
+            return ast.Constant(-operand.value)  # type: ignore[operator]
+        return ast.UnaryOp(node.op, operand)
+
     def visit_IfExp(self, node: ast.IfExp) -> Visit:
         test = node.test
         by_run = isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == RUN

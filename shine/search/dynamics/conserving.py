@@ -22,6 +22,10 @@ from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.search.dynamics.smoothing.smoothing import Smoothed
 
+CHANGING = 0.8
+"""Rate of a quantity, as a share of the sizes of its terms' rates, from which the readings do not keep it; where noise
+hides all, this is 0.7."""
+
 
 def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features: Sequence[str]) -> dict[str, str]:
     """Right sides of all states, as a template, that keep a quantity.
@@ -40,7 +44,8 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
     UnsupportedSyntaxError
         If the text is no such formula.
     DataError
-        If there is one state, or each derivative of the quantity changes its sign, with more than two states.
+        If there is one state, the readings do not keep the quantity, or each derivative of the quantity changes its
+        sign, with more than two states.
     """
     names = trajectories.states
     try:
@@ -50,12 +55,20 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
         raise UnsupportedSyntaxError(f"conserve: {error}; it is a formula of {listed(names)}") from None
     if len(names) == 1:
         raise DataError(f"conserve: {names[0]} is the only state, and would stand still")
+    states, speeds = (np.concatenate([getattr(run, kind) for run in smooth.runs]) for kind in ("states", "rates"))
+    values = [np.broadcast_to(Kernel(slope)(*states.T), len(states)) for slope in slopes]
+    changes = np.array(values).T * speeds
+    change, most = (
+        float(np.sqrt(np.add.reduce(np.add.reduce(each, axis=1) ** 2))) for each in (changes, np.abs(changes))
+    )
+    if not change < CHANGING * most:
+        raise DataError(f"conserve: the readings do not keep {text}: nothing in it makes up for what changes")
     arguments = ", ".join(features)
     function = unused_name("f", features)
     if len(names) == 2:
         call = f"{function}({arguments})"
         return {names[0]: f"{call}*({slopes[1]})", names[1]: f"-{call}*({slopes[0]})"}
-    last = _dependent(slopes, np.concatenate([run.states for run in smooth.runs]))
+    last = _dependent(slopes, values)
     if last is None:
         raise DataError(f"conserve: each derivative of {text} is 0 somewhere in the readings; no rate follows from it")
     rates = {name: f"{unused_name(f'f{number}', features)}({arguments})" for number, name in enumerate(names)}
@@ -67,8 +80,7 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
     return {**rates, names[last]: f"-({sums})" + (f"/({slopes[last]})" if factors[names[last]] else "")}
 
 
-def _dependent(slopes: Sequence[Tree], states: Floats) -> int | None:
+def _dependent(slopes: Sequence[Tree], values: Sequence[Floats]) -> int | None:
     """The state whose rate follows from the others: the last one with a derivative of one sign, a constant first."""
-    values = [np.broadcast_to(Kernel(slope)(*states.T), len(states)) for slope in slopes]
     usable = [place for place, own in enumerate(values) if (own > 0).all() or (own < 0).all()]
     return max(usable, key=lambda place: (not slopes[place].used_parameters, place), default=None)

@@ -83,11 +83,11 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     UnsupportedSyntaxError
         If the known parts cannot be read.
     """
-    options = settings.template if isinstance(settings.template, Mapping) else {"formula": settings.template}
-    if not options["formula"] and not settings.conserve:
+    if not settings.template and not settings.conserve:
         return _free(trajectories, settings)
+    options = settings.template if isinstance(settings.template, Mapping) else {"formula": settings.template}
     runs: tuple[str, ...] = ()
-    if options["formula"]:
+    if settings.template:
         rights = known_parts(options["formula"], trajectories.states, settings.kind, settings.order)
         if uses_runs(rights):
             runs = tuple(run.name or str(number) for number, run in enumerate(trajectories.runs))

@@ -120,6 +120,9 @@ def parts_of(
         law = template(source, unknown=more or None, parameters={name: asked[name] for name in asked if name in own})
         if law.groups not in (None, RUN):
             raise UnsupportedSyntaxError(f"template: {law.groups!r} is no group; constants depend on the run: k[run]")
+        called = [unknown for unknown, _ in law.calls.values()]
+        if twice := [name for name in called if called.count(name) > 1]:
+            raise UnsupportedSyntaxError(f"template: {twice[0]} and its derivative are both there; write one of them")
         parts.append(Part(states, law))
     return parts, asked
 

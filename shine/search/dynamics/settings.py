@@ -45,6 +45,8 @@ class DynamicsSettings:
             raise ValueError(problem)
         if not isinstance(self.template, str) and not {"formula"} <= set(self.template) <= set(TEMPLATE):
             raise ValueError(f"template: as a mapping it has {', '.join(TEMPLATE)}, and always a formula")
+        if not isinstance(self.template, str) and not isinstance(self.template["formula"], str):
+            raise ValueError("template: formula is text, such as \"x' = v; v' = f(x)\"")
 
 
 def form_problem(asked: Any) -> str:

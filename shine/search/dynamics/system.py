@@ -308,7 +308,7 @@ class SystemModel:
         for name, values in [each for tree in trees for each in values_by_run(tree, len(self.runs)).items()]:
             texts = [f"{value.readable} ({run})" for value, run in zip(values, self.runs, strict=True)]
             lines.append(f"{name}[{RUN}] = {', '.join(texts)}")
-        return lines
+        return list(dict.fromkeys(lines))  # equations may share such a constant
 
     @property
     def lefts(self) -> list[str]:

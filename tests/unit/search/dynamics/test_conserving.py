@@ -55,6 +55,9 @@ def test_of_two_states_the_rates_share_a_factor(epidemic):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
+        ("S", DataError, "the readings do not keep S: nothing in it makes up"),
+        ("R - S", DataError, "the readings do not keep R - S"),
+        ("3", DataError, "the readings do not keep 3"),
         ("S + Z", UnsupportedSyntaxError, "conserve: .*Z.*it is a formula of S, I, R"),
         ("(S - 0.5)**2 + (I - 0.1)**2 + (R - 0.2)**2", DataError, "each derivative .* is 0 somewhere in the readings"),
     ],
@@ -76,6 +79,7 @@ def test_a_quantity_of_one_state_is_refused(epidemic):
         ({"conserve": "x", "kind": "map"}, "conserve is for rates"),
         ({"conserve": "x", "template": "x' = f(x)"}, "conserve and template are both given"),
         ({"template": {"formula": "x' = f(x)", "groups": "a"}}, "as a mapping it has formula, unknown, parameters"),
+        ({"template": {"formula": 5}}, "formula is text"),
     ],
 )
 def test_settings_that_exclude_each_other_are_refused(options, message):

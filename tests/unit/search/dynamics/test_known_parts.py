@@ -84,6 +84,7 @@ def test_a_case_is_taken_and_its_constants_are_told():
     # The constants of the tree are 2, 3 and 5: the border is none.
     assert kept == [2, 1, 1]
     assert shown(tree) == "5*x**1.5 - k[run]*x - k[run]"
+    assert shown(parse("def f(x, run):\n    k = -0.5\n    return -k*x", ("x", "run"))) == "0.5*x"
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,8 @@ def test_lines_of_another_form_are_refused(text, message):
     [
         ("x' = v +", "'v +' is no formula"),
         ("x' = f(x)*k[day]", "'day' is no group; constants depend on the run: k[run]"),
+        ("x' = D(f, 0)(x); v' = -f(x)", "f and its derivative are both there"),
+        ({"formula": ""}, "template: it is empty"),
     ],
 )
 def test_right_sides_of_another_form_are_refused(text, message):
