@@ -48,6 +48,14 @@ NEEDLE, SHARP = 0.1, 0.5
 """A needle at a row rises above the points beside it by more than this share of the target's spread, and by more than
 this share of what it rises above the neighbouring levels: a smooth maximum does so by a twentieth of that."""
 
+EVEN = 1e-6
+"""Relative difference of steps that is rounding."""
+
+NEXT, HALF_WAY = 0.13, 0.6
+"""On an equally spaced grid, levels say nothing for an oscillation of more than half a turn a step: a slower one has
+the same values. Of the square of what they bend over a step, slower ones bend next to a row by at most 0.106, and half
+way by at most 0.5."""
+
 _SEED = 2
 
 
@@ -123,6 +131,23 @@ class Gaps:
             wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
             wild += self._bent(found, target[1])
         return min(wild, key=lambda column: len(self.levels[column]), default=None)
+
+    def is_alias(self, values: Callable[[Floats], Floats], column: int) -> bool:
+        """Whether a formula turns more than half from each level of a column to the next, as far away as the others."""
+        ours = self.feature[self.pairs[0]] == column
+        if not ours.any():
+            return False
+        (up, down), (right, left, _) = self.pairs[:, ours], self._places
+        step = float(right[ours].min())
+        even = np.maximum(right[ours], -left[ours]) < (1 + EVEN) * step
+        if 2 * np.count_nonzero(even) < len(even):
+            return False
+        up, down = up[even], down[even]
+        with np.errstate(all="ignore"):
+            row = values(self.points[0][:, up])
+            bends = [values(at[:, up]) + values(at[:, down]) - 2 * row for at in self.points[[1, 2, 4]]]
+            near, half, whole = (float(stable_sum(bend[np.isfinite(bends).all(axis=0)] ** 2)) for bend in bends)
+        return near > NEXT * whole or half > HALF_WAY * whole
 
     def _faster(self, found: Floats, target: tuple[float, float], own: float) -> Iterator[int]:
         """Columns along which a formula turns between the levels, or has a peak there."""

@@ -223,6 +223,11 @@ class Domain:
             self._untested[tree] = self._untested_feature(tree)
         return self._untested[tree]
 
+    def is_alias(self, tree: Tree, feature: str) -> bool:
+        """Whether a slower formula may have the same values at the levels of a feature, which are equally spaced."""
+        used = _used(tree)
+        return self._gaps_of(used).is_alias(lambda points: _values(tree, used, points), used.index(feature))
+
     def sparse_levels(self, tree: Tree) -> dict[str, int]:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
         columns = {name: self._column(name) for name in _used(tree)}
@@ -233,10 +238,13 @@ class Domain:
         used = _used(tree)
         if not used:
             return None
+        found = self._gaps_of(used).untested(lambda points: _values(tree, used, points), self._target_scale)
+        return None if found is None else used[found]
+
+    def _gaps_of(self, used: tuple[str, ...]) -> Gaps:
         if used not in self._gaps:
             self._gaps[used] = Gaps.of([self._column(name) for name in used])
-        found = self._gaps[used].untested(lambda points: _values(tree, used, points), self._target_scale)
-        return None if found is None else used[found]
+        return self._gaps[used]
 
     def is_steady(self, tree: Tree) -> bool:
         """Whether a formula surely stays near its values on the rows everywhere between them.

@@ -183,7 +183,11 @@ def _tested(models: Sequence[Model], enough: float, domain: Domain, errors: RowE
         if (
             not feature
             or not simpler
-            or (errors and _nats(errors(simpler.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT)
+            or (
+                errors
+                and _nats(errors(simpler.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT
+                and not domain.is_alias(model.tree, feature)
+            )
         ):
             kept.append(model)
     return kept

@@ -108,6 +108,17 @@ def test_of_several_features_the_one_of_fewest_levels_is_named():
     assert untested("sin(300*any) + cos(9.709*levels)") == "levels"
 
 
+@pytest.mark.parametrize("slope", [0.0, 3.0])
+@pytest.mark.parametrize("column", ["even", "tenths", "any"])
+@pytest.mark.parametrize("rows_a_period", [10, 4, 2.6, 2.1, 1.5, 0.9, 0.45, 0.19])
+def test_on_a_grid_more_than_half_a_turn_a_step_is_an_alias(rows_a_period, column, slope):
+    x = COLUMNS[column]
+    step = {"even": x[1], "tenths": 0.1, "any": 0.1}[column]
+    tree = shine.parse(f"{slope}*x + sin({2 * np.pi / (rows_a_period * step)}*x + 0.3)", ["x"])
+    domain = Domain(Dataset.from_arrays(x[:, None], x, features=["x"]))
+    assert domain.is_alias(tree, "x") == (column != "any" and rows_a_period < 2)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_few_rows_leave_nothing_between_them_or_little(rows):
     X = np.linspace(0, 1, rows)[:, None]

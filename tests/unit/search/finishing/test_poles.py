@@ -73,6 +73,18 @@ def test_levels_are_observations_of_what_no_row_tests(count, kept):
     assert models[:2] == found[:2]
 
 
+@pytest.mark.parametrize("a_step, kept", [(0.4, True), (0.7, False), (2.3, False)])
+def test_levels_of_a_grid_do_not_speak_for_more_than_half_a_turn_a_step(a_step, kept):
+    a = np.linspace(0, 20, 150)
+    text = f"sin({2 * np.pi * a_step / a[1]}*a + 0.3)"
+    y = shine.jit(text, ["a"])(a) + 0.1 * np.random.default_rng(2).normal(size=150)
+    domain = Domain(Dataset.from_arrays(a[:, None], y, features=["a"]))
+    models = [Model(shine.parse("0.01", ["a"]), 0.5, 0.0), Model(shine.parse(text, ["a"]), 0.01, 0.98)]
+    assert domain.untested(models[1].tree) == "a"
+    found = without_poles(models, 0.0, domain, partial(squared_errors, rows=domain.dataset))
+    assert (models[1] in found) == kept
+
+
 def test_an_exact_formula_needs_no_rows_between_its_levels():
     domain, models, _ = on_levels(5, 0.0)
     assert models[-1] in without_poles(models, 1e-20, domain, partial(squared_errors, rows=domain.dataset))
