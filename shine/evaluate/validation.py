@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from annotated_types import Ge, Le
 from shine.lang.forms.names import cut, similar, value_text
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
 Section = TypeVar("Section")
@@ -42,10 +44,10 @@ def valid_settings(
     plain = {name: value for name, value in plain.items() if not _is_same(value, defaults.get(name, MISSING))}
     if not plain and all({each.default, each.default_factory} != {MISSING} for each in fields(kind)):  # type: ignore[arg-type]
         return kind()
-    from pydantic import TypeAdapter, ValidationError  # an eighth of a first search
+    from pydantic import ValidationError  # an eighth of a first search
 
     try:
-        found = TypeAdapter(kind).validate_python(plain)
+        found = _validator(kind).validate_python(plain)  # type: ignore[arg-type]
     except ValidationError as error:
         problems = (_problem(details["loc"], worded(details, value_text), words, prefix) for details in error.errors())
         raise ValueError("; ".join(problems)) from None
@@ -56,6 +58,13 @@ def valid_settings(
             article = "true or false" if isinstance(made, bool) else "a number"
             raise ValueError(_problem((name,), f"must be {article}, is {value_text(value)}", words, prefix))
     return found
+
+
+@cache
+def _validator(kind: type[Section]) -> TypeAdapter[Section]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def _is_same(value: object, default: object) -> bool:

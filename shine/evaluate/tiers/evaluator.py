@@ -21,6 +21,7 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.evaluate.validation import EvaluatorOptions
+from shine.lang.forms.names import value_text
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
 
@@ -146,8 +147,10 @@ class Evaluator:
 
         Raises
         ------
+        TypeError
+            If it is no population.
         ValueError
-            If X has not one column for each feature of the population, or a tape is invalid. All methods raise it.
+            If X has not one column for each feature of the population, or a tape is invalid. All methods raise both.
 
         Examples
         --------
@@ -182,6 +185,9 @@ class Evaluator:
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def _check(self, population: Population) -> None:
+        if not isinstance(population, Population):
+            made = "make one with shine.Population.from_sources(['x0*x1', 'x0 + 1'])"
+            raise TypeError(f"an evaluator takes a shine.Population, is {value_text(population)}; {made}")
         needed, given = len(population.primitives.features), len(self._dataset.features)
         if needed != given:
             raise ValueError(f"the population has {needed} features, but X has {given} columns")

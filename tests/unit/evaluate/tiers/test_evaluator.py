@@ -40,6 +40,14 @@ def test_an_invalid_number_of_threads_is_rejected(threads):
         Evaluator(X, Y, threads=threads)
 
 
+@pytest.mark.parametrize("other", [["x0*x0"], "x0*x0", None, 3])
+def test_an_evaluator_takes_populations(other):
+    evaluator = Evaluator([[1.0], [2.0]], [1.0, 4.0])
+    for call in (evaluator, evaluator.score, evaluator.predict, evaluator.row_errors):
+        with pytest.raises(TypeError, match=r"takes a shine\.Population, is .*from_sources"):
+            call(other)
+
+
 @each_tier
 @pytest.mark.parametrize("method", ["__call__", "score", "predict", "row_errors"])
 def test_a_wrong_number_of_features_is_rejected_before_anything_runs(method, tier):
