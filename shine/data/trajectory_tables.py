@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,10 +126,12 @@ def _named(given: Sequence[str] | None, letter: str, count: int, kind: str, what
     """Names of the columns of an array: the given ones, or a letter and numbers."""
     if given is None:
         return [letter] if kind == "control" and count == 1 else [f"{letter}{number}" for number in range(count)]
-    names = [given] if isinstance(given, str) else list(given)
+    names = [given] if isinstance(given, str) else given
+    if not _is_texts(names):
+        raise DataError(f"the names of {kind}s are a list of texts, is {value_text(given)}")
     if len(names) != count:
         raise DataError(f"{what} has {count} {kind}s, and {len(names)} names of {kind}s are given")
-    return names
+    return list(names)
 
 
 def _is_texts(given: Any) -> bool:
@@ -211,7 +214,7 @@ def _times(given: Any, count: int, what: str) -> Floats:
     """The times of one run; a `DataError` unless they increase."""
     if is_list(given):
         times = np.ascontiguousarray(numbers(given, "t", 1))
-    elif isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given < np.inf:
+    elif isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given <= sys.float_info.max:
         times = np.arange(count, dtype=np.float64) * float(given)
     else:
         raise DataError(f"t must be the times, a heading, or a step above 0, is {value_text(given)}")

@@ -23,6 +23,9 @@ Show = Callable[[object], str]
 
 Wording = Callable[[dict[str, Any], object, Show], str]
 
+LARGEST = 2**63 - 1
+"""Largest whole number that compiled code takes."""
+
 
 def valid_settings(
     kind: type[Section], values: Mapping[str, Any], words: Mapping[str, str] | None = None, prefix: str = ""
@@ -42,6 +45,9 @@ def valid_settings(
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     plain = {name: value for name, value in plain.items() if not _is_same(value, defaults.get(name, MISSING))}
+    huge = [name for name, value in plain.items() if isinstance(value, int) and abs(value) > LARGEST]
+    if huge:
+        raise ValueError("; ".join(_problem((name,), "must be below 2**63", words, prefix) for name in huge))
     if not plain and all({each.default, each.default_factory} != {MISSING} for each in fields(kind)):  # type: ignore[arg-type]
         return kind()
     from pydantic import ValidationError  # an eighth of a first search

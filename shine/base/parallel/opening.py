@@ -153,7 +153,7 @@ def client_of(source: Any) -> Iterator[Any]:
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
         client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AssertionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         shown = str(source) if len(str(source)) <= LONGEST else f"{str(source)[:LONGEST]}..."
         raise ValueError(f"executor: no Dask scheduler answers at {shown}: {reason[:LONGEST]}") from None

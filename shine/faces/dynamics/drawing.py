@@ -58,11 +58,13 @@ def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = Non
     ExportError
         If Matplotlib is not installed.
     """
-    if kind not in DRAWINGS:
+    if not isinstance(kind, str) or kind not in DRAWINGS:
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, DRAWINGS))}")
     draw, of_states = DRAWINGS[kind]
     count = len(readings.states) if of_states else 1
     axes = grid(count) if ax is None else list(ax.flat if isinstance(ax, np.ndarray) else np.atleast_1d(ax))
+    if not all(hasattr(each, "plot") for each in axes):
+        raise TypeError(f"ax must be Matplotlib's axes, is {value_text(ax)}")
     if len(axes) != count:
         raise ValueError(f"ax has {len(axes)} axes, and {count} are drawn; give {count}, or none for a new figure")
     for state, place in enumerate(axes):

@@ -156,11 +156,13 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     check_present(sample_weight, "sample_weight")
     try:
         np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         what = array_problem(sample_weight, "sample_weight") or f"sample_weight is {value_text(sample_weight)}"
         raise ValueError(f"{what}; give a number for each row") from None
     with brief_errors():
         weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.isnan(weights).any():
+        raise ValueError("Input sample_weight contains NaN.")  # scikit-learn looks at arrays only
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():

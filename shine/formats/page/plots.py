@@ -12,6 +12,7 @@ from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import band_along, dependence_on
 from shine.formats.page.subject import ModelLike, UncertainLike, columns_of
+from shine.lang.forms.names import value_text
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
 
@@ -289,6 +290,8 @@ def plain(text: str) -> str:
 
 
 def _axes(ax: Any) -> Any:
+    if not (ax is None or hasattr(ax, "plot")):
+        raise TypeError(f"ax must be Matplotlib's axes, is {value_text(ax)}")
     return _pyplot().subplots(layout="constrained")[1] if ax is None else ax
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
+from shine.data.columns.numbers import numbers
 from shine.search.dynamics.next_experiment import Box, NextExperiment, next_experiment
 from shine.search.dynamics.system import Controls, SystemModel
 from shine.search.models.front import Front
@@ -100,7 +101,7 @@ class SystemFront(Sequence[SystemModel]):
             ends = zip(best.states, *(each.tolist() for each in self.ranges), strict=True)
             box = {name: (2 * min(low, 0.0), 2 * max(high, 0.0)) for name, low, high in ends}
         points = round(self.duration / best.step) + 1 if best.is_map else 101
-        asked = np.linspace(0.0, self.duration, points) if times is None else np.asarray(times, np.float64)
+        asked = np.linspace(0.0, self.duration, points) if times is None else numbers(times, "times", 1)
         width = np.abs(best.starts).max(axis=0) if self.ranges is None else self.ranges[1] - self.ranges[0]
         spread = np.where(np.isfinite(best.variances), np.sqrt(best.variances), width)
         rivals = [each.of_run(len(each.runs) - 1) for each in self.rivals]

@@ -13,7 +13,8 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import dot
-from shine.evaluate.inference.quantiles import two_sided
+from shine.data.columns.numbers import numbers
+from shine.evaluate.inference.quantiles import check_level, two_sided
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
@@ -180,7 +181,7 @@ class SystemModel:
         states = np.atleast_2d(np.asarray(x, np.float64))
         if states.shape[1] != len(self.states):
             raise DataError(f"x has {states.shape[1]} columns; the states are {', '.join(self.states)}")
-        times = None if t is None else np.asarray(t, np.float64)
+        times = None if t is None else numbers(t, "t", 1)
         if times is None and self.time is not None:
             raise DataError(f"the rates depend on {self.time}; give the times as t")
         controls = self._controls(u, np.zeros(len(states)) if times is None else times)
@@ -281,7 +282,7 @@ class SystemModel:
 
     def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Intervals of the constants that were fitted, by name: ``x'[0]`` is the first number in the equation of x."""
-        reach = two_sided(level, math.inf) * self.standard_errors()
+        reach = two_sided(check_level(level), math.inf) * self.standard_errors()
         pairs = zip((self.constants - reach).tolist(), (self.constants + reach).tolist(), strict=True)
         known = np.zeros(len(reach), np.bool_) if self.unknowns is None else self.unknowns.numbers < 0
         named = zip(self.constant_names, pairs, known.tolist(), strict=True)

@@ -51,7 +51,10 @@ class Front(Sequence[Model]):
     def __getitem__(self, index: slice) -> tuple[Model, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Model | tuple[Model, ...]:
-        return self.models[index]
+        try:
+            return self.models[index]
+        except IndexError:
+            raise IndexError(f"there is no formula {index}: the front has 0 to {len(self) - 1}") from None
 
     def __len__(self) -> int:
         return len(self.models)

@@ -225,6 +225,7 @@ def test_a_limit_of_seconds_ends_the_run():
         ({"populatoin": 10}, TypeError, "unexpected keyword argument 'populatoin'"),
         ({"population": 1}, ValueError, "population must be at least 2, is 1"),
         ({"max_size": 0}, ValueError, "max_size must be at least 1, is 0"),
+        ({"generations": 10**400}, ValueError, r"generations must be below 2\*\*63"),
         ({"crossover": 1.5}, ValueError, "crossover must be at most 1, is 1.5"),
         ({"tournament": "many"}, ValueError, "tournament must be a whole number, is 'many'"),
         ({"creation": "full"}, ValueError, "creation must be one of ptc2, ramped, is 'full'"),

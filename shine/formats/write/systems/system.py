@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import check_text, value_text
 from shine.lang.forms.tree import Tree
 
 
@@ -71,7 +71,8 @@ def export_system(system: System, to: str, name: str = "f") -> str:
     ExportError
         If the form cannot hold a formula, or needs a library that is not installed.
     """
-    if to not in SYSTEM_EXPORTS:
+    check_text("name", name)
+    if not isinstance(to, str) or to not in SYSTEM_EXPORTS:
         raise ValueError(f"unknown export {value_text(to)} of a system; use one of {', '.join(SYSTEM_EXPORTS)}")
     module, function = SYSTEM_EXPORTS[to]
     write: Callable[[System, str], str] = getattr(import_module(f"shine.formats.write.systems.{module}"), function)

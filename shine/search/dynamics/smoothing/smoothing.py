@@ -65,7 +65,7 @@ class Smoothed:
 def smoothed(trajectories: Trajectories, seconds: float | None = None) -> Smoothed:
     """Smooth each state of all runs, in about the given seconds: with few, parts of the readings tell the scales."""
     sigma, count = trajectories.sigma, len(trajectories.states)
-    parts = MOST_LEARNED if seconds is None else max(1, min(MOST_LEARNED, int(seconds / (PART_SECONDS * count))))
+    parts = MOST_LEARNED if seconds is None else max(1, int(min(MOST_LEARNED, seconds / (PART_SECONDS * count))))
     states = [
         _state(trajectories.runs, column, None if sigma is None else float(sigma[column]), parts)
         for column in range(len(trajectories.states))

@@ -31,7 +31,11 @@ def price_of(cost: Cost | None, box: Box) -> Callable[[Floats], Floats]:
             axis.heading: np.array([axis.plain(each) for each in own.tolist()])
             for axis, own in zip(box.axes, values, strict=True)
         }
-        found = np.broadcast_to(np.asarray(by_columns(columns), np.float64), (values.shape[1],))
+        prices = by_columns(columns)
+        try:
+            found = np.broadcast_to(np.asarray(prices, np.float64), (values.shape[1],))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"cost gives {value_text(prices)}; it gives a number, or one for each point") from None
         bad = ~(np.isfinite(found) & (found > 0))
         if bad.any():
             at = int(np.flatnonzero(bad)[0])

@@ -35,6 +35,31 @@ def test_the_attributes_are_those_of_the_result(fitted):
     assert list(fitted.equations_) == ["x", "v"]
 
 
+HUGE = 10**400
+"""No float64 holds it."""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.conf_int(level=3), "level is 3; it is a share"),
+        (lambda model: model.conf_int(level=None), "level is None; it is a share"),
+        (lambda model: model.predict(STATES, t={}), "t is "),
+        (lambda model: model.predict(STATES, t=HUGE), "t has a whole number beyond"),
+        (lambda model: model.next_experiment({}, times=["a", None]), "times "),
+        (lambda model: model.plot([]), "it must be one of"),
+        (lambda model: model.export([]), r"unknown export \[\]"),
+        (lambda model: model.export("python", name=None), "name=None is no text"),
+        (lambda model: model.fit(STATES, HUGE), "t must be the times"),
+        (lambda model: model.fit(STATES, TIMES, states=3), "the names of states are a list of texts, is 3"),
+        (lambda model: model.fit(STATES, TIMES, u=TIMES, controls=[1]), "the names of controls are a list of texts"),
+    ],
+)
+def test_what_is_no_argument_is_told(fitted, call, message):
+    with pytest.raises((TypeError, ValueError, DataError), match=message):
+        call(fitted)
+
+
 def test_rates_are_those_of_the_equations(fitted):
     np.testing.assert_array_equal(fitted.predict(STATES), np.column_stack([STATES[:, 1], -STATES[:, 0]]))
     np.testing.assert_array_equal(fitted.predict([3.0, 4.0]), [[4.0, -3.0]])
