@@ -147,6 +147,13 @@ class DescriptionLength:
         allowed = np.isfinite(losses) & ((constants < self.rows) | (sizes == 1))
         return np.where(allowed, self.of_errors(losses, constants) + formulas, np.inf)
 
+    def of_constant(self, loss: float) -> float:
+        """Nats of one constant, to the precision that the rows determine, in a formula with a loss."""
+        with np.errstate(all="ignore"):
+            without, with_one = self.of_errors(np.array([loss, loss]), np.array([0, 1])).tolist()
+        nats = with_one - without + 0.5 * math.log(max(self.rows, 1.0))
+        return math.inf if math.isnan(nats) else max(nats, 0.0)
+
     def final(self, losses: Floats, sizes: Indices, constants: Indices) -> Floats:
         """Nats of each description when the search is over: systematic errors count as few observations.
 

@@ -150,13 +150,13 @@ def without_poles(
         return list(models)
     rows = np.count_nonzero(domain.dataset.row_weights)
     least = min(model.loss for model in defined)
-    others = [(model.loss, _form(model.tree), written_length(model.tree)) for model in defined]
+    others = [(model.loss, form_of(model.tree), written_length(model.tree)) for model in defined]
     earned = []
     for model in models:
         most = max(enough, EARNED * least)
         share = _share(model.tree, domain)
         if share > 0:
-            form, length = _form(model.tree), written_length(model.tree)
+            form, length = form_of(model.tree), written_length(model.tree)
             # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
             shorter = [other_loss for other_loss, other, nats in others if nats <= length and other != form]
             most = max(most, share * min(shorter, default=0.0))
@@ -164,8 +164,8 @@ def without_poles(
         if model.loss <= most and fitted_constants(model.tree) < rows:
             earned.append(model)
     # The other versions are not needed any more.
-    forms = {_form(model.tree) for model in earned}
-    return [model for model in models if model in earned or (model in defined and _form(model.tree) not in forms)]
+    forms = {form_of(model.tree) for model in earned}
+    return [model for model in models if model in earned or (model in defined and form_of(model.tree) not in forms)]
 
 
 def _tested(models: Sequence[Model], enough: float, domain: Domain, errors: RowErrors | None) -> Sequence[Model]:
@@ -211,5 +211,6 @@ def _share(tree: Tree, domain: Domain) -> float:
     return next((share for reach, share in EARNED_WITHOUT_POLES.items() if domain.defines(tree, reach)), 0.0)
 
 
-def _form(tree: Tree) -> tuple[object, ...]:
+def form_of(tree: Tree) -> tuple[object, ...]:
+    """The formula's tokens, whatever its constants are."""
     return tuple("constant" if token[0] == "constant" else token for token in tree.tokens)

@@ -29,11 +29,12 @@ from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
-from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
+from shine.search.finishing.poles import form_of, individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
 from shine.search.finishing.trifles import Trifles
@@ -157,14 +158,26 @@ class Refinement:
         kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
-        def surprise(model: Model) -> float:
-            """The loss that a plain formula without constants would have, if it were as likely."""
-            if model.tree.size == 1:
-                return model.loss  # of constants, the best stays: all others are compared with it
-            return evidence.worsened(model.loss, odd[model] + written_length(model.tree))
+        def front_of(models: Sequence[Model]) -> tuple[Model, ...]:
+            # Versions of one form compete by their digits; forms by what the rows determine, as in the choice.
+            versions: dict[object, list[Model]] = {}
+            for model in models:
+                versions.setdefault(form_of(model.tree), []).append(model)
+            plain = [min(each, key=lambda model: surprise(model, odd[model], evidence)) for each in versions.values()]
+            return pareto_front(plain, enough, lambda model: surprise(model, odd[model], evidence, described))
 
-        few_rows = FewRows(domain, primitives, threads)
-        return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
+        return FewRows(domain, primitives, threads).front(kept, finite, front_of)
+
+
+def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:
+    """The loss that a plain formula without constants would have, if it were as likely.
+
+    With a description, no constant costs more than the precision that the rows determine.
+    """
+    if model.tree.size == 1:
+        return model.loss  # of constants, the best stays: all others are compared with it
+    most = math.inf if described is None else described.of_constant(model.loss)
+    return evidence.worsened(model.loss, oddity + written_length(model.tree, most))
 
 
 def _constant(dataset: Dataset, loss: Loss) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -240,10 +241,10 @@ def lengths_of(
     return lengths + (0.0 if further is None else np.array(further))
 
 
-def written_length(tree: Tree) -> float:
-    """Nats to write down a formula with the digits that its constants have."""
+def written_length(tree: Tree, most: float = math.inf) -> float:
+    """Nats to write down a formula with the digits that its constants have, each constant at most so many."""
     constants = (float(token[1]) for token in tree.tokens[1:] if token[0] == "constant")
-    return NATS_A_NODE * tree.size + sum(cost_as_written(value) for value in constants)
+    return NATS_A_NODE * tree.size + sum(min(cost_as_written(value), most) for value in constants)
 
 
 def fitted_constants(tree: Tree) -> int:

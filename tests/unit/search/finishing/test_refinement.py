@@ -1,0 +1,63 @@
+"""The front keeps the formula of each complexity that the choice prefers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shine
+from shine.data.datasets.dataset import Dataset
+from shine.lang.numerals import cost_as_written
+from shine.search.description import NATS_A_NODE, DescriptionLength
+from shine.search.finishing.refinement import surprise
+from shine.search.models.certainty import choose, written_length
+from shine.search.models.model import Model
+from shine.search.problem.reference_losses import Evidence, description_length
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.1, 9, (12, 1))
+Y = 5 * X[:, 0] ** 2 / (X[:, 0] ** 2 + 4) + 0.04 * RNG.standard_normal(12)
+ROWS = Dataset.from_arrays(X, Y, features=("x",))
+
+
+def model(text: str) -> Model:
+    tree = shine.parse(text, ("x",))
+    return Model(tree, float(np.mean((Model(tree, 0.0, 1.0).predict(X) - Y) ** 2)), 1.0)
+
+
+def surprises(*models: Model, as_written: bool = False) -> list[float]:
+    described = None if as_written else description_length(ROWS, "mse")
+    return [surprise(each, 0.0, Evidence.of(ROWS, "mse"), described) for each in models]
+
+
+def test_digits_that_the_rows_do_not_determine_have_no_price():
+    law, short = model("5.01 - 20.09/(4.012 + x*x)"), model("1/(0.7/(x*x) + 0.2)")
+    first, second = surprises(law, short)
+    assert first < second
+    constant = Model(shine.parse("3.2", ("x",)), float(np.var(Y)), 0.0)
+    assert choose([constant, short, law], 0.0, description_length(ROWS, "mse")).index == 2
+
+
+def test_fewer_digits_are_better_if_the_rows_hardly_tell():
+    first, second = surprises(model("5.0*x*x/(x*x + 4.0)"), model("5.0*x*x/(x*x + 4.013)"), as_written=True)
+    assert first < second
+
+
+def test_a_constant_costs_its_digits_and_no_more_than_the_rows_determine():
+    tree = shine.parse("0.5*x + 1.23456", ("x",))
+    short, long = cost_as_written(0.5), cost_as_written(1.23456)
+    assert short < long
+    assert written_length(tree) == pytest.approx(5 * NATS_A_NODE + short + long)
+    most = (short + long) / 2
+    assert written_length(tree, most) == pytest.approx(5 * NATS_A_NODE + short + most)
+
+
+@pytest.mark.parametrize("description", [DescriptionLength.with_unknown_noise(50, 0.5, 2.0),
+                                         DescriptionLength.of_likelihood(50, 0.7)])  # fmt: skip
+def test_the_price_of_a_constant_is_that_of_the_choice(description):
+    without, with_one = description.lengths(np.full(2, 0.03), np.array([5, 5]), np.array([1, 2]))
+    assert description.of_constant(0.03) == pytest.approx(with_one - without)
+
+
+def test_constants_of_exact_formulas_have_all_their_digits():
+    assert DescriptionLength.with_unknown_noise(50, 0.5, 2.0).of_constant(0.0) == np.inf
