@@ -129,6 +129,8 @@ class Rounds:
                 if isinstance(step, NextSearch):
                     if doubted and self._doubtful and not step.search.on_more_rows:
                         continue
+                    if self.pool.exact and not self._doubtful and step.search.is_slow:
+                        continue
                     if not self._may_run(step):
                         break
                     self._take_in(step, see)

@@ -39,7 +39,7 @@ MOST_EXACT = 6
 """Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is needed.
 Completing takes most of the time of a short stage."""
 
-ESTIMATES_BETWEEN_LOOKS = 64
+ESTIMATES_BETWEEN_LOOKS = 16
 """Estimates after which a search looks at the clock."""
 
 ROUNDS_AHEAD = 2

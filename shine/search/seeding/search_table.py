@@ -63,6 +63,11 @@ class Search:
         return self.fill is None or self.on_more_rows
 
     @property
+    def is_slow(self) -> bool:
+        """Whether it takes seconds."""
+        return self.most_coordinates < math.inf
+
+    @property
     def name(self) -> str:
         """The name of the generator function."""
         return self.find.func.__name__
@@ -113,10 +118,10 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
-    # Fits of the constants of some thousand sums: seconds. Most other formulas are found before.
+    # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.
     Search(
-        partial(sums_with_curves, most=160, terms=5),
-        only_round=1,
+        partial(sums_with_curves, most=160, terms=6),
+        only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
         on_more_rows=True,
         most_coordinates=2,

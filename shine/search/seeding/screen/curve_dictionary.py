@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Panels, Regression, combined, dot
+from shine.compiler.arrays import Regression, combined, dot, inner
 from shine.search.seeding.fits.correlations import units_of
 from shine.search.seeding.fits.elimination import of_length_one
 from shine.search.seeding.screen.curves import Curve
@@ -20,10 +22,19 @@ MOST_COLUMNS = 6000
 PARALLEL = 1e-9
 """Squared sine of an angle below which a product cannot tell how much a column adds to others."""
 
+LEAST_LEFT = 1e-10
+"""Length that terms must leave of a column of length 1: less has lost its direction to rounding."""
+
+ROUNDINGS = 16
+"""Roundings of the target that no sum is to blame for."""
+
+NATS_OF_CONSTANT = 5.0
+"""Price of a constant inside a term, beside a plain one: half the logarithm of the rows, and its nodes."""
+
 LOOKED_AT = 40
 """Columns that are looked at for each term: a curve has many."""
 
-STEPS, THINNED = ((3, 300), (4, 80), (6, 24)), 3
+STAGES, THINNED = ((3, 300), (4, 80), (6, 24)), 3
 """Steps of the fits, and the sums that are fitted further; the first fits see one row in so many."""
 
 FARTHEST, DIFFERENCE = 0.4, 1e-6
@@ -72,6 +83,8 @@ class CurveDictionary:
         Centered and scaled to length 1.
     root : ndarray of shape (n_rows,)
         Roots of weights.
+    rounding : float
+        Length of the target that may be rounding.
     """
 
     members: Floats
@@ -80,6 +93,7 @@ class CurveDictionary:
     units: Floats
     target: Floats
     root: Floats
+    rounding: float
 
     @classmethod
     def of(cls, members: Floats, curves: Sequence[Curve], target: Floats, weights: Floats) -> CurveDictionary:
@@ -92,17 +106,9 @@ class CurveDictionary:
             terms += [(len(members) + which, k) for k in curve.grid.tolist()]
             values.append(curve.values(curve.grid))
         root = np.sqrt(weights)
-        units, own = units_of(np.concatenate(values), weights)[0], units_of(target[None], weights)[0][0]
-        return cls(members * root, curves[: len(values) - 1], terms, units, own, root)
-
-    @cached_property
-    def _panels(self) -> Panels:
-        return Panels(self.units)
-
-    @cached_property
-    def _gram(self) -> Floats:
-        """Products of members with all columns."""
-        return self._panels.inner(self.units[: len(self.members)])
+        units, (own, mean, length) = units_of(np.concatenate(values), weights)[0], units_of(target[None], weights)
+        rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * (1 + abs(float(mean[0])) / (float(length[0]) or 1.0))
+        return cls(members * root, curves[: len(values) - 1], terms, units, own[0], root, rounding)
 
     @cached_property
     def _starts(self) -> Indices:
@@ -111,10 +117,8 @@ class CurveDictionary:
 
     def further(self, terms: tuple[Term, ...], most: int) -> Iterator[Sum]:
         """Sums with one more term: the best ones, no two of the same curve."""
-        rest, _, apart = self._beside(terms)
-        square, along = float(dot(rest, rest)), self._panels.inner(rest[None])[0]
-        usable = apart > PARALLEL
-        gains = np.where(usable, along**2 / np.where(usable, apart, 1.0), -1.0)
+        square, along, _ = self._beside(terms)
+        gains = along * along
         taken = {which for which, _ in terms}
         for at in np.argsort(-gains, kind="stable")[: LOOKED_AT * most].tolist():
             if most == 0 or not gains[at] > 0:
@@ -126,35 +130,50 @@ class CurveDictionary:
 
     def with_pairs(self, terms: tuple[Term, ...], most: int) -> Iterator[Sum]:
         """Sums with a member and another term: the best of all such pairs, no two of the same members and curves."""
-        rest, along, apart = self._beside(terms)
-        square, own, count = float(dot(rest, rest)), self._panels.inner(rest[None])[0], len(self.members)
-        gram = self._gram - np.add.reduce(along[:, :count, None] * along[:, None], axis=0)
-        a, lengths = own[:count, None], apart[:count, None]
-        determinant = lengths * apart - gram * gram
-        usable = (determinant > PARALLEL * lengths * apart) & (lengths > PARALLEL) & (apart > PARALLEL)
-        gains = a * a * apart + own * own * lengths - 2 * a * own * gram
-        gains = np.where(usable, gains / np.where(usable, determinant, 1.0), -1.0)
+        square, along, columns = self._beside(terms)
+        count = len(self.members)
+        own, sines = along[:count, None], inner(columns[:count], columns)
+        gains = along - own * sines
+        gains *= gains
+        sines *= sines
+        np.subtract(1.0, sines, out=sines)
+        sines[sines < PARALLEL] = np.inf
+        gains /= sines
+        gains[:, along == 0] = -1
+        of_groups = np.maximum.reduceat(gains, self._starts, axis=1) + own * own
         taken = [which for which, _ in terms]
-        of_groups = np.maximum.reduceat(gains, self._starts, axis=1)
         of_groups[:, taken] = of_groups[[which for which in taken if which < count]] = -1
+        of_groups[along[:count] == 0] = of_groups[np.tril_indices(count)] = -1
         ends = [*self._starts[1:].tolist(), len(self.terms)]
-        for place in np.argsort(-of_groups, axis=None, kind="stable")[:most].tolist():
+        for place in _largest(of_groups.ravel(), most).tolist():
             member, group = divmod(place, len(ends))
-            if not of_groups[member, group] > 0:
+            gain = of_groups[member, group]
+            if not gain > 0:
                 return
             at = int(self._starts[group]) + int(np.argmax(gains[member, self._starts[group] : ends[group]]))
-            yield _longer(terms, ((member, np.nan), self.terms[at]), square - gains[member, at])
+            yield _longer(terms, ((member, np.nan), self.terms[at]), square - gain)
 
-    def _beside(self, terms: tuple[Term, ...]) -> tuple[Floats, Floats, Floats]:
-        """Residual of the target beside terms, their basis along the columns, and squared lengths of residuals."""
+    def with_exchanged_pairs(self, terms: tuple[Term, ...], most: int) -> Iterator[Sum]:
+        """Sums with two other terms in place of any two: so many of each two."""
+        for first, second in combinations(range(len(terms)), 2):
+            yield from self.with_pairs((*terms[:first], *terms[first + 1 : second], *terms[second + 1 :]), most)
+
+    def _beside(self, terms: tuple[Term, ...]) -> tuple[float, Floats, Floats]:
+        """What terms leave of the target, squared; of the columns, scaled to length 1; and products of the two.
+
+        Along a curve, terms are nearly dependent: what is left of them is computed, not derived from products.
+        """
         count = len(self.members)
         rows = [self.members[w] if w < count else self._curve(w, np.array([k]))[0] for w, k in terms]
         basis = Regression.of(np.stack([self.root, *rows])).basis
-        rest = self.target
+        rest, columns = self.target[None], self.units
         for _ in range(2):
-            rest = rest - combined(dot(basis, rest), basis)
-        along = self._panels.inner(basis[1:])
-        return rest, along, dot(self.units, self.units) - np.add.reduce(along * along, axis=0)
+            rest = rest - inner(inner(rest, basis), basis.T)
+            columns = columns - inner(inner(columns, basis), basis.T)
+        lengths = np.sqrt(dot(columns, columns))
+        usable = lengths > LEAST_LEFT
+        columns = np.where(usable, 1 / np.where(usable, lengths, 1.0), 0.0)[:, None] * columns
+        return float(dot(rest[0], rest[0])), inner(rest, columns)[0], columns
 
     def _curve(self, which: int, constants: Floats) -> Floats:
         return self.curves[which - len(self.members)].values(constants) * self.root
@@ -162,11 +181,16 @@ class CurveDictionary:
     def fitted(self, sums: Sequence[Sum], most: int) -> list[Sum]:
         """The sums with the constants that fit best, the best first; only the most promising ones, no two alike."""
         best = list({each.groups: each for each in sorted(sums, key=lambda each: -each.left)}.values())
-        best = sorted(best, key=lambda each: each.left)[:most]
-        for number, (steps, kept) in enumerate(STEPS):
+        best = self.ordered(best)[:most]
+        for number, (steps, kept) in enumerate(STAGES):
             dictionary = self if number else self._thinned
-            best = sorted(dictionary._fits(best, steps), key=lambda each: each.left)[:kept]
+            best = self.ordered(dictionary._fits(best, steps))[:kept]
         return best
+
+    def ordered(self, sums: Iterable[Sum]) -> list[Sum]:
+        """Sums in the order of their description: a constant inside fits noise, and a plain term has none."""
+        price = 1 + NATS_OF_CONSTANT / len(self.root)
+        return sorted(sums, key=lambda each: each.left * price ** sum(not math.isnan(k) for _, k in each.terms))
 
     @cached_property
     def _thinned(self) -> CurveDictionary:
@@ -180,7 +204,7 @@ class CurveDictionary:
     def needed(self, each: Sum, enough: float) -> Sum:
         """The sum without terms that it does not need to leave at most so much."""
         for at in range(len(each.terms)) if len(each.terms) > 1 else ():
-            (fewer,) = self._fits([Sum((*each.terms[:at], *each.terms[at + 1 :]))], STEPS[-1][0])
+            (fewer,) = self._fits([Sum((*each.terms[:at], *each.terms[at + 1 :]))], STAGES[-1][0])
             if fewer.left <= enough:
                 return self.needed(fewer, enough)
         return each
@@ -234,6 +258,13 @@ class CurveDictionary:
         for each, own, length in zip(sums, best.tolist(), least.tolist(), strict=True):
             curved = ((curve, k) for (curve, _), k in zip(each.terms[plain:], own, strict=True))
             yield Sum((*each.terms[:plain], *curved), length)
+
+
+def _largest(values: Floats, most: int) -> Indices:
+    """Places of the largest values, the largest first; the first of equal ones."""
+    least = np.partition(values, max(len(values) - most, 0))[max(len(values) - most, 0)]
+    places = np.flatnonzero(values >= least)
+    return places[np.argsort(-values[places], kind="stable")[:most]]
 
 
 def _longer(terms: tuple[Term, ...], further: tuple[Term, ...], square: float) -> Sum:

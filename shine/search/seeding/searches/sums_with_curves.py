@@ -1,4 +1,4 @@
-"""Sums of a few simple terms and of functions with a constant inside, by a beam search with exchanges."""
+"""Sums of a few simple terms and of functions with a constant inside: the best of each length, with pairs exchanged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Skeleton
 
-LEAST_ROWS, MOST_ROWS = 40, 300
-"""Rows that tell so many terms apart, and rows that are looked at, about."""
+LEAST_ROWS, MOST_ROWS, FEW_ROWS = 40, 300, 75
+"""Rows that tell so many terms apart; rows that sums are measured on, about, and that further terms are sought on."""
 
 SIMPLEST = 30
 """Members that sums of three begin with: each gets the best pairs."""
 
-PAIRS, FITTED = (0, 2000, 80, 60), (60, 2000, 2000, 300)
+PAIRS, FITTED = (0, 600, 40, 30), (60, 600, 600, 120)
 """For sums of one term, two, three, and more: pairs that a sum is extended by, and sums whose constants are fitted."""
 
 BEAMS, KEPT = 6, 24
@@ -29,6 +29,21 @@ BEAMS, KEPT = 6, 24
 
 NEXT, EXCHANGED, EXCHANGES = 24, 6, 2
 """Terms that a sum is extended by, that each of its terms is exchanged for, and rounds of exchanges."""
+
+LONG, STEPS, PATIENCE = 4, (6, 9, 30), (4, 6, 14)
+"""Terms from which on pairs are exchanged; most sums whose pairs are, of so many terms and more, and of those in a row
+that lead to nothing better."""
+
+EACH, FITTED_OF_PAIRS, BETTER = 12, 48, 0.97
+"""Sums with another pair in place of each, those whose constants are fitted, and the factor by which a better sum
+leaves less, at least."""
+
+ESTIMATED = 2
+"""Sums that are estimated after each exchange, which also looks at the clock."""
+
+ALIKE, FALL = 2, 0.5
+"""Terms in which a sum differs from all those before whose pairs were exchanged, unless it leaves less by this factor:
+neighbours lead to the same sums."""
 
 EXACT = 1e-11
 """Length of what an exact sum leaves of the target, as a share: the search ends."""
@@ -46,20 +61,27 @@ def sums_with_curves(screen: Screen, most: int, terms: int) -> Iterator[Estimate
     terms : int
         Most terms, besides the intercept.
     """
-    count = len(screen.target)
-    if count < LEAST_ROWS:
+    if len(screen.target) < LEAST_ROWS:
         return
     members = screen.order[screen.normalized.lengths[screen.order] > 0][:most].tolist()
-    curves, rows = list(curves_of(screen)), slice(None, None, -(-count // MOST_ROWS))
-    few = [curve.on(rows) for curve in curves]
+    curves = list(curves_of(screen))
     for root in screen.roots:
-        weights = root[rows] ** 2 / float(dot(root[rows], root[rows]))
-        dictionary = CurveDictionary.of(screen.values[members][:, rows], few, screen.target[rows], weights)
-        for each in _sums(dictionary, terms):
+        dictionary, few = (_dictionary(screen, members, curves, root, count) for count in (MOST_ROWS, FEW_ROWS))
+        for each in _sums(dictionary, few, terms):
             yield _estimate(screen, members, curves, each)
 
 
-def _sums(dictionary: CurveDictionary, terms: int) -> Iterator[Sum]:
+def _dictionary(
+    screen: Screen, members: Sequence[int], curves: Sequence[Curve], root: Floats, most_rows: int
+) -> CurveDictionary:
+    """The dictionary on some of the rows."""
+    rows = slice(None, None, -(-len(root) // most_rows))
+    weights = root[rows] ** 2 / float(dot(root[rows], root[rows]))
+    on_rows = [curve.on(rows) for curve in curves]
+    return CurveDictionary.of(screen.values[members][:, rows], on_rows, screen.target[rows], weights)
+
+
+def _sums(dictionary: CurveDictionary, few: CurveDictionary, terms: int) -> Iterator[Sum]:
     """Sums of one term, of two, and so on, the best of each number first."""
     shorter: list[Sum] = []
     best = [Sum(())]
@@ -67,23 +89,57 @@ def _sums(dictionary: CurveDictionary, terms: int) -> Iterator[Sum]:
         if count == 3:
             shorter = [Sum(((member, np.nan),)) for member in range(min(SIMPLEST, len(dictionary.members)))]
         pairs, fitted = PAIRS[min(count, len(PAIRS)) - 1], FITTED[min(count, len(FITTED)) - 1]
-        found = [other for each in best for other in dictionary.further(each.terms, NEXT)]
-        found += [other for each in shorter for other in dictionary.with_pairs(each.terms, pairs)]
+        found = [other for each in best for other in few.further(each.terms, NEXT)]
+        found += [other for each in shorter for other in few.with_pairs(each.terms, pairs)]
         beams = dictionary.fitted(found, fitted)[:KEPT]
-        for _ in range(EXCHANGES if count > 1 and beams else 0):
+        for _ in range(EXCHANGES if 1 < count < LONG and beams else 0):
             before = beams[0].left
             known = {each.groups for each in beams}
-            others = [other for each in beams[:BEAMS] for other in _exchanged(dictionary, each)]
+            others = [other for each in beams[:BEAMS] for other in _exchanged(few, each)]
             beams += dictionary.fitted([other for other in others if other.groups not in known], FITTED[-1])
-            beams = sorted(beams, key=lambda each: each.left)[:KEPT]
+            beams = dictionary.ordered(beams)[:KEPT]
             if not beams[0].left < before:
                 break
+        if count >= LONG and beams:
+            exchanged: list[Sum] = []
+            for better in _with_pairs_exchanged(few, beams, min(count - LONG, len(STEPS) - 1)):
+                exchanged += better
+                yield from better[:ESTIMATED]
+            beams = dictionary.ordered([*beams, *dictionary.fitted(few.ordered(exchanged)[:KEPT], KEPT)])[:KEPT]
         if beams and beams[0].left <= EXACT:
             yield dictionary.needed(beams[0], EXACT)
         yield from beams
         if not beams or beams[0].left <= EXACT or (count > 2 and not _worth(beams[0], best[0], dictionary)):
             return
         shorter, best = best[:BEAMS], beams[:BEAMS]
+
+
+def _with_pairs_exchanged(dictionary: CurveDictionary, beams: Sequence[Sum], stage: int) -> Iterator[list[Sum]]:
+    """Better sums of as many terms, by exchanges of two terms for the best two.
+
+    Sums of nearly dependent terms have many minima that no exchange of one term leaves. The best sum is next whose
+    neighbours were not looked at.
+    """
+    pool = {each.groups: each for each in dictionary.fitted(beams, KEPT)}
+    best, waited = min(each.left for each in pool.values()), 0
+    seen: list[Sum] = []
+    for _ in range(STEPS[stage]):
+        following = next((each for each in dictionary.ordered(pool.values()) if _is_new(each, seen)), None)
+        if following is None or waited >= PATIENCE[stage] or best <= dictionary.rounding:
+            return
+        seen.append(following)
+        found = [each for each in dictionary.with_exchanged_pairs(following.terms, EACH) if each.groups not in pool]
+        fitted = dictionary.fitted(found, FITTED_OF_PAIRS)
+        pool.update((each.groups, each) for each in fitted)
+        least = min((each.left for each in fitted), default=best)
+        waited, best = 0 if least < BETTER * best else waited + 1, min(least, best)
+        yield fitted
+
+
+def _is_new(each: Sum, seen: Sequence[Sum]) -> bool:
+    """Whether the neighbours of a sum are worth a look after those of others."""
+    own = set(each.groups)
+    return all(len(own.difference(other.groups)) >= ALIKE or each.left < FALL * other.left for other in seen)
 
 
 def _exchanged(dictionary: CurveDictionary, each: Sum) -> Iterator[Sum]:

@@ -195,7 +195,7 @@ def test_a_look_ends_with_its_time():
             yield shine.search.seeding.screen.estimates.Estimate(1.0, 1, lambda: None)
 
     run_search(Search(partial(endless)), screen(), lambda: len(found) > 200)
-    assert len(found) == 256
+    assert len(found) == 208
 
 
 # It may come while joblib opens a file, which is then closed with its object.

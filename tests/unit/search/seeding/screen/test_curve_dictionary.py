@@ -79,3 +79,20 @@ def test_terms_that_an_exact_sum_does_not_need_are_left_out():
     own = dictionary(0.7 * X[1] + 2 * np.exp(-0.83 * X[0]), curve([-0.8]), curve([-2.5], factor=1))
     whole = own.fitted([Sum(((1, np.nan), (3, np.nan), (5, -0.8), (6, -2.5)))], 1)[0]
     assert own.needed(whole, 1e-11).groups == (1, 5)
+
+
+def test_pairs_of_nearly_dependent_terms_are_measured_to_rounding():
+    x = np.linspace(1, 2, ROWS)
+    powers = np.stack([x, np.sqrt(x), x**2, np.exp(-x), np.log(x), x ** (1 / 3), 1 / x, x**3])
+    target = powers[[1, 2, 3, 5, 7]].T @ np.array([1.5, -0.23, 2.1, -0.9, 0.04])
+    own = CurveDictionary.of(powers, (), target, WEIGHTS)
+    best = next(own.with_pairs(tuple((which, np.nan) for which in (1, 2, 7)), 1))
+    assert best.groups == (1, 2, 3, 5, 7)
+    assert own.fitted([best], 1)[0].left < 1e-12
+
+
+def test_two_wrong_terms_of_a_sum_are_exchanged_for_the_right_ones():
+    target = 0.7 * X[1] + 0.4 * X[0] ** 2 - 0.3 * np.sqrt(X[1]) + 2 * np.exp(-0.8 * X[0])
+    own = dictionary(target, curve([-0.4, -0.8]))
+    found = own.with_exchanged_pairs(tuple((which, np.nan) for which in (0, 1, 2, 4)), 1)
+    assert min(found, key=lambda each: each.left).groups == (1, 2, 3, 5)
