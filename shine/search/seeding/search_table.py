@@ -47,7 +47,7 @@ class Search:
     divides : bool
         Whether it divides the target by the members that `DIVIDING` has found.
     most_coordinates : float
-        Coordinates beyond which it runs a round later, as it takes seconds, and most formulas are found before.
+        Coordinates beyond which it runs two rounds later, as it takes seconds, and most formulas are found before.
     """
 
     find: partial[Iterator[Estimate]]
@@ -148,6 +148,6 @@ def searches_of(number: int, coordinates: int, early: bool = False) -> tuple[Sea
     def runs(search: Search) -> bool:
         if search.only_round is None:
             return True
-        return min(search.only_round + (coordinates > search.most_coordinates), last) == number
+        return min(search.only_round + 2 * (coordinates > search.most_coordinates), last) == number
 
     return tuple(search for search in SEARCHES if runs(search))

@@ -61,8 +61,8 @@ def test_a_search_for_one_round_runs_in_that_round():
     assert {search.name for search in searches_of(3, 2)} == {s.name for s in SEARCHES if s.only_round is None}
 
 
-def test_a_search_for_few_coordinates_runs_a_round_later_on_more():
-    for coordinates, number in ((2, 0), (3, 1), (9, 1)):
+def test_a_search_for_few_coordinates_runs_two_rounds_later_on_more():
+    for coordinates, number in ((2, 0), (3, 2), (9, 2)):
         assert "sums_with_curves" in {search.name for search in searches_of(number, coordinates)}
         assert "sums_with_curves" not in {search.name for search in searches_of(number - 1, coordinates)}
 
