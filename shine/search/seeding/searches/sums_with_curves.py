@@ -30,7 +30,7 @@ BEAMS, KEPT = 6, 24
 NEXT, EXCHANGED, EXCHANGES = 24, 6, 2
 """Terms that a sum is extended by, that each of its terms is exchanged for, and rounds of exchanges."""
 
-LONG, STEPS, PATIENCE = 4, (6, 9, 30), (4, 6, 14)
+LONG, STEPS, PATIENCE = 4, (4, 6, 12), (3, 4, 6)
 """Terms from which on pairs are exchanged; most sums whose pairs are, of so many terms and more, and of those in a row
 that lead to nothing better."""
 
