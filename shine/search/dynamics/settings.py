@@ -31,7 +31,7 @@ class DynamicsSettings:
     """Known parts of the equations (see `shine.search.dynamics.known_parts`), or a mapping of ``formula``, these parts,
     and the options ``unknown`` and ``parameters`` of `shine.template`."""
     conserve: str = ""
-    """A quantity that the motion leaves as it is (see `shine.search.dynamics.conserving`)."""
+    """A quantity that the motion leaves as it is (see `shine.search.dynamics.forms`)."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Unit of each state and control and of the time; empty if units are not known."""
 

@@ -9,8 +9,7 @@ from scipy.integrate import solve_ivp
 
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.search.dynamics.conserving import conserving
-from shine.search.dynamics.forms import form_of
+from shine.search.dynamics.forms import conserving, form_of
 from shine.search.dynamics.known_parts import parts_of
 from shine.search.dynamics.run import find_dynamics
 from shine.search.dynamics.settings import DynamicsSettings

@@ -6,7 +6,7 @@ import pytest
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.search.seeding.bank.formula_writer import Writer, constant, unknown, with_constants
-from shine.search.seeding.fits.variable_projection import evaluated, refitted
+from shine.search.seeding.fits.free_constants import evaluated, refitted
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD[name] for name in ("add", "mul", "div", "exp", "square")), ("x",))
 WRITER = Writer(PRIMITIVES)
