@@ -262,7 +262,7 @@ class CurveDictionary:
 
 def _largest(values: Floats, most: int) -> Indices:
     """Places of the largest values, the largest first; the first of equal ones."""
-    least = np.partition(values, max(len(values) - most, 0))[max(len(values) - most, 0)]
+    least = np.sort(values)[max(len(values) - most, 0)]
     places = np.flatnonzero(values >= least)
     return places[np.argsort(-values[places], kind="stable")[:most]]
 
