@@ -189,8 +189,8 @@ class CurveDictionary:
 
     def ordered(self, sums: Iterable[Sum]) -> list[Sum]:
         """Sums in the order of their description: a constant inside fits noise, and a plain term has none."""
-        price = 1 + NATS_OF_CONSTANT / len(self.root)
-        return sorted(sums, key=lambda each: each.left * price ** sum(not math.isnan(k) for _, k in each.terms))
+        price = NATS_OF_CONSTANT / len(self.root)
+        return sorted(sums, key=lambda each: each.left * (1 + price * sum(not math.isnan(k) for _, k in each.terms)))
 
     @cached_property
     def _thinned(self) -> CurveDictionary:
