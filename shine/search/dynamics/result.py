@@ -37,7 +37,7 @@ class SystemFront(Sequence[SystemModel]):
     reason : str
         Why it is recommended.
     others : tuple of SystemModel
-        Systems beside the front that the trajectories hardly tell from the recommended one.
+        Systems beside the front that the trajectories hardly tell from the recommended one, or else the next shortest.
     ranges : tuple of two ndarray of shape (n_states,), optional
         Lowest and highest value of each state in the data.
     duration : float
@@ -197,15 +197,17 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     for model in sorted(known, key=lambda each: (each.complexity, each.misfit)):
         if model is best or (math.isfinite(model.misfit) and all(model.misfit < other.misfit for other in front)):
             front.append(model)
-    beside = [model for model in known if model.nats <= best.nats + NEAR and model not in front]
-    others = sorted(model.nats for model in known if model is not best)
+    others = sorted((model for model in known if model is not best), key=lambda model: model.nats)
+    rivals = [model for model in others if model.nats <= best.nats + NEAR] or others[:1]
+    beside = [model for model in rivals if model not in front]
     if not math.isfinite(best.nats):
         reason = "no system could be integrated along the readings; this one fits the rates best"
     elif best is not shortest:
         more = best.nats - shortest.nats
         reason = f"the least error on readings kept back; its description needs {more:.1f} nats more than the shortest"
-    elif others and math.isfinite(others[0]):
-        reason = f"the shortest description of the trajectories; the next needs {others[0] - best.nats:.1f} nats more"
+    elif others and math.isfinite(others[0].nats):
+        more = others[0].nats - best.nats
+        reason = f"the shortest description of the trajectories; the next needs {more:.1f} nats more"
     else:
         reason = "the only system that could be integrated along the readings"
     return SystemFront(tuple(front), front.index(best), reason, tuple(beside))
