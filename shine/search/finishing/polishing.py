@@ -42,7 +42,7 @@ _NO_NATS = 0.1
 """Log-likelihood that nobody misses."""
 
 _FAR_WORSE = 50.0
-"""Log-likelihood that simple constants and a shorter form never win back."""
+"""Log-likelihood that simple constants never win back."""
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
@@ -117,15 +117,22 @@ class Polishing:
             yield _simplified(exact, primitives, dataset.ranges, known)
 
     def promising(
-        self, population: Population, complexities: Floats, dataset: Dataset, is_sound: Callable[[int], bool]
+        self,
+        population: Population,
+        complexities: Floats,
+        least: Floats,
+        dataset: Dataset,
+        is_sound: Callable[[int], bool],
     ) -> Mask:
-        """Which formulas may come onto the front, shape (n_individuals,): no sound one that is as simple is far better.
+        """Which formulas may come onto the front, shape (n_individuals,): no sound one that is as simple, as these may
+        become, is far better.
 
         Parameters
         ----------
         population : Population
             Complete formulas.
-        complexities : ndarray of shape (n_individuals,)
+        complexities, least : ndarray of shape (n_individuals,)
+            As they are, and with simple constants.
         dataset : Dataset
         is_sound : callable
             Whether the formula at a place has values wherever rows may lie.
@@ -139,9 +146,7 @@ class Polishing:
         best = np.argsort(errors, kind="stable").tolist()
 
         def is_beaten(own: int) -> bool:
-            better = [
-                other for other in best if complexities[other] <= complexities[own] and nats[own, other] > _FAR_WORSE
-            ]
+            better = [other for other in best if complexities[other] <= least[own] and nats[own, other] > _FAR_WORSE]
             return any(map(is_sound, better))
 
         return np.array([not is_beaten(own) for own in range(len(population))])

@@ -30,7 +30,7 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
-from shine.search.evolution.complexity import weighed
+from shine.search.evolution.complexity import constant_counts, weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
@@ -121,7 +121,10 @@ class Refinement:
             reduced = reduced_phases(population_of(trees, primitives))
             if rules is None:
                 sound = cache(lambda place: domain.defines(trees[place]))
-                promising = polishing.promising(reduced, weighed(reduced, self.weights), dataset, sound)
+                complexities = weighed(reduced, self.weights)
+                # A constant that becomes 1 or 0 takes a function with it.
+                least = complexities - 2 * max([1, *self.weights.values()]) * constant_counts(reduced)
+                promising = polishing.promising(reduced, complexities, least, dataset, sound)
                 promising[0] = True  # the constant formula
                 trees, reduced = list(compress(trees, promising)), reduced.take(np.flatnonzero(promising))
             versions = [trees, *polishing.versions(reduced, primitives, dataset)]
