@@ -126,9 +126,9 @@ def _named(given: Sequence[str] | None, letter: str, count: int, kind: str, what
     """Names of the columns of an array: the given ones, or a letter and numbers."""
     if given is None:
         return [letter] if kind == "control" and count == 1 else [f"{letter}{number}" for number in range(count)]
-    names: list[Any] = [given] if isinstance(given, str) else list(given) if is_list(given) else [None]
-    if not all(isinstance(name, str) for name in names):
+    if (not is_list(given) and not isinstance(given, str)) or not all(isinstance(name, str) for name in given):
         raise DataError(f"the names of {kind}s are a list of texts, is {value_text(given)}")
+    names = [given] if isinstance(given, str) else list(given)
     if len(names) != count:
         raise DataError(f"{what} has {count} {kind}s, and {len(names)} names of {kind}s are given")
     return names

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.formats.page.plots import grid, plain
+from shine.formats.page.plots import check_axes, grid, plain
 from shine.lang.forms.names import value_text
 from shine.search.dynamics.system import whole_steps
 
@@ -63,8 +63,8 @@ def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = Non
     draw, of_states = DRAWINGS[kind]
     count = len(readings.states) if of_states else 1
     axes = grid(count) if ax is None else list(ax.flat if isinstance(ax, np.ndarray) else np.atleast_1d(ax))
-    if not all(hasattr(each, "plot") for each in axes):
-        raise TypeError(f"ax must be Matplotlib's axes, is {value_text(ax)}")
+    for each in axes:
+        check_axes(each)
     if len(axes) != count:
         raise ValueError(f"ax has {len(axes)} axes, and {count} are drawn; give {count}, or none for a new figure")
     for state, place in enumerate(axes):

@@ -289,9 +289,15 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _axes(ax: Any) -> Any:
-    if not (ax is None or hasattr(ax, "plot")):
+def check_axes(ax: Any) -> None:
+    """Raise a `TypeError` unless an argument is Matplotlib's axes."""
+    if not hasattr(ax, "plot"):
         raise TypeError(f"ax must be Matplotlib's axes, is {value_text(ax)}")
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        check_axes(ax)
     return _pyplot().subplots(layout="constrained")[1] if ax is None else ax
 
 

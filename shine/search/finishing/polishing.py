@@ -120,7 +120,7 @@ class Polishing:
         self,
         population: Population,
         complexities: Floats,
-        least: Floats,
+        simplest: Floats,
         dataset: Dataset,
         is_sound: Callable[[int], bool],
     ) -> Mask:
@@ -131,7 +131,7 @@ class Polishing:
         ----------
         population : Population
             Complete formulas.
-        complexities, least : ndarray of shape (n_individuals,)
+        complexities, simplest : ndarray of shape (n_individuals,)
             As they are, and with simple constants.
         dataset : Dataset
         is_sound : callable
@@ -146,7 +146,7 @@ class Polishing:
         best = np.argsort(errors, kind="stable").tolist()
 
         def is_beaten(own: int) -> bool:
-            better = [other for other in best if complexities[other] <= least[own] and nats[own, other] > _FAR_WORSE]
+            better = [other for other in best if complexities[other] <= simplest[own] and nats[own, other] > _FAR_WORSE]
             return any(map(is_sound, better))
 
         return np.array([not is_beaten(own) for own in range(len(population))])

@@ -12,6 +12,7 @@ from itertools import compress
 import numpy as np
 
 from shine.base.errors import DataError
+from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
@@ -120,12 +121,7 @@ class Refinement:
             polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
             reduced = reduced_phases(population_of(trees, primitives))
             if rules is None:
-                sound = cache(lambda place: domain.defines(trees[place]))
-                complexities = weighed(reduced, self.weights)
-                # A constant that becomes 1 or 0 takes a function with it.
-                least = complexities - 2 * max([1, *self.weights.values()]) * constant_counts(reduced)
-                promising = polishing.promising(reduced, complexities, least, dataset, sound)
-                promising[0] = True  # the constant formula
+                promising = self._promising(polishing, reduced, trees, domain)
                 trees, reduced = list(compress(trees, promising)), reduced.take(np.flatnonzero(promising))
             versions = [trees, *polishing.versions(reduced, primitives, dataset)]
         else:
@@ -170,6 +166,21 @@ class Refinement:
             return pareto_front(plain, enough, lambda model: surprise(model, odd[model], evidence, described))
 
         return FewRows(domain, primitives, threads).front(kept, finite, front_of)
+
+    def _promising(self, polishing: Polishing, population: Population, trees: Sequence[Tree], domain: Domain) -> Mask:
+        """Which formulas are worth polishing, the constant one first; what the front may refuse beats none."""
+
+        @cache
+        def is_sound(place: int) -> bool:
+            tree = trees[place]
+            return domain.defines(tree) and domain.is_steady(tree) and not domain.untested(tree)
+
+        complexities = weighed(population, self.weights)
+        # A constant that becomes 1 or 0 takes a function with it.
+        simplest = complexities - 2 * max([1, *self.weights.values()]) * constant_counts(population)
+        found = polishing.promising(population, complexities, simplest, domain.dataset, is_sound)
+        found[0] = True
+        return found
 
 
 def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:

@@ -138,7 +138,7 @@ def _lines(predictions: Floats, target: Floats, weights: Floats) -> tuple[Floats
 
 
 PROJECTION_STEPS = 30
-"""Most steps of a fit."""
+"""Most steps of a fit by variable projection."""
 
 DAMPINGS = (0.0, 1e-4, 1e-2, 1.0, 100.0)
 """Damping factors that every step tries, from Newton's step to a short one along the gradient."""
