@@ -150,6 +150,19 @@ def _pushed(column: Floats) -> Iterator[Floats]:
         yield pushed
 
 
+def without_an_operand(tree: Tree) -> list[Tree]:
+    """The formulas that have an operand less of a sum, a difference or a product, the largest left out first.
+
+    A negative factor becomes -1.
+    """
+    population = population_of([tree], PrimitiveSet((), tree.parameters))
+    tapes = (tree_from_tape(*each, population.primitives) for each in _without_an_operand(population))
+    # Sorted terms are shorter, or else expanded.
+    forms = ([simplify(each, rounding=rounding, functions=COMPILED) for rounding in (True, False)] for each in tapes)
+    found = [min(each, key=lambda form: form.size) for each in forms]
+    return [each for each in dict.fromkeys(found) if each.size < tree.size]
+
+
 def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]]:
     """Tapes of a formula with an operand of a sum, a difference or a product left out, the largest first."""
     codes, values = population.codes[0], population.values[0]
@@ -164,6 +177,7 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
             found.append((sizes[second], second, neutral))
             found.append((sizes[first], first, neutral))
     for size, end, neutral in sorted(found, key=lambda each: -each[0]):
+        neutral = math.copysign(neutral, values[end]) if codes[end] == CONSTANT and neutral else neutral
         if codes[end] != CONSTANT or values[end] != neutral:
             begin = end + 1 - size
             yield (

@@ -13,6 +13,7 @@ from shine.base.stages import stage
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.data.fields import Field
+from shine.evaluate.rollouts.rates import with_named_constants
 from shine.search.dynamics.fields.model import FieldModel
 from shine.search.dynamics.fields.mollifying import features_of, likeliest_widths, mollified
 from shine.search.dynamics.fields.weak import WeakFit, WeakForm, kept_back_loss, weak_fit
@@ -24,12 +25,17 @@ from shine.search.dynamics.run import USER
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.finishing.trifles import without_an_operand
+from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
 
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
+
+SHORTENED = 3
+"""Formulas, of those that describe a field most shortly, that are tried with an operand less."""
 
 MOST_SYSTEMS = 60
 """Most systems of several fields that are put together."""
@@ -131,20 +137,41 @@ def _settings(
 
 
 def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool]) -> list[tuple[Candidate, WeakFit]]:
-    """The formulas of a front with constants fitted in the weak form, the shortest description first."""
+    """The formulas of a front with constants fitted in the weak form, the shortest description first.
+
+    The search weighs terms by noisy derivatives, and keeps such as no average over a patch needs: those that describe
+    the field most shortly are tried without each of their terms and factors.
+    """
     length = form.description(number)
     found: list[tuple[Candidate, WeakFit]] = []
-    for model in sorted(result.front, key=lambda model: model is not result.best):
-        if found and late():
-            break
+
+    def fitted(model: Model) -> Candidate:
         fit = weak_fit(model.tree, form, number)
         size, constants = np.array([fit.tree.size]), np.array([len(fit.constants)])
         nats = float(length.final(np.array([fit.loss]), size, constants)[0])
         digits = digits_of(fit.constants, np.sqrt(np.diagonal(fit.covariance)))
         own = replace(model, tree=fit.tree, digits=digits, basis=None, known=None, sums=None)
         found.append((Candidate(own, nats), fit))
-    usable = [each for each in found if math.isfinite(each[0].nats)]
-    return sorted(usable or found[:1], key=lambda each: (each[0].nats, each[0].model.complexity))
+        return found[-1][0]
+
+    def sorted_ones() -> list[tuple[Candidate, WeakFit]]:
+        usable = [each for each in found if math.isfinite(each[0].nats)] or found[:1]
+        usable.sort(key=lambda each: (each[0].nats, each[0].model.complexity))
+        forms: dict[str, tuple[Candidate, WeakFit]] = {}
+        for each in usable:
+            forms.setdefault(with_named_constants(each[0].model.tree)[0].readable, each)
+        return list(forms.values())
+
+    for model in sorted(result.front, key=lambda model: model is not result.best):
+        if not (found and late()):
+            fitted(model)
+    for candidate, _ in sorted_ones()[:SHORTENED]:
+        best: Candidate | None = candidate
+        while best is not None and not late():
+            shorter = [fitted(replace(best.model, tree=tree)) for tree in without_an_operand(best.model.tree)]
+            better = [each for each in shorter if each.nats < best.nats]
+            best = min(better, key=lambda each: each.nats, default=None)
+    return sorted_ones()
 
 
 def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, number: int) -> tuple[Candidate, float]:

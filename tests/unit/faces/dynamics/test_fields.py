@@ -56,7 +56,7 @@ def test_other_shocks_move_as_the_law_says(shocks):
 @pytest.mark.slow
 def test_the_equation_of_korteweg_and_de_vries_is_found_in_noise():
     field = with_noise(korteweg_de_vries(WIDE, LONG), 0.01)
-    model = estimator(max_time=100).fit(field, LONG, space=WIDE)
+    model = estimator(max_time=40).fit(field, LONG, space=WIDE)
     assert set(model.best_.equations[0].tree.used_parameters) == {"u", "u_x", "u_xxx"}
     values = np.random.default_rng(1).uniform(-1, 1, (4, 50))
     found = model.best_.equations[0].kernel(*values)

@@ -10,7 +10,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
-from shine.search.finishing.trifles import Trifles
+from shine.search.finishing.trifles import Trifles, without_an_operand
 from shine.search.models.model import Model
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 
@@ -116,3 +116,12 @@ def test_laws_from_rates_of_splines_have_no_terms_for_the_errors_of_the_spline(l
     wanted = parse(expected, [f"x{at}" for at in range(X.shape[1])])
     assert best.tree.size == wanted.size
     assert best.predict(X) == pytest.approx(y, abs=1e-4)
+
+
+def test_each_operand_is_left_out_once():
+    tree = parse("-0.5*(x*y + z) - 3", ["x", "y", "z"])
+    found = {each.readable for each in without_an_operand(tree)}
+    assert "-0.5*(x*y + z)" in found and "-3 - x*y - z" in found
+    for shorter in without_an_operand(tree):
+        assert shorter.size < tree.size
+    assert without_an_operand(parse("x", ["x"])) == []
