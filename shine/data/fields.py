@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import floats, numbers
-from shine.lang.forms.names import is_list, shown, value_text
+from shine.lang.forms.names import is_list, listed, shown, value_text
 
 AXES = ("x", "y")
 """Names of the coordinates."""
@@ -23,8 +24,12 @@ LEAST_POINTS = 32
 LARGEST = 1e100
 """Values above it have squares and cubes beyond float64."""
 
-UNEVEN = 1e-6
-"""Share of a step by which steps may differ."""
+UNEVEN = 0.01
+"""Share of a step by which a point may lie beside its place: files have rounded coordinates."""
+
+
+MOST_SPARSE = 4
+"""Points of a grid, for each row of a table, up to which the first that lacks is named."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +45,27 @@ class Field:
         Steps of the time and of each axis.
     periodic : bool
         Whether the last point of an axis is followed by the first.
+    firsts : tuple of float
+        First time, and first coordinate of each axis.
     """
 
     values: Floats
     states: tuple[str, ...]
     steps: tuple[float, ...]
     periodic: bool
+    firsts: tuple[float, ...] = ()
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Names of the coordinates."""
         return AXES[: self.values.ndim - 2]
+
+    @property
+    def places(self) -> list[Floats]:
+        """The times, and the coordinates along each axis."""
+        firsts = self.firsts or (0.0,) * len(self.steps)
+        grids = zip(firsts, self.steps, self.values.shape[1:], strict=True)
+        return [first + step * np.arange(count) for first, step, count in grids]
 
 
 def field_of(x: Any, t: Any, space: Any, states: Sequence[str] | None, periodic: bool) -> Field:
@@ -103,22 +118,71 @@ def field_of(x: Any, t: Any, space: Any, states: Sequence[str] | None, periodic:
     each = (
         list(space) if is_list(space) and len(space) == len(shape) - 1 and len(shape) > 2 else [space] * len(shape[1:])
     )
-    steps = [_step(t, shape[0], "t", "times")]
-    steps += [_step(own, count, "space", "points") for own, count in zip(each, shape[1:], strict=True)]
-    return Field(np.stack(fields), names, tuple(steps), periodic)
+    grids = [_grid(t, shape[0], "t", "times")]
+    grids += [_grid(own, count, "space", "points") for own, count in zip(each, shape[1:], strict=True)]
+    firsts, steps = zip(*grids, strict=True)
+    return Field(np.stack(fields), names, steps, periodic, firsts)
 
 
-def _step(given: Any, count: int, name: str, what: str) -> float:
-    """A step, given as it is or by equally spaced values."""
+def _grid(given: Any, count: int, name: str, what: str) -> tuple[float, float]:
+    """First value and step, given by the step or by equally spaced values."""
     if not is_list(given):
         if isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given < np.inf:
-            return float(given)
+            return 0.0, float(given)
         raise DataError(f"{name} must be a step above 0, or {what}, is {value_text(given)}")
     values = numbers(given, name, 1)
     if len(values) != count:
         raise DataError(f"{name} has {len(values)} {what}, and the field {count}")
-    steps = values[1:] - values[:-1]
-    step = float(values[-1] - values[0]) / (count - 1)
-    if not step > 0 or np.abs(steps - step).max() > UNEVEN * step:
+    return grid_of(values, name)
+
+
+def grid_of(values: Floats, name: str) -> tuple[float, float]:
+    """First value and step of equally spaced values, of which there are two at least; a `DataError` if they are not."""
+    first, step = float(values[0]), float(values[-1] - values[0]) / (len(values) - 1)
+    if not step > 0 or np.abs(values - first - step * np.arange(len(values))).max() > UNEVEN * step:
         raise DataError(f"{name} must have equal steps; interpolate the field to a regular grid")
-    return step
+    return first, step
+
+
+def on_grid(axes: Mapping[str, Floats], columns: Mapping[str, Floats]) -> tuple[list[Floats], dict[str, Floats]]:
+    """A long table, with a row for each point, as arrays.
+
+    Parameters
+    ----------
+    axes : mapping of str to ndarray of shape (n_rows,)
+        Columns of the coordinates, slowest first; rows may have any order.
+    columns : mapping of str to ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    tuple of list of ndarray, dict of ndarray
+        The coordinates along each axis, and the columns with an axis for each.
+
+    Raises
+    ------
+    DataError
+        If a point lacks or repeats.
+    """
+    for name, values in axes.items():
+        if not np.isfinite(values).all():
+            raise DataError(f"column {shown(name)} is not finite in row {int(np.argmin(np.isfinite(values)))}")
+    pairs = [np.unique(values, return_inverse=True) for values in axes.values()]
+    ends, shape = [own for own, _ in pairs], tuple(len(own) for own, _ in pairs)
+    places = tuple(place for _, place in pairs)
+    rows, size = len(places[0]), math.prod(shape)
+    counts = np.zeros(shape if size <= MOST_SPARSE * rows else (0,) * len(shape), np.int64)
+    if counts.size:
+        np.add.at(counts, places, 1)
+    if (counts != 1).any() or counts.size != rows:
+        wrong = np.argwhere(counts != 1)[:1].tolist()
+        where = [f"{name} = {own[at]:.6g}" for name, own, at in zip(axes, ends, wrong[0], strict=True)] if wrong else []
+        fault = f"; at {', '.join(where)} there are {counts[tuple(wrong[0])]}" if wrong else ""
+        raise DataError(
+            f"a field needs a row for each of {' x '.join(map(str, shape))} values of {listed(axes)}, and the table "
+            f"has {rows} rows{fault}"
+        )
+    found = {}
+    for name, values in columns.items():
+        found[name] = np.empty(shape)
+        found[name][places] = values
+    return ends, found

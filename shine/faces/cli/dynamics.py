@@ -124,13 +124,19 @@ def predicted_states(
 
     from shine.base.errors import DataError
     from shine.data.trajectory_files import columns_of_file
-    from shine.faces.cli.prediction_files import WRITERS
     from shine.faces.dynamics.scoring import run_number
 
     model = chosen_system(run, index)
     dynamics = run.config.dynamics
     assert dynamics is not None
     read = list(run.record.headings)
+    if model.is_field:
+        if times is None:
+            raise click.UsageError("fields need --times, such as 0:20:0.1")
+        if interval is not None:
+            raise click.UsageError("--interval: simulations of fields have no intervals")
+        _write(_predicted_fields(run, data, model, times_of(times)), out, as_json)
+        return
     # Rates of positions are columns of their own, and lags are the rows before.
     labels = dynamics.run if model.runs else None
     headings = [*read, *(model.states[model.n_read :] if model.order == 2 else ())]
@@ -171,7 +177,44 @@ def predicted_states(
                 columns |= {f"{heading} low": (means - reach)[:, place], f"{heading} high": (means + reach)[:, place]}
         label = {"start": np.full(len(asked), float(number))} if len(starts) > 1 else {}
         parts.append({**label, **columns})
-    table = {heading: np.concatenate([part[heading] for part in parts]) for heading in parts[0]}
+    _write({heading: np.concatenate([part[heading] for part in parts]) for heading in parts[0]}, out, as_json)
+
+
+def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: Any) -> dict[str, Any]:
+    """A long table of fields at some times, from those in a file, which has a row for each point."""
+    import numpy as np
+
+    from shine.base.errors import DataError
+    from shine.data.fields import UNEVEN, grid_of, on_grid
+    from shine.data.trajectory_files import columns_of_file
+
+    dynamics = run.config.dynamics
+    assert dynamics is not None
+    read = run.record.headings
+    columns = columns_of_file(data, [*dynamics.space, *read], None, run.config.data.reading)
+    try:
+        axes, fields = on_grid(
+            {heading: columns[heading] for heading in dynamics.space}, {heading: columns[heading] for heading in read}
+        )
+        for heading, own, step in zip(dynamics.space, axes, run.record.steps[1:], strict=True):
+            found = grid_of(own, heading)[1] if len(own) > 1 else 0.0
+            if abs(found - step) > UNEVEN * step:
+                raise DataError(f"column {heading!r} has steps of {found:.6g}, and the system is for {step:.6g}")
+        start = dict(zip(model.states, fields.values(), strict=True))
+        found = model.simulate(start, times)
+    except DataError as error:
+        raise DataError(f"{data}: {error}") from None
+    states = found if isinstance(found, dict) else {model.states[0]: found}
+    grids = np.meshgrid(times, *axes, indexing="ij")
+    table = dict(zip((dynamics.time, *dynamics.space), grids, strict=True))
+    table |= {heading: states[state] for heading, state in zip(read, model.states, strict=True)}
+    return {heading: column.ravel() for heading, column in table.items()}
+
+
+def _write(table: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """A table as a file, as JSON, or on the screen."""
+    from shine.faces.cli.prediction_files import WRITERS
+
     ending = next((end for end in WRITERS if out is not None and out.name.lower().endswith(end)), None)
     if out is not None and ending is None:
         raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")

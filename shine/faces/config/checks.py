@@ -19,9 +19,10 @@ from shine.data.columns.headings import names_of_headings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
+from shine.data.fields import Field
 from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
 from shine.data.trajectories import Trajectories
-from shine.data.trajectory_files import TrajectoryColumns, trajectories_of_file
+from shine.data.trajectory_files import TrajectoryColumns, field_of_file, trajectories_of_file
 from shine.evaluate.losses import loss_for, loss_text
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import (
@@ -117,6 +118,13 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     dynamics: DynamicsSection = sections["dynamics"]
     if sections["constraints"].units:
         yield ("constraints", "units"), "is for one target; write dynamics.units"
+    if (dynamics.kind == "pde") != bool(dynamics.space):
+        yield ("dynamics", "space"), "names the coordinates of fields, which kind: pde needs, and no other kind has"
+    for key in ("run", "controls", "template", "conserve") if dynamics.kind == "pde" else ():
+        if getattr(dynamics, key):
+            yield ("dynamics", key), "is not for fields; leave it out"
+    if dynamics.kind == "pde" and not dynamics.autonomous:
+        yield ("dynamics", "autonomous"), "rates of fields do not depend on the time; leave it out"
     for key in ("groups", "shrinkage", "functions"):
         if getattr(dynamics.template, key, None):
             yield ("dynamics", "template", key), "is not for dynamics, whose constants depend on the run alone: k[run]"
@@ -151,11 +159,13 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
 
 def trajectory_problems(
     data: DataSettings, dynamics: DynamicsSection, base: Path
-) -> tuple[Trajectories | None, list[Problem]]:
-    """The trajectories, or the problems that keep them from being read."""
+) -> tuple[Trajectories | Field | None, list[Problem]]:
+    """The trajectories or fields, or the problems that keep them from being read."""
     assert data.path is not None
     try:
-        columns = TrajectoryColumns(dynamics.time, dynamics.states, dynamics.run, dynamics.controls)
+        columns = TrajectoryColumns(dynamics.time, dynamics.states, dynamics.run, dynamics.controls, dynamics.space)
+        if dynamics.kind == "pde":
+            return field_of_file(base / data.path, columns, data.reading, dynamics.periodic), []
         return trajectories_of_file(base / data.path, columns, data.reading, dynamics.kind == "ode"), []
     except DataError as error:
         return None, [(("data", "path"), line) for line in str(error).splitlines()]

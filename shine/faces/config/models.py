@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MaxLen
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from shine.base.parallel import ParallelSettings
@@ -241,8 +241,14 @@ class DynamicsSection(StrictModel):
     """Headings of the controls."""
     autonomous: bool = True
     """Whether rates depend on states and controls alone, and not on the time itself."""
-    kind: Literal["ode", "map"] = "ode"
-    """Whether to find rates, or the states a step later."""
+    kind: Literal["ode", "map", "pde"] = "ode"
+    """Whether to find rates, the states a step later, or the rates of fields."""
+    space: Annotated[tuple[str, ...], MaxLen(2)] = ()
+    """Headings of the coordinates of fields, which have a row for each time and point of a regular grid."""
+    derivatives: Annotated[int, Ge(1), Le(4)] = 3
+    """Highest derivative in space that the rates of fields may use."""
+    periodic: bool = False
+    """Whether the last point of a field's grid is followed by the first."""
     lags: Annotated[int, Ge(0), Le(20)] = 0
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1

@@ -14,6 +14,7 @@ from pydantic import create_model
 from shine.base.errors import ConfigError
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
+from shine.data.fields import Field
 from shine.data.loading import Loaded
 from shine.data.trajectories import Trajectories
 from shine.faces.config.checks import (
@@ -97,10 +98,10 @@ def job_of(document: Document, folder: Path) -> Job:
 
 @dataclass(frozen=True, eq=False)
 class DynamicsJob:
-    """A configuration of dynamics and its trajectories."""
+    """A configuration of dynamics and its trajectories or fields."""
 
     config: Config
-    trajectories: Trajectories
+    trajectories: Trajectories | Field
 
 
 def is_dynamics(path: str | Path, overrides: Sequence[str] = ()) -> bool:
@@ -234,8 +235,8 @@ class Sections:
             found += [problem for problem in rest if problem not in found]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
-    def trajectories(self, problems: Sequence[Problem]) -> tuple[Trajectories | None, list[Problem]]:
-        """The trajectories of a configuration of dynamics, and the problems of their file."""
+    def trajectories(self, problems: Sequence[Problem]) -> tuple[Trajectories | Field | None, list[Problem]]:
+        """The trajectories or fields of a configuration of dynamics, and the problems of their file."""
         dynamics = self.values.get("dynamics")
         if dynamics is None or any(self._wrong(name, problems) for name in ("data", "dynamics")):
             return None, []

@@ -13,7 +13,9 @@ from shine.lang.forms.names import value_text
 from shine.search.dynamics.system import whole_steps
 
 if TYPE_CHECKING:
+    from shine.data.fields import Field
     from shine.data.trajectories import Trajectories
+    from shine.search.dynamics.fields.model import FieldModel
     from shine.search.dynamics.system import SystemModel
 
 FINE = 400
@@ -48,7 +50,19 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
     return times, model.simulate(model.starts[number], times, controls)[:, : model.n_read]
 
 
-def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = None) -> Any:
+def field_rollout(model: FieldModel, field: Field) -> tuple[Floats, Floats]:
+    """Readings of fields and what the system makes of the first ones, shape (n_fields, n_times, n_points): of two axes,
+    the points in the middle of the second."""
+    given = dict(zip(field.states, field.values[:, 0], strict=True))
+    found = model.simulate(given, field.places[0])
+    states = np.stack([found[state] for state in field.states] if isinstance(found, dict) else [found])
+    wanted = field.values
+    if wanted.ndim > 3:
+        wanted, states = (each[..., each.shape[-1] // 2] for each in (wanted, states))
+    return wanted, states
+
+
+def plotted(model: SystemModel, readings: Trajectories | Field, kind: str, ax: Any = None) -> Any:
     """Draw a system (see `shine.SymbolicDynamics.plot`).
 
     Raises
@@ -58,9 +72,10 @@ def plotted(model: SystemModel, readings: Trajectories, kind: str, ax: Any = Non
     ExportError
         If Matplotlib is not installed.
     """
-    if not isinstance(kind, str) or kind not in DRAWINGS:
-        raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, DRAWINGS))}")
-    draw, of_states = DRAWINGS[kind]
+    table = FIELD_DRAWINGS if model.is_field else DRAWINGS
+    if not isinstance(kind, str) or kind not in table:
+        raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, table))}")
+    draw, of_states = table[kind]
     count = len(readings.states) if of_states else 1
     axes = grid(count) if ax is None else list(ax.flat if isinstance(ax, np.ndarray) else np.atleast_1d(ax))
     for each in axes:
@@ -107,6 +122,34 @@ def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> N
     left = f"{model.states[0]}[k+1]" if model.is_map else f"{model.states[0]}'"
     ax.set_ylabel(plain(model.states[1] if len(readings.states) > 1 else left))
 
+
+def _profiles(model: FieldModel, field: Field, state: int, ax: Any) -> None:
+    wanted, states = field_rollout(model, field)
+    times, places = field.places[:2]
+    for number, row in enumerate(np.linspace(0, len(times) - 1, PROFILES).astype(int).tolist()):
+        ax.plot(places, wanted[state, row], ".", color=f"C{number}", markersize=3)
+        ax.plot(places, states[state, row], "-", color=f"C{number}", label=f"t = {times[row]:.3g}")
+    ax.legend()
+    ax.set_xlabel(model.axes[0])
+    ax.set_ylabel(plain(model.states[state]))
+
+
+def _field_residuals(model: FieldModel, field: Field, state: int, ax: Any) -> None:
+    wanted, states = field_rollout(model, field)
+    times, places = field.places[:2]
+    image = ax.pcolormesh(places, times, wanted[state] - states[state], shading="nearest")
+    ax.figure.colorbar(image, ax=ax, label=plain(f"{model.states[state]}: reading less rollout"))
+    ax.set_xlabel(model.axes[0])
+    ax.set_ylabel("t")
+
+
+PROFILES = 5
+"""Times at which profiles of a field are drawn."""
+
+FIELD_DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {
+    "trajectories": (_profiles, True),
+    "residuals": (_field_residuals, True),
+}
 
 DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {
     "trajectories": (_trajectories, True),

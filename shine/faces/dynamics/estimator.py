@@ -78,8 +78,8 @@ class SymbolicDynamics(FittedDynamics):
         The formulas found for the rate of each state, by its name, before any rollout.
     states_, controls_ : list of str
         Names in formulas.
-    trajectories_ : Trajectories or None
-        The readings of the fit; None for fields.
+    trajectories_ : Trajectories or Field
+        The readings of the fit.
     seconds_ : float
     stopped_by_ : str
         See `shine.SymbolicRegressor`.
@@ -227,7 +227,7 @@ class SymbolicDynamics(FittedDynamics):
                 result = find_dynamics(readings, wanted, observers)
         self.front_ = result.front
         self.result_ = result
-        self.trajectories_ = None if self.kind == "pde" else readings
+        self.trajectories_ = readings
         self.states_ = list(readings.states)
         self.controls_ = [] if self.kind == "pde" else list(readings.controls)
         self.n_features_in_ = len(readings.states)
@@ -261,7 +261,7 @@ class SymbolicDynamics(FittedDynamics):
         """
         if self._model(index).is_field:
             return self._model(index).rates(x)
-        model = self._of_run(index, run, "predict")
+        model = self._of_run(index, run)
         return model.rates(model.history(self._states(x)), u, t)[:, model.sought]
 
     def simulate(
@@ -301,7 +301,7 @@ class SymbolicDynamics(FittedDynamics):
 
         if self._model(index).is_field:
             return self._model(index).simulate(x0, t, return_std=return_std)
-        model = self._of_run(index, run, "simulate")
+        model = self._of_run(index, run)
         start = start_values(model, self.states_, x0)
         found = model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)
         read = slice(model.n_read)

@@ -43,11 +43,11 @@ class FittedDynamics(BaseEstimator):
             raise DataError(f"{what} is for trajectories, not for fields; str(model.best_) has the equations")
         return model
 
-    def _of_run(self, index: int | None, run: Any, what: str) -> SystemModel:
+    def _of_run(self, index: int | None, run: Any) -> SystemModel:
         """A system with the constants of a run, if they depend on it."""
         from shine.faces.dynamics.scoring import run_number
 
-        model = self._motion(index, what)
+        model = self._model(index)
         return model.of_run(run_number(model, run))
 
     @property
@@ -103,7 +103,7 @@ class FittedDynamics(BaseEstimator):
         from shine.faces.dynamics.forms import system_of
         from shine.formats.write.systems.mathematics import sympy_equations
 
-        return sympy_equations(system_of(self._of_run(index, run, "sympy")))
+        return sympy_equations(system_of(self._of_run(index, run)))
 
     def latex(self, index: int | None = None, *, run: Any = None, precision: Precision = None) -> str:
         """The equations as an `aligned` block of LaTeX (see `export`)."""
@@ -128,7 +128,7 @@ class FittedDynamics(BaseEstimator):
         """
         from shine.faces.dynamics.forms import exported
 
-        return exported(self._of_run(index, run, "export"), to, name, precision=precision)
+        return exported(self._of_run(index, run), to, name, precision=precision)
 
     def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:
         """Draw a system beside the readings of the fit, with Matplotlib.
@@ -137,7 +137,8 @@ class FittedDynamics(BaseEstimator):
         ----------
         kind : {"trajectories", "phase", "residuals"}
             States over time; the second state over the first, or rates over the state if there is only one; readings
-            less rollouts over time.
+            less rollouts over time. Of fields, values over the first axis at five times, and readings less rollouts
+            over this axis and the time; of two axes, in the middle of the second.
         index : int, optional
             Position in the front; the chosen system by default.
         ax : matplotlib.axes.Axes, or several, optional
@@ -149,7 +150,7 @@ class FittedDynamics(BaseEstimator):
         """
         from shine.faces.dynamics.drawing import plotted
 
-        return plotted(self._motion(index, "plot"), self.trajectories_, kind, ax)
+        return plotted(self._model(index), self.trajectories_, kind, ax)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The parameters before `fit`, and the table of systems after it."""

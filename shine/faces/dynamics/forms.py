@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shine.formats.page.markup import element
-from shine.formats.write.systems.system import System, export_system
+from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
+from shine.search.dynamics.fields.model import FieldModel
 from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
         each.rounded(precision) if rounded else rounded_tree(each.tree, precision, named=False)
         for each in model.equations
     ]
-    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map)
+    grid = None
+    if isinstance(model, FieldModel):
+        grid = Grid(tuple(model.features), tuple(model.counts), model.axes, model.steps[1:], model.periodic)
+    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map, grid)
 
 
 def exported(model: SystemModel, to: str, name: str = "f", *, precision: Precision = None) -> str:

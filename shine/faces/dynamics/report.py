@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.faces.dynamics.drawing import rollout
+from shine.data.fields import Field
+from shine.faces.dynamics.drawing import PROFILES, field_rollout, rollout
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, element
@@ -21,6 +22,7 @@ from shine.search.models.notebook import formula_element
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories
+    from shine.search.dynamics.fields.model import FieldModel
     from shine.search.dynamics.result import SystemFront
     from shine.search.dynamics.system import SystemModel
 
@@ -30,7 +32,7 @@ MOST_RUNS = 12
 
 def dynamics_html(
     front: SystemFront,
-    readings: Trajectories,
+    readings: Trajectories | Field,
     title: str,
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
@@ -40,7 +42,7 @@ def dynamics_html(
     Parameters
     ----------
     front : SystemFront
-    readings : Trajectories
+    readings : Trajectories or Field
         Those of the search.
     title : str
         Heading of the page.
@@ -55,18 +57,24 @@ def dynamics_html(
         HTML that loads nothing from the network.
     """
     best = front.best
-    runs = list(range(min(len(readings.runs), MOST_RUNS)))
-    rollouts = [rollout(best, readings, number) for number in runs]
-    figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
-    portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
-    kept = conserved_quantities(best, readings)
+    if isinstance(readings, Field):
+        drawn = [section("Fields", grid(_profiles(cast("FieldModel", best), readings)))]
+    else:
+        runs = list(range(min(len(readings.runs), MOST_RUNS)))
+        rollouts = [rollout(best, readings, number) for number in runs]
+        figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
+        portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]
+        kept = conserved_quantities(best, readings)
+        drawn = [
+            section("Trajectories", grid(figures)),
+            section("Phase portrait", grid(portrait)),
+            section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
+        ]
     parts = [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
         element("section", _equations(best, precision), element("p", front.reason)),
-        section("Trajectories", grid(figures)),
-        section("Phase portrait", grid(portrait)),
-        section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
+        *drawn,
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
         section("Settings", _settings(settings or {})),
@@ -114,6 +122,19 @@ def _over_time(model: SystemModel, readings: Trajectories, rollouts: list[tuple[
     points = [(run.times, run.states[:, state]) for run in readings.runs[: len(rollouts)]]
     name = model.states[state]
     return _figure(name, (readings.time, name), curves, points, f"state-{state}")
+
+
+def _profiles(model: FieldModel, field: Field) -> list[Figure]:
+    """Each field at some times: readings, and the rollout from the first ones."""
+    wanted, states = field_rollout(model, field)
+    times, places = field.places[:2]
+    figures = []
+    for row in np.linspace(0, len(times) - 1, PROFILES).astype(int).tolist():
+        for number, name in enumerate(model.states):
+            title, labels = f"{name} at t = {times[row]:.3g}", (model.axes[0], name)
+            curve, points = [(places, states[number, row])], [(places, wanted[number, row])]
+            figures.append(_figure(title, labels, curve, points, f"field-{number}-{row}"))
+    return figures
 
 
 def _portrait(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], place: int) -> Figure:

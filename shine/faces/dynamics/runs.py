@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from shine.base.errors import ExportError, UnsupportedSyntaxError
 from shine.base.lazy import cached_property
+from shine.data.fields import AXES, Field
 from shine.faces.config import Config, DynamicsJob, config_values, dump_config, read_config
 from shine.faces.runs.files import check_empty, read_file, write_text
 from shine.faces.runs.jobs import only_writer
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 1
 """Version of result.json of dynamics; it rises if readers of the old version would misread the new one."""
+
+
+OF_FIELDS = "steps", "derivatives", "periodic", "widths"
+"""Keys of result.json, and attributes of systems, that only fields have."""
 
 
 class _Record(BaseModel):
@@ -116,6 +121,14 @@ class DynamicsRecord(_Record):
     """2 if the states are positions, and then their rates."""
     runs: tuple[str, ...] = ()
     """Names of the runs, if constants depend on them: their number is the last control then."""
+    steps: tuple[FiniteFloat, ...] = ()
+    """Of fields, the steps of the time and of each axis; empty for trajectories, as the next three are then."""
+    derivatives: int = 0
+    """Highest derivative in space of the fields."""
+    periodic: bool = False
+    """Whether the last point of an axis is followed by the first."""
+    widths: tuple[FiniteFloat, ...] = ()
+    """Widths of the kernel that smooths fields, along the time and the axes."""
     primitives: tuple[str, ...]
     """Functions in formulas."""
     weights: dict[str, FiniteFloat]
@@ -164,10 +177,17 @@ class DynamicsRun:
         return SystemFront(tuple(self._system(each) for each in record.front), best, record.reason)
 
     def _system(self, found: SystemRecord) -> SystemModel:
+        from shine.search.dynamics.fields.model import FieldModel
+        from shine.search.dynamics.fields.mollifying import feature_names
         from shine.search.dynamics.system import SystemModel
 
         record = self.record
-        features = (*record.states, *record.controls, *([] if record.time is None else [record.time]))
+        features = [*record.states, *record.controls, *([] if record.time is None else [record.time])]
+        kind: Any = SystemModel
+        others: dict[str, Any] = {}
+        if record.steps:
+            kind, others = FieldModel, {name: getattr(record, name) for name in OF_FIELDS}
+            features = feature_names(record.states, AXES[: len(record.steps) - 1], record.derivatives)
         table = primitive_table(record.primitives)[0]
         equations = []
         for each in found.equations:
@@ -177,14 +197,14 @@ class DynamicsRun:
                 raise ExportError(f"{self.folder / 'result.json'}: {cut(error)}") from None
             loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
             equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
-        return SystemModel(
+        model: SystemModel = kind(
             tuple(equations),
             record.states,
             record.controls,
             record.time,
             losses=_array(found.losses, math.inf),
             variances=_array(found.variances, math.inf),
-            starts=np.array([_array(start) for start in found.starts]),
+            starts=np.array([_array(start) for start in found.starts]).reshape(-1, len(record.states)),
             noise=_array(found.noise),
             covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
             nats=_number(found.nats, math.inf),
@@ -195,7 +215,9 @@ class DynamicsRun:
             lags=record.lags,
             order=record.order,
             runs=record.runs,
+            **others,
         )
+        return model
 
 
 def _number(value: float | None, missing: float) -> float:
@@ -246,8 +268,14 @@ def run_dynamics(
         write_text(folder / "config.yaml", dump_config(job.config))
         asked = job.config.dynamics
         form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.known if asked.template else ""
-        settings = DynamicsSettings(job.config.search, *form, asked.conserve, asked.units)
-        result = find_dynamics(job.trajectories, settings, Observers(report or ignore, began=began))
+        settings = DynamicsSettings(job.config.search, *form, asked.conserve, asked.units, asked.derivatives)
+        observers = Observers(report or ignore, began=began)
+        if isinstance(job.trajectories, Field):
+            from shine.search.dynamics.fields.run import find_fields
+
+            result = find_fields(job.trajectories, settings, observers)
+        else:
+            result = find_dynamics(job.trajectories, settings, observers)
         record = dynamics_record(result, job)
         write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")
     return result
@@ -256,15 +284,16 @@ def run_dynamics(
 def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
     """The contents of result.json."""
     best = result.chosen
+    headings = job.trajectories.states if isinstance(job.trajectories, Field) else job.trajectories.headings
     return DynamicsRecord(
         schema_version=SCHEMA_VERSION,
         kind="dynamics",
         best=_system_record(best),
         front=tuple(_system_record(model) for model in result.front),
         reason=result.front.reason,
-        target=", ".join(job.trajectories.headings),
+        target=", ".join(headings),
         states=best.states,
-        headings=job.trajectories.headings,
+        headings=headings,
         controls=best.controls,
         time=best.time,
         is_map=best.is_map,
@@ -272,6 +301,7 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         lags=best.lags,
         order=best.order,
         runs=best.runs,
+        **({name: getattr(best, name) for name in OF_FIELDS} if best.is_field else {}),
         primitives=job.config.primitive_texts,
         weights=dict(best.equations[0].weights),
         seconds=result.seconds,

@@ -7,13 +7,13 @@ from typing import Any
 from shine.formats.write.latex import latex
 from shine.formats.write.latex.names import latex_name
 from shine.formats.write.sympy import sympy_expression, sympy_source
-from shine.formats.write.systems.system import System
+from shine.formats.write.systems.system import Grid, System
 from shine.lang.forms.names import unique
 
 
 def latex_system(system: System, name: str = "f") -> str:
     """The equations as an `aligned` block of LaTeX's mathematics mode; the name is not in it."""
-    left = "{{{}}}_{{k+1}}" if system.is_map else r"\dot{{{}}}"
+    left = "{{{}}}_{{k+1}}" if system.is_map else r"\dot{{{}}}" if system.grid is None else r"\partial_t {}"
     lines = [
         f"{left.format(latex_name(state))} &= {latex(tree)}"
         for state, tree in zip(system.states, system.trees, strict=True)
@@ -34,6 +34,8 @@ def sympy_equations(system: System) -> list[Any]:
 
     time = sympy.Symbol(system.time, real=True)
     functions = {sympy.Symbol(state, real=True): sympy.Function(state)(time) for state in system.states}
+    if system.grid is not None:
+        return _field_equations(system, system.grid, expressions)
     return [
         sympy.Eq(
             function.subs(time, time + 1) if system.is_map else function.diff(time),
@@ -41,6 +43,26 @@ def sympy_equations(system: System) -> list[Any]:
             evaluate=False,
         )
         for function, expression in zip(functions.values(), expressions, strict=True)
+    ]
+
+
+def _field_equations(system: System, grid: Grid, expressions: list[Any]) -> list[Any]:
+    """As `sympy_equations`, of fields, which are functions of the time and of the coordinates."""
+    import sympy
+
+    time, *space = (sympy.Symbol(name, real=True) for name in (system.time, *grid.axes))
+    fields = [sympy.Function(state)(time, *space) for state in system.states]
+    derivatives = [
+        field.diff(*((axis, count) for axis, count in zip(space, counts, strict=True) if count))
+        if any(counts)
+        else field
+        for counts in grid.counts
+        for field in fields
+    ]
+    meant = {sympy.Symbol(name, real=True): each for name, each in zip(grid.features, derivatives, strict=True)}
+    return [
+        sympy.Eq(field.diff(time), expression.subs(meant), evaluate=False)
+        for field, expression in zip(fields, expressions, strict=True)
     ]
 
 

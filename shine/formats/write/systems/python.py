@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shine.formats.write.infix import word, written
 from shine.formats.write.python import Expression, identifiers
-from shine.formats.write.systems.system import System, filled
+from shine.formats.write.systems.system import Grid, System, filled
 from shine.lang.forms.names import check_variable
 
 _PROGRAM = '''\
@@ -95,6 +95,89 @@ if __name__ == "__main__":
 '''
 
 
+_FIELDS = '''\
+"""
+@EQUATIONS@
+
+Written by Shine. Run it with fields at time 0, an array of shape @SHAPE@ in a file of NumPy; the last
+time; the step; and the file of the result, which has one more axis for the times in front:
+
+    python @NAME@.py START.npy END STEP RESULT.npy
+"""
+
+import sys
+from math import factorial
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+FIELDS = @FIELDS@
+STEPS = @STEPS@  # of the axes
+DERIVATIVES = @DERIVATIVES@  # how often each is taken along each axis
+PERIODIC = @PERIODIC@
+REACH = 3  # points to each side of a difference; without PERIODIC, as many at each edge keep their values
+
+
+def @NAME@(columns_):
+    """Rates of the fields, shape (n_fields, *points), from them and their derivatives, shape (n_features, *points)."""
+@UNPACKED@    with np.errstate(all="ignore"):
+        return np.stack([
+            np.broadcast_to(np.asarray(each, dtype=float), columns_[0].shape)
+            for each in (
+@RATES@            )
+        ])
+
+
+def difference(values, axis, order):
+    """A derivative along an axis of the grid, by the polynomial through 2 * REACH + 1 points around each."""
+    nodes = np.arange(-REACH, REACH + 1)
+    wanted = np.where(np.arange(len(nodes)) == order, factorial(order) / STEPS[axis] ** order, 0.0)
+    weights = np.linalg.solve(np.vander(nodes, increasing=True).T.astype(float), wanted)
+    return sum(weight * np.roll(values, -node, axis + 1) for node, weight in zip(nodes, weights))
+
+
+def simulate(start, times, **options):
+    """Fields at increasing times, shape (n_times, n_fields, *points), from those at the first, by the method of lines.
+
+    `options` are those of scipy.integrate.solve_ivp.
+    """
+    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+    inside = np.zeros(start.shape, dtype=bool)
+    inside[(slice(None), *[slice(None) if PERIODIC else slice(REACH, -REACH)] * len(STEPS))] = True
+
+    def change(_, flat):
+        columns = []
+        for counts in DERIVATIVES:
+            values = flat.reshape(start.shape)
+            for axis, order in enumerate(counts):
+                values = difference(values, axis, order) if order else values
+            columns.append(values)
+        return np.where(inside, @NAME@(np.concatenate(columns)), 0.0).ravel()
+
+    size = np.abs(start).max() or 1.0
+    method = "LSODA" if start.size <= 600 else "RK45"
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-8 * size, **options}
+    found = solve_ivp(change, (times[0], times[-1]), start.ravel(), t_eval=times, **options)
+    if not found.success:
+        raise ArithmeticError(found.message)
+    return found.y.T.reshape(len(times), *start.shape)
+
+
+if __name__ == "__main__":
+    start = np.load(sys.argv[1])
+    end, step = map(float, sys.argv[2:4])
+    times = np.arange(round(end / step) + 1) * step
+    np.save(sys.argv[4], simulate(start.reshape(len(FIELDS), *start.shape[-len(STEPS) :]), times))
+'''
+
+
+LOCAL = frozenset(
+    {"start", "times", "steps", "step", "end", "row", "rows", "controls", "options", "at", "size", "found", "time"}
+    | {"columns", "states", "following", "inside", "change", "counts", "values", "axis", "order", "method"}
+)
+"""Variables of the functions of programs, which would hide a right-hand side of their name."""
+
+
 def python_program(system: System, name: str = "f") -> str:
     """Python source with the right-hand side, a function that integrates it with SciPy, and a main program.
 
@@ -106,6 +189,8 @@ def python_program(system: System, name: str = "f") -> str:
         If a formula calls a function without a definition, or its text would be too long.
     """
     taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS"}
+    if system.grid is not None:
+        return _field_program(system, system.grid, name, taken)
     starts = " ".join(f"{state.upper()}0" for state in system.states)
     use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
     if system.is_map:
@@ -125,6 +210,24 @@ def python_program(system: System, name: str = "f") -> str:
     )
 
 
+def _field_program(system: System, grid: Grid, name: str, taken: set[str]) -> str:
+    """As `python_program`, of fields, by the method of lines."""
+    own = {"factorial", "FIELDS", "STEPS", "DERIVATIVES", "PERIODIC", "REACH", "difference", "each", "columns_"}
+    parts = right_hand_side(system, name, {*taken, *own}, "a Python program")
+    return filled(
+        _FIELDS,
+        {
+            **parts,
+            "RATES": "".join(f"        {line}\n" for line in parts["RATES"].splitlines()),
+            "SHAPE": f"(n_fields, {', '.join(f'n_{axis}' for axis in grid.axes)})",
+            "FIELDS": repr(list(system.states)),
+            "STEPS": repr(list(grid.steps)),
+            "DERIVATIVES": repr(list(grid.counts)),
+            "PERIODIC": repr(grid.periodic),
+        },
+    )
+
+
 def right_hand_side(system: System, name: str, taken: set[str], program: str) -> dict[str, str]:
     """The parts of a module that are the same with NumPy and JAX; `taken` are its own names.
 
@@ -136,8 +239,13 @@ def right_hand_side(system: System, name: str, taken: set[str], program: str) ->
         If a formula calls a function without a definition, or its text would be too long.
     """
     check_variable(name, "function")
+    if name in taken or name in LOCAL:
+        raise ValueError(f"{name!r} is a name of the program itself; choose another")
     names = identifiers(system.parameters, {*taken, name, "t_", "states_", "controls_"})
-    unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
+    if system.grid is None:
+        unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
+    else:
+        unpacked = [f"{', '.join(names[feature] for feature in system.parameters)}, = columns_"]
     if system.controls:
         unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_")
     rates = []

@@ -6,8 +6,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
+from shine.base.errors import ExportError
 from shine.lang.forms.names import check_text, value_text
 from shine.lang.forms.tree import Tree
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Fields on a regular grid, whose rates depend on them and their derivatives in space.
+
+    Parameters
+    ----------
+    features : tuple of str
+        Names of the derivatives, those of all fields for each of `counts`.
+    counts : tuple of tuple of int
+        How often each derivative is taken along each axis; zeros stand for the field itself.
+    axes : tuple of str
+    steps : tuple of float
+        Of the axes.
+    periodic : bool
+        Whether the last point of an axis is followed by the first.
+    """
+
+    features: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    axes: tuple[str, ...]
+    steps: tuple[float, ...]
+    periodic: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +47,8 @@ class System:
     time : str
         Of a map, the number of the step.
     is_map : bool
+    grid : Grid, optional
+        Of fields.
     """
 
     trees: tuple[Tree, ...]
@@ -29,16 +56,17 @@ class System:
     controls: tuple[str, ...] = ()
     time: str = "t"
     is_map: bool = False
+    grid: Grid | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """States, controls and time: the parameters of right-hand sides in programs."""
-        return (*self.states, *self.controls, self.time)
+        return (*self.states, *self.controls, self.time) if self.grid is None else self.grid.features
 
     @property
     def text(self) -> str:
         """The equations, a line each."""
-        left = "[k+1]" if self.is_map else "'"
+        left = "[k+1]" if self.is_map else "'" if self.grid is None else "_t"
         return "\n".join(f"{state}{left} = {tree}" for state, tree in zip(self.states, self.trees, strict=True))
 
 
@@ -51,6 +79,10 @@ SYSTEM_EXPORTS = {
     "latex": ("mathematics", "latex_system"),
 }
 """Module and function that write each form. Modules are imported at their first use."""
+
+
+OF_FIELDS = "python", "sympy", "latex"
+"""The forms that fields have, too."""
 
 
 def export_system(system: System, to: str, name: str = "f") -> str:
@@ -74,6 +106,8 @@ def export_system(system: System, to: str, name: str = "f") -> str:
     check_text("name", name)
     if not isinstance(to, str) or to not in SYSTEM_EXPORTS:
         raise ValueError(f"unknown export {value_text(to)} of a system; use one of {', '.join(SYSTEM_EXPORTS)}")
+    if system.grid is not None and to not in OF_FIELDS:
+        raise ExportError(f"there is no export {to} of fields; use one of {', '.join(OF_FIELDS)}")
     module, function = SYSTEM_EXPORTS[to]
     write: Callable[[System, str], str] = getattr(import_module(f"shine.formats.write.systems.{module}"), function)
     return write(system, name)

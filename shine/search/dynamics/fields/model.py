@@ -17,7 +17,7 @@ from shine.data.columns.numbers import numbers
 from shine.data.fields import AXES, Field
 from shine.evaluate.rollouts.rates import with_named_constants
 from shine.lang.forms.names import listed
-from shine.search.dynamics.fields.mollifying import derivatives_of, mollified
+from shine.search.dynamics.fields.mollifying import derivatives_of, feature_names, mollified
 from shine.search.dynamics.fields.weak import WeakForm
 from shine.search.dynamics.system import Controls, SystemModel
 
@@ -50,6 +50,21 @@ class FieldModel(SystemModel):
     def lefts(self) -> list[str]:
         """Left sides: derivatives by the time."""
         return [f"{state}_t" for state in self.states]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the coordinates in formulas."""
+        return AXES[: len(self.steps) - 1]
+
+    @property
+    def counts(self) -> list[tuple[int, ...]]:
+        """How often each derivative among the features is taken along each axis."""
+        return [counts for _, counts in derivatives_of(self.axes, self.derivatives)]
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the fields and their derivatives, the parameters of the formulas."""
+        return feature_names(self.states, self.axes, self.derivatives)
 
     @cached_property
     def _numbers(self) -> list[Floats]:
@@ -110,8 +125,7 @@ class FieldModel(SystemModel):
         times, start = numbers(np.asarray(t), "t", 1), self._fields(x0, "x0", len(self.steps) - 1)
         if len(times) < 1 or not (times[1:] > times[:-1]).all():
             raise DataError("t must be a list of increasing times")
-        taken = [counts for _, counts in derivatives_of(AXES[: len(self.steps) - 1], self.derivatives)]
-        found = integrated(self._right_sides, start, times, self.steps[1:], taken, self.periodic)
+        found = integrated(self._right_sides, start, times, self.steps[1:], self.counts, self.periodic)
         return self._given(found.swapaxes(0, 1))
 
     @np.errstate(all="ignore")

@@ -71,8 +71,13 @@ def derivatives_of(axes: Sequence[str], order: int) -> list[tuple[str, tuple[int
 
 def features_of(field: Field, order: int) -> list[str]:
     """Names of the fields and of their derivatives: ``u``, ``u_x``, ``u_xx``."""
-    names = [name for name, _ in derivatives_of(field.axes, order)]
-    return [f"{state}_{name}" if name else state for name in names for state in field.states]
+    return feature_names(field.states, field.axes, order)
+
+
+def feature_names(states: Sequence[str], axes: Sequence[str], order: int) -> list[str]:
+    """As `features_of`, without a field."""
+    names = [name for name, _ in derivatives_of(axes, order)]
+    return [f"{state}_{name}" if name else state for name in names for state in states]
 
 
 def mollified(field: Field, widths: Sequence[float], order: int) -> Mollified:

@@ -7,10 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers.known_fields import burgers, korteweg_de_vries, with_noise
+from helpers.known_fields import burgers, known_fields, korteweg_de_vries, with_noise
 
 import shine
-from shine.base.errors import DataError
+from shine.base.errors import DataError, ExportError
+from shine.data.fields import field_of
+from shine.search.dynamics.fields import run
 
 pytestmark = pytest.mark.timeout(300)
 """The searches end by themselves after some 20 s of the processor."""
@@ -74,8 +76,6 @@ def test_copies_know_the_law(shocks):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda model: model.export("python"), "export is for trajectories, not for fields"),
-        (lambda model: model.plot(), "plot is for trajectories, not for fields"),
         (lambda model: model.conserved(), "conserved is for trajectories"),
         (lambda model: model.next_experiment(), "next_experiment is for trajectories"),
         (lambda model: model.simulate({"v": X}, T), "x0 has v; give a mapping with the fields u"),
@@ -86,6 +86,75 @@ def test_copies_know_the_law(shocks):
 def test_what_fields_do_not_have_is_told(shocks, call, message):
     with pytest.raises(DataError, match=message):
         call(shocks)
+
+
+STILL = np.linspace(-8, 8, 97)
+"""Nothing happens at the edges."""
+
+
+def known(monkeypatch, x=STILL, t=T[:40], *, two=False, **options):
+    """A model of shocks whose law is known at once; with `two`, along the first of two axes."""
+    law = "0.2*u_xx - 0.9*u*u_x" + (" + 0.3*u_yy" if two else "")
+    monkeypatch.setattr(run, "find_fields", known_fields(law))
+    field = burgers(x, t + 1)
+    if two:
+        field = np.repeat(field[:, :, None], 33, axis=2)
+    return estimator(**options).fit(field, t, space=x if not two else [x, 0.1])
+
+
+def test_plots_of_fields(monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    model = known(monkeypatch)
+    profiles = model.plot()
+    assert profiles.get_lines()[1].get_label() == "t = 0"
+    np.testing.assert_allclose(profiles.get_lines()[0].get_xdata(), STILL)
+    last = profiles.get_lines()[-1]
+    np.testing.assert_allclose(last.get_ydata(), burgers(STILL, T[39:40] + 1)[0], atol=0.02)
+    (image,) = model.plot("residuals").collections
+    assert np.abs(image.get_array()).max() < 0.02
+    with pytest.raises(ValueError, match="kind is 'phase'; it must be one of 'trajectories', 'residuals'"):
+        model.plot("phase")
+
+
+def test_a_program_integrates_a_field_as_the_model_does(monkeypatch):
+    pytest.importorskip("scipy")
+    model = known(monkeypatch)
+    program = {"__name__": "program"}
+    exec(model.export("python", "rates"), program)
+    start = burgers(STILL, T[:1] + 1)
+    np.testing.assert_allclose(program["simulate"](start, T[:40])[:, 0], model.simulate(start[0], T[:40]), atol=1e-5)
+    found = program["rates"](np.ones((4, 5)))
+    np.testing.assert_allclose(found, model.best_.equations[0].kernel(*np.ones((4, 5)))[None])
+
+
+def test_a_program_of_two_periodic_axes(monkeypatch):
+    pytest.importorskip("scipy")
+    x = np.arange(36) * 0.2
+    model = known(monkeypatch, x, two=True, periodic=True)
+    program = {"__name__": "program"}
+    exec(model.export("python"), program)
+    start = np.sin(2 * np.pi * x / 7.2)[:, None] * np.cos(2 * np.pi * np.arange(33) / 33)
+    wanted = model.simulate(start, T[:3])
+    np.testing.assert_allclose(program["simulate"](start[None], T[:3])[:, 0], wanted, atol=1e-4)
+
+
+def test_equations_of_fields_for_mathematics(monkeypatch):
+    sympy = pytest.importorskip("sympy")
+    model = known(monkeypatch)
+    assert model.latex(precision=1).splitlines()[1].startswith(r"\partial_t u &= ")
+    (equation,) = model.sympy()
+    t, x = sympy.symbols("t x", real=True)
+    wave = sympy.exp(x - t)
+    numbers = sorted(float(each) for each in equation.rhs.atoms(sympy.Float))
+    value = equation.rhs.subs(sympy.Function("u")(t, x), wave).doit().subs({t: 0, x: 0})
+    assert abs(float(value) - sum(numbers)) < 1e-9
+    assert equation.lhs == sympy.Function("u")(t, x).diff(t)
+    with pytest.raises(ExportError, match="there is no export c of fields; use one of python, sympy, latex"):
+        model.export("c")
+
+
+def test_coordinates_may_be_rounded():
+    assert abs(field_of(FIELD, T, X.round(3), None, False).steps[1] - (X[1] - X[0])) < 1e-4
 
 
 FIELD = burgers(X, T)

@@ -111,6 +111,13 @@ def test_controls_are_functions_or_arrays():
         program["simulate"]([1.0, 0.0], times)
 
 
+@pytest.mark.parametrize("to", ["python", "jax"])
+@pytest.mark.parametrize("name", ["np", "simulate", "found", "start"])
+def test_a_name_of_the_program_itself_is_refused(to, name):
+    with pytest.raises(ValueError, match=f"'{name}' is a name of the program itself; choose another"):
+        export_system(CONTROLLED, to, name)
+
+
 @needs_cc
 def test_controls_in_c_come_from_the_caller(tmp_path):
     caller = """
