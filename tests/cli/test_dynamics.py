@@ -194,7 +194,7 @@ def test_known_parts_with_constants_by_run_go_from_file_to_predictions(
     _, found = table(shine("predict", "decay", "start.csv", "--times", "0:2:1").stdout)
     np.testing.assert_allclose(found[:3, 2], np.exp([0, -2, -4]), rtol=1e-5)
     np.testing.assert_allclose(found[3:, 2], 3 * np.exp([0, -0.5, -1]), rtol=1e-5)
-    assert "constants depend on the run" in shine("export", "decay", "--to", "c").stderr
+    assert '{"fast", "slow"}' in shine("export", "decay", "--to", "c").stdout
     assert shine("report", "decay").exit_code == 0
     Path("start.csv").write_text("x,cup\n1,other\n")
     assert "give run=, one of" in shine("predict", "decay", "start.csv", "--times", "0:2:1").stderr

@@ -243,10 +243,6 @@ def exported_system(
     if to not in SYSTEM_EXPORTS:
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
-    if model.runs:
-        raise click.UsageError(
-            "constants depend on the run, and a program has those of one: export it in Python, with run="
-        )
     try:
         text = exported(model, to, name, precision=precision)
     except ValueError as error:

@@ -120,7 +120,7 @@ class FittedDynamics(BaseEstimator):
         name : str
             Name of the right-hand side.
         run : optional
-            As of `predict`.
+            As of `predict`; by default constants by run are in one program, whose users name the run.
         index : int, optional
             Position in the front; the chosen system by default.
         precision : int, "exact" or None
@@ -128,7 +128,8 @@ class FittedDynamics(BaseEstimator):
         """
         from shine.faces.dynamics.forms import exported
 
-        return exported(self._of_run(index, run), to, name, precision=precision)
+        model = self._model(index) if run is None else self._of_run(index, run)
+        return exported(model, to, name, precision=precision)
 
     def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:
         """Draw a system beside the readings of the fit, with Matplotlib.

@@ -21,13 +21,14 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
     Parameters
     ----------
     model : SystemModel
-        Constants by run are those of the first one; see `SystemModel.of_run` for others.
+        Constants by run are written as cases of the run; see `SystemModel.of_run` for one.
     precision : int, "exact" or None
         Significant digits of constants.
     rounded : bool
         Whether None means the digits that the data support, not all.
     """
-    model = model.of_run(0)
+    shown = tuple(model.lines("exact" if precision is None else precision)) if model.runs else ()
+    model = model if model.runs else model.of_run(0)
     trees = [
         each.rounded(precision) if rounded else rounded_tree(each.tree, precision, named=False)
         for each in model.equations
@@ -35,7 +36,7 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
     grid = None
     if isinstance(model, FieldModel):
         grid = Grid(tuple(model.features), tuple(model.counts), model.axes, model.steps[1:], model.periodic)
-    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map, grid)
+    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map, grid, model.runs, shown)
 
 
 def exported(model: SystemModel, to: str, name: str = "f", *, precision: Precision = None) -> str:

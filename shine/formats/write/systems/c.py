@@ -13,29 +13,29 @@ _PROGRAM = """\
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
+@STRING@
 #if defined(__FAST_MATH__)
 #error "without IEEE 754 the formulas have other values: compile without -ffast-math"
 #endif
 
 enum { @NAME@_n_states = @N_STATES@, @NAME@_n_controls = @N_CONTROLS@ };
-
+@RUNS@
 @FUNCTIONS@
 /* @WHAT@. */
-void @NAME@(double t, const double *states, const double *controls, double *rates)
+void @NAME@(double t, const double *states, const double *controls, @THE_RUN@double *rates)
 {
 @RATES@}
 
 /* Writes the controls at one time; `context` is what the caller of the integration gave. */
 typedef void (*@NAME@_inputs)(double t, double *controls, void *context);
 
-static void @NAME@_at(double t, const double *states, @NAME@_inputs inputs, void *context, double *rates)
+static void @NAME@_at(double t, const double *states, @NAME@_inputs inputs, void *context, @THE_RUN@double *rates)
 {
     double controls[@NAME@_n_controls + 1];
     if (inputs) {
         inputs(t, controls, context);
     }
-    @NAME@(t, states, controls, rates);
+    @NAME@(t, states, controls, @OF_RUN@rates);
 }
 
 @RUN@@MAIN@"""
@@ -47,7 +47,8 @@ _INTEGRATE = """\
  * the states are those reached. inputs may be NULL if there are no controls. The method is the pair of order 5 and 4 of
  * Dormand and Prince (1980), for systems that are not stiff.
  */
-int @NAME@_integrate(double t, double end, double *states, double tolerance, @NAME@_inputs inputs, void *context)
+int @NAME@_integrate(double t, double end, double *states, double tolerance, @THE_RUN@@NAME@_inputs inputs,
+                     void *context)
 {
     static const double nodes[7] = {0.0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1.0, 1.0};
     static const double weights[7][6] = {
@@ -69,7 +70,7 @@ int @NAME@_integrate(double t, double end, double *states, double tolerance, @NA
     for (i = 0; i < @NAME@_n_states; i++) {
         sizes[i] = fabs(states[i]);
     }
-    @NAME@_at(t, states, inputs, context, rates[0]);
+    @NAME@_at(t, states, inputs, context, @OF_RUN@rates[0]);
     for (count = 0; t < end; count++) {
         double error = 0.0, factor;
         const int last = t + step * (1.0 + 1e-12) >= end;
@@ -87,7 +88,7 @@ int @NAME@_integrate(double t, double end, double *states, double tolerance, @NA
                 }
                 next[i] = states[i] + step * sum;
             }
-            @NAME@_at(t + nodes[j] * step, next, inputs, context, rates[j]);
+            @NAME@_at(t + nodes[j] * step, next, inputs, context, @OF_RUN@rates[j]);
         }
         for (i = 0; i < @NAME@_n_states; i++) {
             const double size = fmax(fmax(sizes[i], fabs(next[i])), step * fabs(rates[0][i]));
@@ -123,12 +124,12 @@ _ITERATE = """\
  * Replaces the states at step `step` by those at step `end`. Returns 0, or 1 if they explode; inputs may be NULL if
  * there are no controls.
  */
-int @NAME@_iterate(long step, long end, double *states, @NAME@_inputs inputs, void *context)
+int @NAME@_iterate(long step, long end, double *states, @THE_RUN@@NAME@_inputs inputs, void *context)
 {
     double next[@NAME@_n_states];
     int i;
     for (; step < end; step++) {
-        @NAME@_at((double)step, states, inputs, context, next);
+        @NAME@_at((double)step, states, inputs, context, @OF_RUN@next);
         for (i = 0; i < @NAME@_n_states; i++) {
             states[i] = next[i];
             if (!isfinite(next[i])) {
@@ -149,11 +150,11 @@ int main(int count, char **words)
     double end, step;
     long row, rows;
     int i;
-    if (count != @NAME@_n_states + 3) {
-        fprintf(stderr, "give the states at time 0, the last time and the step: %s\\n", "@STARTS@ END STEP");
+    if (count != @NAME@_n_states + @N_WORDS@ + 2) {
+        fprintf(stderr, "give @WORDS@: %s\\n", "@STARTS@ END STEP@RUN_WORD@");
         return 2;
     }
-    for (i = 0; i < @NAME@_n_states; i++) {
+@FIND_RUN@    for (i = 0; i < @NAME@_n_states; i++) {
         states[i] = strtod(words[i + 1], NULL);
     }
     end = strtod(words[@NAME@_n_states + 1], NULL);
@@ -161,7 +162,8 @@ int main(int count, char **words)
     rows = (long)floor(end / step + 0.5);
     printf("@HEADING@\\n");
     for (row = 0; row <= rows; row++) {
-        if (row > 0 && @NAME@_integrate((double)(row - 1) * step, (double)row * step, states, 1e-10, NULL, NULL)) {
+        const double from = (double)(row - 1) * step;
+        if (row > 0 && @NAME@_integrate(from, (double)row * step, states, 1e-10, @OF_RUN@NULL, NULL)) {
             fprintf(stderr, "the states explode before time %g\\n", (double)row * step);
             return 1;
         }
@@ -183,17 +185,17 @@ int main(int count, char **words)
     double states[@NAME@_n_states];
     long step, end;
     int i;
-    if (count != @NAME@_n_states + 2) {
-        fprintf(stderr, "give the states at step 0 and the last step: %s\\n", "@STARTS@ END");
+    if (count != @NAME@_n_states + @N_WORDS@ + 1) {
+        fprintf(stderr, "give @WORDS@: %s\\n", "@STARTS@ END@RUN_WORD@");
         return 2;
     }
-    for (i = 0; i < @NAME@_n_states; i++) {
+@FIND_RUN@    for (i = 0; i < @NAME@_n_states; i++) {
         states[i] = strtod(words[i + 1], NULL);
     }
     end = strtol(words[@NAME@_n_states + 1], NULL, 10);
     printf("@HEADING@\\n");
     for (step = 0; step <= end; step++) {
-        if (step > 0 && @NAME@_iterate(step - 1, step, states, NULL, NULL)) {
+        if (step > 0 && @NAME@_iterate(step - 1, step, states, @OF_RUN@NULL, NULL)) {
             fprintf(stderr, "the states explode before step %ld\\n", step);
             return 1;
         }
@@ -213,6 +215,55 @@ _NOTE = """
 Written by Shine. {use} Compile without -ffast-math."""
 
 
+_RUNS = """
+/* Names of the runs, on whose number, from 0, constants depend. */
+enum { @NAME@_n_runs = @N_RUNS@ };
+const char *const @NAME@_runs[@NAME@_n_runs] = {@NAMES@};
+"""
+
+_FIND_RUN = """\
+    int run = 0;
+    while (run < @NAME@_n_runs && strcmp(words[count - 1], @NAME@_runs[run])) {
+        run++;
+    }
+    if (run == @NAME@_n_runs) {
+        fprintf(stderr, "no run has the name %s\\n", words[count - 1]);
+        return 2;
+    }
+"""
+
+
+def _of_runs(system: System, name: str) -> dict[str, str]:
+    """The parts of a program that know the run."""
+    words = (
+        "the states at step 0 and the last step"
+        if system.is_map
+        else "the states at time 0, the last time and the step"
+    )
+    if not system.runs:
+        blanks = dict.fromkeys(["THE_RUN", "OF_RUN", "RUNS", "FIND_RUN", "RUN_WORD", "STRING"], "")
+        return {"N_WORDS": "1", "WORDS": words, **blanks}
+    # Octal digits end after three, so that any byte may follow.
+    names = [
+        '"'
+        + "".join(
+            chr(byte) if 31 < byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in run.encode()
+        )
+        + '"'
+        for run in system.runs
+    ]
+    return {
+        "N_WORDS": "2",
+        "WORDS": f"{words}, and the name of the run",
+        "THE_RUN": "int run, ",
+        "OF_RUN": "run, ",
+        "RUNS": filled(_RUNS, {"N_RUNS": str(len(names)), "NAMES": ", ".join(names), "NAME": name}),
+        "FIND_RUN": filled(_FIND_RUN, {"NAME": name}),
+        "RUN_WORD": " RUN",
+        "STRING": "" if system.inputs else "#include <string.h>\n",
+    }
+
+
 def c_program(system: System, name: str = "f") -> str:
     """C99 source with the right-hand side, a function that integrates it, and a main program if there are no controls.
 
@@ -225,19 +276,25 @@ def c_program(system: System, name: str = "f") -> str:
     functions: list[str] = []
     rates: list[str] = []
     known = {parameter: f"states[{place}]" for place, parameter in enumerate(system.states)}
-    known |= {parameter: f"controls[{place}]" for place, parameter in enumerate(system.controls)}
+    known |= {parameter: f"controls[{place}]" for place, parameter in enumerate(system.inputs)}
+    if system.runs:
+        known[system.controls[-1]] = "(double)run"
     known[system.time] = "t"
     used: set[str] = set()
     for place, tree in enumerate(system.trees):
         writer = Writer(tree, f"{name}_rate{place}", {})
         functions += writer.definitions("static ")
         given = [known[parameter] for parameter in tree.parameters]
-        used |= {argument.partition("[")[0] for argument in given}
+        used |= {argument.removeprefix("(double)").partition("[")[0] for argument in given}
         rates.append(f"    rates[{place}] = {writer.name}({', '.join(given)});\n")
-    rates[:0] = [f"    (void){argument};\n" for argument in ("t", "states", "controls") if argument not in used]
+    rates[:0] = [
+        f"    (void){argument};\n"
+        for argument in ("t", "states", "controls", "run")[: 4 if system.runs else 3]
+        if argument not in used
+    ]
     use = (
         f"Use {name}_{'iterate' if system.is_map else 'integrate'}."
-        if system.controls
+        if system.inputs
         else f"As a program: cc -O2 -D{name.upper()}_MAIN {name}.c -lm -o {name}."
     )
     values = {
@@ -245,10 +302,11 @@ def c_program(system: System, name: str = "f") -> str:
         "FUNCTIONS": "\n".join(functions),
         "RATES": "".join(rates),
         "RUN": _ITERATE if system.is_map else _INTEGRATE,
-        "MAIN": "" if system.controls else _MAP_MAIN if system.is_map else _MAIN,
+        "MAIN": "" if system.inputs else _MAP_MAIN if system.is_map else _MAIN,
         "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
         "N_STATES": str(len(system.states)),
-        "N_CONTROLS": str(len(system.controls)),
+        "N_CONTROLS": str(len(system.inputs)),
+        **_of_runs(system, name),
         "STARTS": " ".join(f"{c_identifier(state).upper()}0" for state in system.states),
         "HEADING": ",".join(c_identifier(column) for column in (system.time, *system.states)),
         "CAPITALS": name.upper(),

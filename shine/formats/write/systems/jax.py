@@ -15,7 +15,7 @@ Written by Shine.
 import jax
 import jax.numpy as np@IMPORT@
 
-jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_enable_x64", True)@RUNS@
 
 
 def @NAME@(t_, states_, controls_=()):
@@ -30,25 +30,25 @@ def @NAME@(t_, states_, controls_=()):
 @SIMULATE@'''
 
 _INTEGRATE = '''\
-def simulate(start, times, controls=lambda time: (), **options):
+def simulate(start, times, @RUN@controls=lambda time: (), **options):
     """States at increasing times, shape (n_times, n_states), from those at the first, by Dormand and Prince's method.
 
     `controls` is a function of the time, made of JAX; `options` are those of jax.experimental.ode.odeint.
     """
     options = {"rtol": 1e-9, "atol": 1e-12, **options}
     start, times = np.asarray(start, float), np.asarray(times, float)
-    return odeint(lambda states, time: @NAME@(time, states, controls(time)), start, times, **options)
+    return odeint(lambda states, time: @NAME@(time, states, @INPUTS@), start, times, **options)
 '''
 
 _ITERATE = '''\
-def simulate(start, steps, controls=lambda step: ()):
+def simulate(start, steps, @RUN@controls=lambda time: ()):
     """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
 
     `controls` is a function of the step, made of JAX.
     """
 
-    def following(states, step):
-        states = @NAME@(step, states, controls(step))
+    def following(states, time):
+        states = @NAME@(time, states, @INPUTS@)
         return states, states
 
     start = np.asarray(start, float)
@@ -66,11 +66,15 @@ def jax_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    taken = {"jax", "np", "odeint", "simulate", "float"}
+    taken = {"jax", "np", "odeint", "simulate", "float", "RUNS"}
     return filled(
         _PROGRAM,
         {
+            "RUNS": f"\n\nRUNS = {list(system.runs)!r}  # the number of one is the last of controls_"
+            * bool(system.runs),
             "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+            "RUN": "run, " * bool(system.runs),
+            "INPUTS": "(*controls(time), RUNS.index(run))" if system.runs else "controls(time)",
             "IMPORT": "" if system.is_map else "\nfrom jax.experimental.ode import odeint",
             "WHAT": "States a step later" if system.is_map else "Rates",
             **right_hand_side(system, name, taken, "a JAX program"),

@@ -15,7 +15,7 @@ _PROGRAM = """\
 
 Written by Shine. Roots and logarithms of negative numbers are errors in Julia, not NaN.
 =#
-@USING@# @WHAT@; `controls` is a function of the time that returns a tuple.
+@USING@@RUNS@# @WHAT@; `controls` is a function of the time that returns a tuple.
 function @NAME@!(rates_, states_, controls_, t_)
 @UNPACKED@@RATES@    return nothing
 end
@@ -24,19 +24,20 @@ end
 
 _INTEGRATE = """\
 # The solution from the states at the first of increasing times, saved at all of them.
-function simulate(start, times; controls = t -> ())
-    problem = ODEProblem(@NAME@!, float.(start), (float(first(times)), float(last(times))), controls)
+function simulate(start, times@RUN@; controls = t -> ())
+    problem = ODEProblem(@NAME@!, float.(start), (float(first(times)), float(last(times))), @INPUTS@)
     return solve(problem, AutoTsit5(Rosenbrock23()); saveat = times, reltol = 1e-9, abstol = 1e-12)
 end
 """
 
 _ITERATE = """\
 # States at the steps 0 to `steps`, a vector each; `controls` is a function of the step that returns a tuple.
-function simulate(start, steps; controls = t -> ())
+function simulate(start, steps@RUN@; controls = t -> ())
+    inputs = @INPUTS@
     found = [float.(start)]
     for step in 0:(steps - 1)
         push!(found, similar(found[1]))
-        @NAME@!(found[end], found[end - 1], controls, step)
+        @NAME@!(found[end], found[end - 1], inputs, step)
     end
     return found
 end
@@ -47,7 +48,7 @@ mod min max"""
 
 _WORDS = f"""abstract baremodule begin break catch const continue do else elseif end export false finally for function
 global if import in isa let local macro module mutable primitive quote return struct true try type using var where
-while {_FUNCTIONS} fld ifelse NaN Inf pi float first last simulate rates_ states_ controls_ t_"""
+while {_FUNCTIONS} fld ifelse NaN Inf pi float first last simulate rates_ states_ controls_ t_ runs_"""
 
 
 class _Julia(Expression):
@@ -73,7 +74,8 @@ class _Julia(Expression):
         """An operand as a number: a condition becomes 1.0 or 0.0."""
         return phrase("float(", operand, ")") if operand.condition else operand
 
-    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+    def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        """``a^b``."""
         parts = self.operand(base, self.power + 1), "^", self.operand(exponent, self.unary + 1)
         return phrase(*parts, strength=self.power)
 
@@ -83,6 +85,12 @@ class _Julia(Expression):
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         """A call of `ifelse`."""
         return phrase("ifelse(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
+
+
+def _text(name: str) -> str:
+    """A text of Julia."""
+    escaped = name.replace("\\", r"\\").replace('"', r"\"").replace("$", r"\$")
+    return f'"{escaped}"'
 
 
 def julia_program(system: System, name: str = "f") -> str:
@@ -102,6 +110,7 @@ def julia_program(system: System, name: str = "f") -> str:
     unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
     if system.controls:
         unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_(t_)")
+    runs = f"const runs_ = [{', '.join(map(_text, system.runs))}]  # the number of one, from 0, is the last control\n\n"
     rates = []
     for place, tree in enumerate(system.trees, start=1):
         writer = _Julia()
@@ -113,7 +122,10 @@ def julia_program(system: System, name: str = "f") -> str:
             "EQUATIONS": system.text.replace("=#", "= #"),
             "UNPACKED": "".join(f"    {line}\n" for line in unpacked),
             "RATES": "".join(f"    {rate}\n" for rate in rates),
+            "RUNS": runs * bool(system.runs),
             "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+            "RUN": ", run" * bool(system.runs),
+            "INPUTS": "t -> (controls(t)..., findfirst(==(run), runs_) - 1)" if system.runs else "controls",
             "USING": "" if system.is_map else "using OrdinaryDiffEq\n\n",
             "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
             "NAME": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from shine.formats.write.latex import latex
@@ -9,15 +10,21 @@ from shine.formats.write.latex.names import latex_name
 from shine.formats.write.sympy import sympy_expression, sympy_source
 from shine.formats.write.systems.system import Grid, System
 from shine.lang.forms.names import unique
+from shine.lang.forms.tree import Tree
 
 
 def latex_system(system: System, name: str = "f") -> str:
     """The equations as an `aligned` block of LaTeX's mathematics mode; the name is not in it."""
     left = "{{{}}}_{{k+1}}" if system.is_map else r"\dot{{{}}}" if system.grid is None else r"\partial_t {}"
-    lines = [
-        f"{left.format(latex_name(state))} &= {latex(tree)}"
-        for state, tree in zip(system.states, system.trees, strict=True)
-    ]
+    lines = []
+    for state, tree in zip(system.states, system.trees, strict=True):
+        # Constants by the run have lines of their own.
+        names = [name for name, _ in tree.assignments]
+        bare = replace(tree, assignments=(), parameters=(*tree.parameters, *names))
+        values = (latex(Tree(tree.parameters, value, functions=tree.functions)) for _, value in tree.assignments)
+        lines.append(f"{left.format(latex_name(state))} &= {latex(bare)}")
+        lines += [f"{latex_name(name)} &= {value}" for name, value in zip(names, values, strict=True)]
+    lines = list(dict.fromkeys(lines))
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
 

@@ -20,7 +20,7 @@ import numpy as np@IMPORT@
 
 STATES = @STATES@
 CONTROLS = @CONTROLS@
-
+@RUNS@
 
 def @NAME@(t_, states_, controls_=()):
     """@WHAT@"""
@@ -32,7 +32,7 @@ def @NAME@(t_, states_, controls_=()):
 @SIMULATE@'''
 
 _INTEGRATE = '''\
-def simulate(start, times, controls=None, **options):
+def simulate(start, times, @RUN@controls=None, **options):
     """States at increasing times, shape (n_times, n_states), from those at the first.
 
     `controls` is a function of the time, or an array of shape (n_times, n_controls), linear between the times;
@@ -48,7 +48,7 @@ def simulate(start, times, controls=None, **options):
     else:
         columns = np.asarray(controls, dtype=float).reshape(len(times), -1).T
         at = lambda time: [np.interp(time, times, column) for column in columns]
-    size = np.abs(start).max(initial=0.0) or 1.0
+@WITH_RUN@    size = np.abs(start).max(initial=0.0) or 1.0
     options = {"method": "LSODA", "rtol": 1e-9, "atol": 1e-12 * size, **options}
     found = solve_ivp(lambda t, states: @NAME@(t, states, at(t)), (times[0], times[-1]), start, t_eval=times, **options)
     if not found.success:
@@ -57,15 +57,15 @@ def simulate(start, times, controls=None, **options):
 
 
 if __name__ == "__main__":
-    *start, end, step = map(float, sys.argv[1:])
+@POP@    *start, end, step = map(float, sys.argv[1:])
     times = np.arange(round(end / step) + 1) * step
     print(@HEADING@)
-    for row in np.column_stack([times, simulate(start, times)]):
+    for row in np.column_stack([times, simulate(start, times@OF_RUN@)]):
         print(",".join(repr(float(value)) for value in row))
 '''
 
 _ITERATE = '''\
-def simulate(start, steps, controls=None):
+def simulate(start, steps, @RUN@controls=None):
     """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
 
     `controls` is a function of the step, or an array of shape (steps, n_controls).
@@ -79,7 +79,7 @@ def simulate(start, steps, controls=None):
     else:
         rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
         at = lambda step: rows[step]
-    found = np.empty((steps + 1, len(STATES)))
+@WITH_RUN@    found = np.empty((steps + 1, len(STATES)))
     found[0] = start
     for step in range(steps):
         found[step + 1] = @NAME@(step, found[step], at(step))
@@ -87,8 +87,8 @@ def simulate(start, steps, controls=None):
 
 
 if __name__ == "__main__":
-    *start, end = map(float, sys.argv[1:])
-    found = simulate(start, int(end))
+@POP@    *start, end = map(float, sys.argv[1:])
+    found = simulate(start, int(end)@OF_RUN@)
     print(@HEADING@)
     for step, row in enumerate(found):
         print(",".join(repr(value) for value in (step, *row.tolist())))
@@ -173,7 +173,21 @@ if __name__ == "__main__":
 
 LOCAL = frozenset(
     {"start", "times", "steps", "step", "end", "row", "rows", "controls", "options", "at", "size", "found", "time"}
-    | {"columns", "states", "following", "inside", "change", "counts", "values", "axis", "order", "method"}
+    | {
+        "columns",
+        "given",
+        "number",
+        "run",
+        "states",
+        "following",
+        "inside",
+        "change",
+        "counts",
+        "values",
+        "axis",
+        "order",
+        "method",
+    }
 )
 """Variables of the functions of programs, which would hide a right-hand side of their name."""
 
@@ -188,13 +202,15 @@ def python_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS"}
+    taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "RUNS"}
     if system.grid is not None:
         return _field_program(system, system.grid, name, taken)
     starts = " ".join(f"{state.upper()}0" for state in system.states)
     use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
     if system.is_map:
         use, what, ends = "the states at step 0 and the last step", "States a step later", "END"
+    if system.runs:
+        use, ends = f"{use}, and the name of the run", f"{ends} RUN"
     return filled(
         _PROGRAM,
         {
@@ -203,7 +219,13 @@ def python_program(system: System, name: str = "f") -> str:
             "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
             "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
             "STATES": repr(list(system.states)),
-            "CONTROLS": repr(list(system.controls)),
+            "CONTROLS": repr(list(system.inputs)),
+            "RUNS": f"RUNS = {list(system.runs)!r}  # the number of one is the last of controls_\n" * bool(system.runs),
+            "RUN": "run, " * bool(system.runs),
+            "WITH_RUN": "    given, number = at, RUNS.index(run)\n    at = lambda time: (*given(time), number)\n"
+            * bool(system.runs),
+            "POP": "    run = sys.argv.pop()\n" * bool(system.runs),
+            "OF_RUN": ", run" * bool(system.runs),
             "HEADING": repr(",".join((system.time, *system.states))),
             **right_hand_side(system, name, taken, "a Python program"),
         },

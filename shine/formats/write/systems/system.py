@@ -49,6 +49,10 @@ class System:
     is_map : bool
     grid : Grid, optional
         Of fields.
+    runs : tuple of str
+        Names of the runs if constants depend on them: the number of the run, from 0, is the last control.
+    shown : tuple of str
+        The equations for people; by default those of the trees.
     """
 
     trees: tuple[Tree, ...]
@@ -57,6 +61,13 @@ class System:
     time: str = "t"
     is_map: bool = False
     grid: Grid | None = None
+    runs: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The controls that are given, without the number of the run."""
+        return self.controls[:-1] if self.runs else self.controls
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -66,6 +77,8 @@ class System:
     @property
     def text(self) -> str:
         """The equations, a line each."""
+        if self.shown:
+            return "\n".join(self.shown)
         left = "[k+1]" if self.is_map else "'" if self.grid is None else "_t"
         return "\n".join(f"{state}{left} = {tree}" for state, tree in zip(self.states, self.trees, strict=True))
 

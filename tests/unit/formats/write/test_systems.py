@@ -5,6 +5,7 @@ import io
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,6 +110,67 @@ def test_controls_are_functions_or_arrays():
     np.testing.assert_allclose(by_array, wanted, rtol=1e-4, atol=1e-4)
     with pytest.raises(TypeError, match="give the controls force"):
         program["simulate"]([1.0, 0.0], times)
+
+
+def by_run():
+    """Decays with a rate by the run and a control."""
+    sources = ("push - k*x", "k = 0.5 if run <= 0.5 else 2.0")
+    parameters = ("x", "push", "run", "t")
+    tree = parse(f"def formula({', '.join(parameters)}):\n    {sources[1]}\n    return {sources[0]}", parameters)
+    return System((tree,), ("x",), ("push", "run"), runs=("slow", 'fast "one"'), shown=("x' = push - k[run]*x",))
+
+
+def alone():
+    """The same without the control."""
+    return replace(
+        by_run(), trees=system("x", "-x*(0.5 if run <= 0.5 else 2.0)", controls=["run"]).trees, controls=("run",)
+    )
+
+
+def test_constants_by_run_are_in_one_program_of_python():
+    pytest.importorskip("scipy")
+    program = namespace(export_system(by_run(), "python"))
+    times = np.linspace(0, 2, 5)
+    for run, rate in (("slow", 0.5), ('fast "one"', 2.0)):
+        found = program["simulate"]([3.0], times, run, lambda time: 1.0)[:, 0]
+        np.testing.assert_allclose(found, 1 / rate + (3 - 1 / rate) * np.exp(-rate * times), rtol=1e-6)
+    with pytest.raises(ValueError, match="not in list"):
+        program["simulate"]([3.0], times, "other", lambda time: 1.0)
+
+
+def test_constants_by_run_are_in_one_program_of_jax():
+    pytest.importorskip("jax")
+    program = namespace(export_system(alone(), "jax"))
+    times = np.linspace(0, 2, 5)
+    np.testing.assert_allclose(program["simulate"]([3.0], times, "slow")[:, 0], 3 * np.exp(-0.5 * times), rtol=1e-6)
+
+
+def test_constants_by_run_are_in_one_program_for_mathematics():
+    latex = export_system(by_run(), "latex")
+    assert r"\dot{x} &= \mathrm{push} - k x" in latex and r"k &= \begin{cases}" in latex
+
+
+@needs_cc
+def test_constants_by_run_are_in_one_program_of_c(tmp_path):
+    (tmp_path / "f.c").write_text(export_system(alone(), "c"))
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+    subprocess.run([COMPILER, *flags, "-c", "f.c", "-o", "f.o"], cwd=tmp_path, check=True)
+    subprocess.run([COMPILER, *flags, "-DF_MAIN", "f.c", "-lm", "-o", "f"], cwd=tmp_path, check=True)
+    for run, rate in (("slow", 0.5), ('fast "one"', 2.0)):
+        words = [str(tmp_path / "f"), "3", "2", "0.5", run]
+        _, found = table(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        np.testing.assert_allclose(found[:, 1], 3 * np.exp(-rate * found[:, 0]), rtol=1e-8)
+    ran = subprocess.run([*words[:-1], "other"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr.strip()) == (2, "no run has the name other")
+
+
+def test_powers_and_runs_in_julia():
+    text = export_system(by_run(), "julia")
+    assert 'const runs_ = ["slow", "fast \\"one\\""]' in text
+    assert "function simulate(start, times, run; controls" in text
+    powers = export_system(system("x", "x**2 - x**-3 + (x*x)**1.5"), "julia")
+    rates = next(line for line in powers.splitlines() if "rates_[1] = " in line)
+    assert "x^2" in rates and "**" not in rates
 
 
 @pytest.mark.parametrize("to", ["python", "jax"])
