@@ -14,6 +14,9 @@ from shine.lang.forms.names import shown
 LEAST_READINGS = 5
 """Fewest readings a period that show the form of an oscillation."""
 
+ROUNDING = 1e-14
+"""Share of a state's largest value by which rounding alone may change it."""
+
 LONG_GAP = 10
 """Times the median step from which a stretch without readings is a gap."""
 
@@ -88,7 +91,7 @@ class Trajectories:
             read = values[~np.isnan(values)]
             if len(read) < 3:
                 raise DataError(f"state {shown(name)} has {len(read)} readings; at least 3 are needed, better 20")
-            if read.min() == read.max():
+            if not read.max() - read.min() > ROUNDING * np.abs(read).max():
                 raise DataError(
                     f"state {shown(name)} is {read[0]:.6g} at all times; leave it out, or give it as a control"
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
+from shine.data.columns.frames import frame_columns
 from shine.data.columns.headings import (
     check_features,
     check_heading,
@@ -197,10 +198,15 @@ def _taken(table: Any, given: Any, role: str) -> tuple[Any, Any]:
 def _states(table: Any, what: str) -> Floats:
     """The readings of one run; a `DataError` if they are not numbers, or infinite."""
     if hasattr(table, "iloc") and any(hasattr(kind, "na_value") for kind in np.atleast_1d(table.dtypes)):
+        texts = [heading for heading, column in frame_columns(table) if not _is_numeric(column)]
+        if texts:
+            raise DataError(
+                f"column {shown(str(texts[0]))} of {what} holds no numbers; leave it out, or give it as run="
+            )
         table = table.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' own types of columns
     if table is None or np.ndim(table) not in (1, 2):
         raise DataError(f"{what} must be an array of shape (n_times, n_states), is {value_text(table)}")
-    values = floats(table, what, np.ndim(table))
+    values = _one_line(floats, table, what, np.ndim(table))
     states = values.reshape(len(values), -1) if len(values) else np.zeros((0, 1))
     if not states.shape[1]:
         raise DataError(f"{what} has no column; give one for each state")
@@ -208,6 +214,23 @@ def _states(table: Any, what: str) -> Floats:
         row, column = np.argwhere(np.isinf(states))[0].tolist()
         raise DataError(f"{what} is infinite in row {row}, column {column}; NaN means that a state was not read")
     return np.ascontiguousarray(states)
+
+
+def _is_numeric(column: Any) -> bool:
+    """Whether a column of pandas becomes numbers, with NaN where one lacks."""
+    try:
+        column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return False
+    return column.dtype.kind not in "mM"
+
+
+def _one_line(read: Callable[..., Floats], *given: Any) -> Floats:
+    """Numbers; the message of a `DataError` without the remedies for tables of features."""
+    try:
+        return read(*given)
+    except DataError as error:
+        raise DataError(str(error).splitlines()[0]) from None
 
 
 def _times(given: Any, count: int, what: str) -> Floats:
@@ -238,8 +261,17 @@ def _control_values(inputs: Any, times: Floats, what: str) -> Floats:
     if inputs is None:
         return np.zeros((len(times), 0))
     if callable(inputs):
-        return numbers(np.array([np.atleast_1d(inputs(time)) for time in times.tolist()]), "u", 2)
-    values = numbers(inputs, "u", 1 if np.ndim(inputs) == 1 else 2)
+        rows = [np.atleast_1d(inputs(time)) for time in times.tolist()]
+        wrong = next((row for row, each in enumerate(rows) if each.shape != rows[0].shape or each.ndim > 1), None)
+        if wrong is not None:
+            raise DataError(
+                f"the function u returns an array of shape {rows[wrong].shape} at time {times[wrong]:.6g}, and of "
+                f"shape {rows[0].shape} at the first; it needs a number, or one for each control"
+            )
+        if any(each.dtype.kind not in "biuf" for each in rows):
+            raise DataError(f"the function u returns {value_text(inputs(float(times[0])))}; numbers are needed")
+        return numbers(np.array(rows), "u", 2)
+    values = _one_line(numbers, inputs, "u", 1 if np.ndim(inputs) == 1 else 2)
     if len(values) != len(times):
         raise DataError(f"{what} has {len(times)} times, but u has {len(values)}; give the controls at each time")
     return np.ascontiguousarray(values.reshape(len(values), -1))

@@ -200,3 +200,19 @@ def test_known_parts_with_constants_by_run_go_from_file_to_predictions(
     assert "give run=, one of" in shine("predict", "decay", "start.csv", "--times", "0:2:1").stderr
     wrong = shine("evolve", "decay.yaml", "--set", "dynamics.template=y' = 1")
     assert "dynamics.template: template: 'y' is no state" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["dynamics.units={x: m}"], "dynamics.units: 'speed_in_m_s' has none; give x, speed_in_m_s, time a unit"),
+        (["dynamics.units={x: flurb, speed in m/s: m/s, time: s}"], "dynamics.units: of 'x': "),
+        (
+            ["dynamics.units={x: m, speed in m/s: m/s, time: s}", "constraints.dimensionless_constants=true"],
+            "set fitness.linear_scaling to false",
+        ),
+    ],
+)
+def test_wrong_units_are_told_at_their_place(spring: str, settings: list[str], message: str) -> None:
+    found = shine("evolve", "spring.yaml", *(word for each in settings for word in ("--set", each)))
+    assert found.exit_code != 0 and message in found.stderr.replace("\n", " ")

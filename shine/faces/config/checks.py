@@ -44,6 +44,7 @@ from shine.lang.population import Population
 from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.constraints import Constraints
+from shine.search.dynamics.forms import known_units
 from shine.search.dynamics.known_parts import known_parts
 from shine.search.dynamics.settings import form_problem
 from shine.search.evolution.complexity import CONSTANT_NAME
@@ -125,6 +126,9 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
             yield ("dynamics", key), "is not for fields; leave it out"
     if dynamics.kind == "pde" and not dynamics.autonomous:
         yield ("dynamics", "autonomous"), "rates of fields do not depend on the time; leave it out"
+    if dynamics.units and sections["constraints"].dimensionless_constants and sections["fitness"].linear_scaling:
+        message = "does not go with linear scaling, whose constants have units; set fitness.linear_scaling to false"
+        yield ("constraints", "dimensionless_constants"), message
     for key in ("groups", "shrinkage", "functions"):
         if getattr(dynamics.template, key, None):
             yield ("dynamics", "template", key), "is not for dynamics, whose constants depend on the run alone: k[run]"
@@ -166,7 +170,12 @@ def trajectory_problems(
         columns = TrajectoryColumns(dynamics.time, dynamics.states, dynamics.run, dynamics.controls, dynamics.space)
         if dynamics.kind == "pde":
             return field_of_file(base / data.path, columns, data.reading, dynamics.periodic), []
-        return trajectories_of_file(base / data.path, columns, data.reading, dynamics.kind == "ode"), []
+        found = trajectories_of_file(base / data.path, columns, data.reading, dynamics.kind == "ode")
+        try:
+            known_units(found, found.states, dynamics.units)
+        except ValueError as error:
+            return None, [(("dynamics", "units"), str(error).removeprefix("units: "))]
+        return found, []
     except DataError as error:
         return None, [(("data", "path"), line) for line in str(error).splitlines()]
     except MemoryError:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 Dimension = tuple[Fraction, ...]
@@ -96,6 +97,27 @@ def parse_unit(text: str) -> Dimension:
     if len(text) > LONGEST:
         raise ValueError(f"unit {text[:20]!r}... has {len(text)} characters; at most {LONGEST} are allowed")
     return _Parser(text).parsed()
+
+
+def is_product(unit: str, units: Iterable[str]) -> bool:
+    """Whether some product of powers of units has the dimension of a unit.
+
+    Examples
+    --------
+    >>> is_product("m/s", ["km", "h"]), is_product("m/s", ["km", "kg"])
+    (True, False)
+    """
+    rows = [list(parse_unit(each)) for each in units]
+    rest = list(parse_unit(unit))
+    for column in range(len(BASE)):  # elimination by exact fractions
+        pivot = next((row for row in rows if row[column]), None)
+        if pivot is None:
+            continue
+        rows.remove(pivot)
+        for row in (*rows, rest):
+            factor = row[column] / pivot[column]
+            row[:] = [own - factor * other for own, other in zip(row, pivot, strict=True)]
+    return not any(rest)
 
 
 class _Parser:

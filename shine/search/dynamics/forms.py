@@ -17,6 +17,7 @@ from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
+from shine.search.constraints.units import parse_unit
 from shine.search.dynamics.by_run import RUN
 from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.known_parts import Part, known_parts, parts_of, uses_runs
@@ -106,6 +107,30 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     return replace(form, parts=(*given, *others), parameters=parameters, runs=runs)
 
 
+def known_units(trajectories: Trajectories, states: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Units by name, given by names or headings; empty if nothing is given.
+
+    Raises
+    ------
+    ValueError
+        If a state, a control or the time has no unit, something else has one, or a text is no unit.
+    """
+    headings = dict(zip(trajectories.headings, trajectories.states, strict=False))
+    known = {headings.get(name, name): unit for name, unit in given.items()}
+    wanted = (*states, *trajectories.controls, trajectories.time) if given else ()
+    for name in (*(each for each in wanted if each not in known), *(each for each in known if each not in wanted)):
+        raise ValueError(
+            f"units: {shown(name)} {'has none' if name in wanted else 'is unknown'}; "
+            + (f'give {listed(wanted)} a unit, "1" for none')
+        )
+    for name, unit in known.items():
+        try:
+            parse_unit(unit)
+        except ValueError as error:
+            raise ValueError(f"units: of {shown(name)}: {error}") from None
+    return known
+
+
 def units_of(form: Form, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Units of what formulas may use, and of what they stand for by state; empty if nothing is given.
 
@@ -116,14 +141,7 @@ def units_of(form: Form, given: Mapping[str, str]) -> tuple[dict[str, str], dict
     """
     names = form.trajectories.states
     count = len(names) // (form.lags + form.order)
-    headings = dict(zip(form.trajectories.headings, names, strict=False))
-    known = {headings.get(name, name): unit for name, unit in given.items()}
-    wanted = (*names[:count], *form.trajectories.controls, form.trajectories.time)
-    for name in (*(each for each in wanted if each not in known), *(each for each in known if each not in wanted)):
-        raise ValueError(
-            f"units: {shown(name)} {'has none' if name in wanted else 'is unknown'}; "
-            + (f'give {listed(wanted)} a unit, "1" for none')
-        )
+    known = known_units(form.trajectories, names[:count], given)
     time = known[form.trajectories.time]
     rates = {name: f"({known[name]})/({time})" for name in names[:count]}
     if form.order == 2:

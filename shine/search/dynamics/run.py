@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from shine.base.errors import DataError
 from shine.base.stages import stage
 from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
-from shine.lang.forms.names import listed
+from shine.lang.forms.names import listed, shown
+from shine.search.constraints.units import is_product
 from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.forms import Form, form_of, units_of
@@ -192,8 +194,22 @@ def find_dynamics(
         form = form_of(trajectories, settings)
     rows = [_rows_of(part, form, settings.autonomous) for part in form.parts]
     units = units_of(form, settings.units) if settings.units else ({}, {})
+    if settings.units and settings.search.constraints.dimensionless_constants:
+        _check_units(form, rows, units)
     searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, units, observers)
     return _Finding(form, searches, observers).result()
+
+
+def _check_units(form: Form, rows: Sequence[Sequence[RateRows]], units: tuple[Mapping[str, str], ...]) -> None:
+    """Raise a `DataError` for a rate whose unit no formula has, as its constants have none."""
+    for part, own in zip(form.parts, rows, strict=True):
+        for state, each in zip(part.states, own, strict=False):
+            features = each.dataset.features
+            if not is_product(units[1][state], [units[0][name] for name in features]):
+                raise DataError(
+                    f"units: no formula of {listed(features)} has the unit of the rate of {shown(state)}, "
+                    f"{units[1][state]}, as constants have none; allow constants to have units, or give others"
+                )
 
 
 def _rows_of(part: Part, form: Form, autonomous: bool) -> tuple[RateRows, ...]:

@@ -80,6 +80,15 @@ def test_a_function_of_the_time_is_read_at_the_times():
         ((FRAME, "time"), "X has no column .time., which is given as t; it has t, prey"),
         ((["a", "b"],), "x holds text, such as .a.; numbers"),
         ((None,), "x must be an array of shape"),
+        ((np.column_stack([STATES, 1 + 1e-16 * STATES]), TIMES), "state 'x2' is 1 at all times"),
+        ((pandas.DataFrame({"a": ["u"] * 30, "b": TIMES}), TIMES), "column 'a' of x holds no numbers; leave it out"),
+        ((np.full((30, 2), "u"), TIMES), "x"),
+        ((STATES, TIMES, [["u"]] * 30), "u: column 0 holds text"),
+        ((STATES, TIMES, lambda time: "u"), "the function u returns 'u'; numbers are needed"),
+        (
+            (STATES, TIMES, lambda time: [1.0] * (1 + (time > 3))),
+            r"returns an array of shape \(2,\) at time 3\.\d+, and",
+        ),
         ((5.0,), "x must be an array of shape"),
     ],
 )

@@ -8,6 +8,7 @@ from shine.base.errors import DataError
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.data.trajectory_tables import trajectories
 from shine.lang.parse import parse
+from shine.search.constraints.constraints import Constraints
 from shine.search.description import NATS_A_NODE
 from shine.search.dynamics import run
 from shine.search.dynamics.equations import Equation
@@ -163,11 +164,22 @@ def test_units_of_what_formulas_stand_for_follow_from_those_of_the_states():
     [
         ({"x": "m", "y": "kg"}, "units: 't' has none; give x, y, t a unit"),
         ({**UNITS, "z": "m"}, "units: 'z' is unknown; give x, y, t a unit"),
+        ({**UNITS, "x": "flurb"}, "units: of 'x': "),
     ],
 )
 def test_units_that_lack_a_name_or_have_one_too_many_are_refused(units, message):
     with pytest.raises(ValueError, match=message):
         find_dynamics(a_map([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0]]), settings(units=units))
+
+
+def test_units_that_no_form_satisfies_are_told_before_a_search():
+    own = settings(kind="ode", units={"x": "m", "y": "kg", "t": "s"})
+    bare = replace(own.search, constraints=Constraints(dimensionless_constants=True))
+    given = a_map([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, 5.0]])
+    with pytest.raises(
+        DataError, match=r"no formula of x, y has the unit of the rate of 'x', \(m\)/\(s\), as constants"
+    ):
+        find_dynamics(given, replace(own, search=bare))
 
 
 @pytest.mark.parametrize(
