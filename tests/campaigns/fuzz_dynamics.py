@@ -3,11 +3,10 @@
     python tests/campaigns/fuzz_dynamics.py --fits 500 --first 0
 
 The number draws the trajectories: one to six states, 3 to 300 times in one to three runs, scales from 1e-20 to 1e20,
-gaps, constant states, repeated readings, noise, irregular times, controls, maps, lags, second orders, known parts. Each
-system is then printed,
-integrated, scored and exported. A fit fails if anything but a `ShineError` leaves it, if a warning other than Shine's
-leaks, or if it takes more than 1.1 times its limit plus a second of the processor. ``--first N --fits 1 --verbose``
-repeats one.
+gaps, constant states, repeated readings, noise, irregular times, controls, maps, lags, second orders, known parts, a
+hidden state. Each system is then printed, integrated, scored and exported. A fit fails if anything but a `ShineError`
+leaves it, if a warning other than Shine's leaks, or if it takes more than 1.1 times its limit plus a second of the
+processor. ``--first N --fits 1 --verbose`` repeats one.
 """
 
 from __future__ import annotations
@@ -118,6 +117,8 @@ def case(number: int) -> Case:
         left = "x0[k+1]" if flags["map"] else "x0" + "'" * estimator["order"]
         estimator["template"] = f"{left} = {random.choice(['f(x0) - c[run]*x0', 'c*x0 + d', 'f(x0)'])}"
         fit["states"] = [f"x{place}" for place in range(states)]
+    if number % 4 == 0 and not flags["template"] and not flags["map"]:
+        estimator |= {"hidden": 1, "order": 1}
     names = ", ".join(name for name, there in flags.items() if there)
     return Case(estimator, fit, f"{states} states, {counts} times, limit {estimator['max_time']}; {names}")
 
@@ -130,11 +131,14 @@ def used(model: Any, made: Case) -> None:
     filled, depth = np.where(np.isnan(x0), 0.0, x0), model.lags + model.order
     run = model.best_.runs[0] if model.best_.runs else None
     start = filled[0] if depth == 1 else np.resize(filled, (depth, x0.shape[1]))
+    further = 0 if model.best_.hidden is None else 1
+    first, filled = start, np.pad(filled, ((0, 0), (0, further)))
+    start = np.append(start, model.best_.starts[0, -1]) if further else start
     found, deviations = model.simulate(start, times, controls, run=run, return_std=True)
     assert found.shape == x0.shape == deviations.shape, "shapes"
-    np.testing.assert_array_equal(found[0], start if depth == 1 else start[0] if model.order == 2 else start[-1])
+    np.testing.assert_array_equal(found[0], first if depth == 1 else first[0] if model.order == 2 else first[-1])
     wide = np.concatenate([filled, filled], axis=1) if model.order == 2 else filled
-    assert model.predict(wide, controls, times, run=run).shape == x0.shape, "rates"
+    assert model.predict(wide, controls, times, run=run).shape == (len(x0), x0.shape[1] + further), "rates"
     if not np.isnan(x0).any():
         assert model.score(made.fit["x"], made.fit["t"], made.fit.get("u")) <= 1.0, "a score above 1"
     model.conf_int(), model.conserved()

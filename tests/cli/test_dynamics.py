@@ -152,6 +152,29 @@ def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPa
     assert "dynamics: lags are for maps" in found.stderr
 
 
+def test_a_hidden_state_goes_from_file_to_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "find_dynamics", known_search(("x*h", "-1.0*x"), hidden=0))
+    times = np.linspace(0, 2, 21)
+    rows = zip(times.tolist(), (2 / np.cosh(times) ** 2).tolist(), strict=True)
+    Path("pulse.csv").write_text("t,x\n" + "".join(f"{at},{value}\n" for at, value in rows))
+    Path("pulse.yaml").write_text("data: {path: pulse.csv}\ndynamics: {time: t, hidden: 1}\n")
+    assert shine("evolve", "pulse.yaml").exit_code == 0
+    assert "hidden: h" in Path("runs/pulse/config.yaml").read_text()
+    Path("start.csv").write_text("x,h\n2,0\n")
+    heading, found = table(shine("predict", "pulse", "start.csv", "--times", "0:2:0.1").stdout)
+    assert heading == ["t", "x"]
+    np.testing.assert_allclose(found[:, 1], 2 / np.cosh(times) ** 2, atol=1e-7)
+    assert "int f_integrate(" in shine("export", "pulse", "--to", "c").stdout
+    assert shine("report", "pulse").exit_code == 0
+    Path("start.csv").write_text("x\n1\n")
+    assert "there is no column 'h'" in shine("predict", "pulse", "start.csv", "--times", "0:2:0.1").stderr
+    found = shine("evolve", "pulse.yaml", "--set", "dynamics.hidden=2")
+    assert "dynamics.hidden" in found.stderr
+    assert "hidden is 2; it must be 1, or the name" in found.stderr
+    assert "hidden is for kind='ode'" in shine("evolve", "pulse.yaml", "--set", "dynamics.order=2").stderr
+
+
 def test_known_parts_with_options_and_a_conserved_quantity_reach_the_search(
     monkeypatch: pytest.MonkeyPatch, spring: str
 ) -> None:

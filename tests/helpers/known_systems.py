@@ -17,11 +17,17 @@ from shine.search.models.model import Model
 
 
 def system(
-    trajectories: Trajectories, equations: Sequence[str], time: str | None = None, lags: int = 0, order: int = 1
+    trajectories: Trajectories,
+    equations: Sequence[str],
+    time: str | None = None,
+    lags: int = 0,
+    order: int = 1,
+    hidden: int | None = None,
 ) -> SystemModel:
     """A system with given right-hand sides; each constant has the standard deviation 0.01."""
     further = [f"{name}_lag{lag}" for lag in range(1, lags + 1) for name in trajectories.states]
     further += [f"{name}_dot" for name in trajectories.states if order == 2]
+    further += [] if hidden is None else ["h"]
     every = (*trajectories.states, *further)
     features = (*every, *trajectories.controls, *([] if time is None else [time]))
     models = tuple(Model(parse(text, features), 1e-6, 0.999) for text in equations)
@@ -40,19 +46,18 @@ def system(
         is_map=lags > 0,
         lags=lags,
         order=order,
+        hidden=hidden,
     )
     count = len(found.constants)
     return replace(found, covariance=1e-4 * np.eye(count))
 
 
-def known_search(
-    *fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", lags: int = 0, order: int = 1
-) -> Any:
-    """A function in place of `find_dynamics` whose front has the given systems."""
+def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", **form: Any) -> Any:
+    """A function in place of `find_dynamics` whose front has the given systems (see `system`)."""
 
     def find(trajectories: Trajectories, settings: Any, observers: Any = None) -> DynamicsResult:
         time = None if settings.autonomous else trajectories.time
-        models = tuple(system(trajectories, equations, time, lags, order) for equations in fronts)
+        models = tuple(system(trajectories, equations, time, **form) for equations in fronts)
         equations = {
             models[0].states[state]: Front(tuple(model.equations[state] for model in models), len(models) - 1)
             for state in models[0].sought

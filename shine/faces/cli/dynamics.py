@@ -137,9 +137,9 @@ def predicted_states(
             raise click.UsageError("--interval: simulations of fields have no intervals")
         _write(_predicted_fields(run, data, model, times_of(times)), out, as_json)
         return
-    # Rates of positions are columns of their own, and lags are the rows before.
+    # States that nobody read are columns of their own, and lags are the rows before.
     labels = dynamics.run if model.runs else None
-    headings = [*read, *(model.states[model.n_read :] if model.order == 2 else ())]
+    headings = [*read, *model.unread]
     given = columns_of_file(
         data,
         [*headings, *dynamics.controls, *([dynamics.time] if times is None else []), *([labels] if labels else [])],

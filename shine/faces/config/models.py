@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, MaxLen
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from shine.base.parallel import ParallelSettings
 from shine.data.datasets.preparation import Categories, Missing, Reading
@@ -16,6 +16,7 @@ from shine.data.files.source import Marks
 from shine.data.loading import Recipe
 from shine.formats.read.guesses import is_graph_file
 from shine.search.constraints.constraints import Constraints
+from shine.search.dynamics.settings import hidden_name
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 from shine.search.templates.reading import template
@@ -253,6 +254,8 @@ class DynamicsSection(StrictModel):
     """Steps back whose states a map may use, too."""
     order: Literal[1, 2] = 1
     """2 for positions alone: second derivatives are found."""
+    hidden: Annotated[int | str, AfterValidator(hidden_name)] = ""
+    """1, or a name, for one more state, which nobody read: `h` by default."""
     template: TemplateEntry = ""
     """Known parts, such as `x' = v; v' = f(x) - k[run]*v`, or a mapping with `unknown` and `parameters` beside."""
     conserve: str = ""

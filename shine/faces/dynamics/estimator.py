@@ -47,6 +47,9 @@ class SymbolicDynamics(FittedDynamics):
         Steps back whose states a map may use, too, as ``x_lag1``, ``x_lag2``, ...
     order : {1, 2}
         2 for positions alone: ``x'' = f(x, x_dot, u, t)``, where ``x_dot`` is the rate of x, which nobody read.
+    hidden : int or str
+        1, or a name, for one more state, which nobody read: ``h`` by default. It is known up to a change of variable,
+        and stands for the rate of a state, ``x' = h``, or its share, ``x' = x*h``.
     autonomous : bool
         Whether rates depend on states and controls alone, and not on the time itself.
     derivatives : int
@@ -101,6 +104,7 @@ class SymbolicDynamics(FittedDynamics):
         kind: str = "ode",
         lags: int = 0,
         order: int = 1,
+        hidden: int | str = 0,
         autonomous: bool = True,
         derivatives: int = 3,
         periodic: bool = False,
@@ -185,7 +189,7 @@ class SymbolicDynamics(FittedDynamics):
         from shine.faces.estimators.fit_searches import reporter
         from shine.faces.keywords import settings_from
         from shine.search.dynamics.run import find_dynamics
-        from shine.search.dynamics.settings import DynamicsSettings
+        from shine.search.dynamics.settings import DynamicsSettings, hidden_name
         from shine.search.evolution.observers import Observers
 
         parameters = self.get_params(deep=False)
@@ -213,6 +217,7 @@ class SymbolicDynamics(FittedDynamics):
                 "kind": str(self.kind),
                 "lags": int(self.lags),
                 "order": int(self.order),
+                "hidden": hidden_name(self.hidden),
                 "derivatives": int(self.derivatives),
                 "template": self.template or "",
                 "conserve": self.conserve or "",
@@ -245,7 +250,8 @@ class SymbolicDynamics(FittedDynamics):
         Parameters
         ----------
         x : array-like of shape (n_times, n_states), or a data frame with their headings
-            Of a map with lags, consecutive steps. For ``order=2`` positions, then rates. Fields as of `fit`.
+            Of a map with lags, consecutive steps. For ``order=2`` positions, then rates; a hidden state last. Fields
+            as of `fit`.
         u : array-like of shape (n_times, n_controls), or function of the time, optional
         t : array-like of shape (n_times,), optional
             Needed if the time occurs in the formulas, or `u` is a function.
@@ -280,8 +286,9 @@ class SymbolicDynamics(FittedDynamics):
         ----------
         x0 : array-like of shape (n_states,), or mapping by state
             States at the first of the times. With lags those of ``lags + 1`` steps, the oldest first, and for
-            ``order=2`` positions and rates: two rows or more, or a mapping to lists. A field has its points, on a grid
-            with the steps of the fit; without `periodic`, the three points at each edge keep their values.
+            ``order=2`` positions and rates: two rows or more, or a mapping to lists. A hidden state is the last one;
+            ``best_.starts`` has those that were fitted. A field has its points, on a grid with the steps of the fit;
+            without `periodic`, the three points at each edge keep their values.
         t : array-like of shape (n_times,)
             Increasing.
         u : array-like of shape (n_times, n_controls), or function of the time, optional

@@ -119,6 +119,8 @@ class DynamicsRecord(_Record):
     """Steps back whose states follow those of the last step among the states."""
     order: int = 1
     """2 if the states are positions, and then their rates."""
+    hidden: int | None = None
+    """Position of the state whose rate shows the last state, which nobody read; null if all were."""
     runs: tuple[str, ...] = ()
     """Names of the runs, if constants depend on them: their number is the last control then."""
     steps: tuple[FiniteFloat, ...] = ()
@@ -214,6 +216,7 @@ class DynamicsRun:
             step=record.step,
             lags=record.lags,
             order=record.order,
+            hidden=record.hidden,
             runs=record.runs,
             **others,
         )
@@ -268,7 +271,9 @@ def run_dynamics(
         write_text(folder / "config.yaml", dump_config(job.config))
         asked = job.config.dynamics
         form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.known if asked.template else ""
-        settings = DynamicsSettings(job.config.search, *form, asked.conserve, asked.units, asked.derivatives)
+        settings = DynamicsSettings(
+            job.config.search, *form, asked.conserve, asked.units, asked.derivatives, str(asked.hidden)
+        )
         observers = Observers(report or ignore, began=began)
         if isinstance(job.trajectories, Field):
             from shine.search.dynamics.fields.run import find_fields
@@ -300,6 +305,7 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         step=best.step,
         lags=best.lags,
         order=best.order,
+        hidden=best.hidden,
         runs=best.runs,
         **({name: getattr(best, name) for name in OF_FIELDS} if best.is_field else {}),
         primitives=job.config.primitive_texts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from shine.base.typing import Floats
 from shine.data.columns.headings import check_heading
 from shine.data.columns.numbers import numbers
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
+from shine.search.dynamics.forms import form_of_system
 from shine.search.dynamics.system import SystemModel, whole_steps
 
 
 def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
     """All states at the first time (see `SystemModel.start_of`), from an array or a mapping by state."""
     if isinstance(x0, Mapping):
+        states = [*states, *(() if model.hidden is None else model.states[-1:])]
         missing = [state for state in states if state not in x0]
         if missing:
             raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
@@ -32,13 +35,13 @@ def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
 def state_values(model: SystemModel, headings: Sequence[str], x: Any) -> Floats:
     """Values of the states, for `SystemModel.history`, from a table with their headings or an array."""
     if hasattr(x, "columns"):
-        every = [*headings, *(model.states[model.n_read :] if model.order == 2 else ())]
+        every = [*headings, *model.unread]
         for heading in every:
             check_heading(x, heading, "a state")
         return np.column_stack([numbers(x[heading], "x", 1) for heading in every])
     values = np.asarray(x)
     if values.ndim == 1:
-        values = values.reshape((-1, 1) if len(headings) * model.order == 1 else (1, -1))
+        values = values.reshape((-1, 1) if len(headings) + len(model.unread) == 1 else (1, -1))
     return numbers(values, "x", 2)
 
 
@@ -51,7 +54,7 @@ def rollout_score(model: SystemModel, readings: Trajectories) -> float:
     model : SystemModel
     readings : Trajectories
         Rollouts begin at the first time of each run at which all states were read, and as many times before as the
-        system has lags. Rates at the start, which a second order needs, are those that fit the run best.
+        system has lags. States that nobody reads have the start that fits the run best.
 
     Raises
     ------
@@ -106,24 +109,21 @@ def _from_start(model: SystemModel, run: Trajectory, readings: Trajectories) -> 
         raise DataError(f"x has no time at which all states were read{lags}; a rollout begins at one")
     rest = slice(first, None)
     own = Trajectory(run.times[rest], run.states[rest], run.controls[rest], run.name)
-    if model.order == 2:
-        return own.states, _with_fitted_rates(model, own, readings)
+    if model.unread:
+        return own.states, _with_fitted_start(model, own, readings)
     start = model.start_of(run.states[before] if model.lags else run.states[first])
     return own.states, model.simulate(start, own.times, own.controls)[:, : model.n_read]
 
 
-def _with_fitted_rates(model: SystemModel, run: Trajectory, readings: Trajectories) -> Floats:
-    """The rollout of a system of second order whose start fits a run best."""
-    unread = np.concatenate([run.states, np.full_like(run.states, np.nan)], axis=1)
-    read = ~np.isnan(run.states)
-    rates = np.full_like(run.states, np.nan)
-    for column, own in enumerate(read.T):
-        rates[own, column] = np.gradient(run.states[own, column], run.times[own]) if own.sum() > 1 else 0.0
-    smooth = np.concatenate([run.states, rates], axis=1)
-    for column in smooth.T:
-        column[:] = np.interp(run.times, run.times[~np.isnan(column)], column[~np.isnan(column)])
-    given = Trajectories(
-        (Trajectory(run.times, unread, run.controls, run.name),), model.states, model.controls, readings.time
-    )
+def _with_fitted_start(model: SystemModel, run: Trajectory, readings: Trajectories) -> Floats:
+    """The rollout of a system with unread states whose start fits a run best."""
+    form = form_of_system(model, replace(readings, runs=(run,), sigma=None))
     known = Unknowns.free(np.zeros(len(model.constants), np.bool_))
-    return fit_rollouts(model.compiled, given, unknowns=known, smooth=[smooth]).states[0][:, : model.n_read]
+    fit = fit_rollouts(
+        model.compiled,
+        form.trajectories,
+        unknowns=known,
+        smooth=[form.smooth.runs[0].states],
+        settings=FitSettings(joined=True),
+    )
+    return fit.states[0][:, : model.n_read]

@@ -25,7 +25,7 @@ from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import features_of
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smoothed
-from shine.search.dynamics.system import whole_steps
+from shine.search.dynamics.system import SystemModel, whole_steps
 from shine.search.models.model import Model
 from shine.search.templates.template import Parameter
 
@@ -57,6 +57,8 @@ class Form:
         What is known of constants in known parts.
     runs : tuple of str
         Names of the runs if constants depend on them: their number is the last control then.
+    hidden : int, optional
+        Position of the state whose rate shows the last state, which nobody read.
     """
 
     trajectories: Trajectories
@@ -69,6 +71,7 @@ class Form:
     order: int = 1
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
+    hidden: int | None = None
 
     @cached_property
     def readings(self) -> Readings:
@@ -189,34 +192,92 @@ def _second_order(trajectories: Trajectories, smooth: Smoothed, autonomous: bool
     """Positions and their rates as states: the first ones' equations are known, the others are to be found."""
     names = trajectories.states
     rates = tuple(f"{name}_dot" for name in names)
-    unread = [np.concatenate([run.states, np.full_like(run.states, np.nan)], axis=1) for run in trajectories.runs]
-    wider = replace(
-        trajectories,
-        runs=tuple(replace(run, states=states) for run, states in zip(trajectories.runs, unread, strict=True)),
-        states=_distinct(trajectories, (names, rates)),
-        sigma=_repeated(trajectories.sigma, 1),
-    )
+    wider = _with_unread(trajectories, rates)
     features = features_of(wider, autonomous)
     known = (_same(name, rate, features) for name, rate in zip(names, rates, strict=True))
     parts = (*known, *(Part((rate,)) for rate in rates))
     both = [
-        SmoothedRun(
-            times=run.times,
-            states=np.concatenate([run.states, run.rates], axis=1),
-            rates=np.concatenate([run.rates, run.bends], axis=1),
-            bends=np.zeros_like(wider.runs[number].states),
-            state_errors=np.concatenate([run.state_errors, run.rate_errors], axis=1),
-            rate_errors=np.concatenate([run.rate_errors, run.bend_errors], axis=1),
-            bend_errors=np.full_like(wider.runs[number].states, np.inf),
-            controls=run.controls,
-            independent=np.tile(run.independent, 2),
-            noise=np.concatenate([run.noise, np.zeros_like(run.noise)], axis=1),
-        )
-        for number, run in enumerate(smooth.runs)
+        _beside(run, (run.rates, run.bends, run.rate_errors, run.bend_errors), run.independent) for run in smooth.runs
     ]
     processes = (*smooth.processes, *smooth.processes)
     time = None if autonomous else trajectories.time
     return Form(wider, Smoothed(tuple(both), processes), parts, time, False, order=2)
+
+
+def hidden_forms(trajectories: Trajectories, settings: DynamicsSettings) -> tuple[Form, ...]:
+    """The form of the states that were read alone, and those with a hidden state beside them.
+
+    Readings show a hidden state only up to a change of variable: h and g(h) move the others alike. Where it moves a
+    state x, the rate of x is such a variable, and so is x'/x if x keeps its sign: x' = h, or x' = x*h.
+    """
+    plain = _free(trajectories, settings)
+    wider = _with_unread(trajectories, (settings.hidden,))
+    features, smooth, found = features_of(wider, settings.autonomous), plain.smooth, [plain]
+    for place, state in enumerate(trajectories.states):
+        values = np.concatenate([run.states[:, place] for run in smooth.runs])
+        keeps = bool((values > 0).all() or (values < 0).all())
+        for right in (settings.hidden, *([f"{state}*{settings.hidden}"] if keeps else [])):
+            runs = tuple(_with_rate(run, place, right != settings.hidden) for run in smooth.runs)
+            parts = list(plain.parts)
+            parts[place] = _same(state, right, features)
+            own = Smoothed(runs, (*smooth.processes, smooth.processes[place]))
+            every = (*parts, Part((settings.hidden,)))
+            found.append(replace(plain, trajectories=wider, smooth=own, parts=every, hidden=place))
+    return tuple(found)
+
+
+def form_of_system(model: SystemModel, readings: Trajectories) -> Form:
+    """Readings with estimates of the states that a system has beside them: rates, or a hidden one."""
+    smooth = smoothed(readings)
+    if model.hidden is None:
+        return _second_order(readings, smooth, True)
+    relative = len(model.trees[model.hidden].used_parameters) > 1
+    runs = tuple(_with_rate(run, model.hidden, relative) for run in smooth.runs)
+    return Form(_with_unread(readings, model.states[-1:]), replace(smooth, runs=runs), (), None, False)
+
+
+def _with_rate(run: SmoothedRun, place: int, relative: bool) -> SmoothedRun:
+    """A smoothed run with the rate of a state, or its share of the state, as a state beside the others."""
+    kinds = ("states", "rates", "bends", "state_errors", "rate_errors", "bend_errors")
+    value, rate, bend, unsure, rate_error, bend_error = (getattr(run, kind)[:, place] for kind in kinds)
+    parts = (rate, bend, rate_error, bend_error)
+    if relative:
+        share = rate / value
+        change = bend / value - share**2
+        share_error = np.sqrt(rate_error**2 + (share * unsure) ** 2) / np.abs(value)
+        own = (2 * share * rate_error) ** 2 + ((change - share**2) * unsure) ** 2
+        parts = (share, change, share_error, np.sqrt(bend_error**2 + own) / np.abs(value))
+    return _beside(run, tuple(part[:, None] for part in parts), run.independent[[place]])
+
+
+def _beside(run: SmoothedRun, parts: Sequence[Floats], independent: Floats) -> SmoothedRun:
+    """A smoothed run with further states: their values, rates, and the errors of these."""
+    given = (run.states, run.rates, run.state_errors, run.rate_errors)
+    states, rates, state_errors, rate_errors = (np.concatenate(pair, axis=1) for pair in zip(given, parts, strict=True))
+    return SmoothedRun(
+        times=run.times,
+        states=states,
+        rates=rates,
+        bends=np.zeros_like(states),
+        state_errors=state_errors,
+        rate_errors=rate_errors,
+        bend_errors=np.full_like(states, np.inf),
+        controls=run.controls,
+        independent=np.concatenate([run.independent, independent]),
+        noise=np.concatenate([run.noise, np.zeros_like(parts[0])], axis=1),
+    )
+
+
+def _with_unread(trajectories: Trajectories, names: tuple[str, ...]) -> Trajectories:
+    """Trajectories with further states, which nobody read."""
+    runs = []
+    for run in trajectories.runs:
+        nothing = np.full((len(run.times), len(names)), np.nan)
+        runs.append(replace(run, states=np.concatenate([run.states, nothing], axis=1)))
+    # No reading has the errors of these.
+    sigma = None if trajectories.sigma is None else np.concatenate([trajectories.sigma, np.ones(len(names))])
+    states = _distinct(trajectories, (trajectories.states, names))
+    return replace(trajectories, runs=tuple(runs), states=states, sigma=sigma)
 
 
 def _same(state: str, other: str, features: Sequence[str]) -> Part:

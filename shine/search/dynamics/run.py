@@ -17,11 +17,11 @@ from shine.lang.forms.names import listed, shown
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
-from shine.search.dynamics.forms import Form, form_of, units_of
+from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
 from shine.search.dynamics.joining import best_first, candidates_of
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import Part
-from shine.search.dynamics.result import DynamicsResult, distinct, front_of
+from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import RateRows, joined, rate_rows
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import SystemModel, digits_of
@@ -160,6 +160,9 @@ MOST_SYSTEMS = 100
 HOPELESS = 30.0
 """Nats by which the rates may speak against the equations of a system that is still integrated, beyond the first."""
 
+TRIED = 0.5
+"""Share of the seconds in which forms with and without a hidden state are tried; the best one has the rest."""
+
 FIRST = 12
 """Systems that are integrated whatever the rates say: the front shows what simpler ones miss."""
 
@@ -191,7 +194,60 @@ def find_dynamics(
     with stage("preparing the integrator"):
         functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):
-        form = form_of(trajectories, settings)
+        forms = hidden_forms(trajectories, settings) if settings.hidden else (form_of(trajectories, settings),)
+    return _of_form(forms[0], settings, observers) if len(forms) == 1 else _of_forms(forms, settings, observers)
+
+
+def _of_forms(forms: Sequence[Form], settings: DynamicsSettings, observers: Observers) -> DynamicsResult:
+    """The shortest description by a system with a hidden state, or by the first form, which has none."""
+    seconds = math.inf if settings.search.stop.seconds is None else settings.search.stop.seconds
+
+    def found(form: Form, share: float) -> DynamicsResult:
+        search = settings.search
+        if math.isfinite(share):
+            search = replace(search, stop=replace(search.stop, seconds=max(share, LEAST_SECONDS)))
+        return _of_form(form, replace(settings, search=search), replace(observers, began=None).begun())
+
+    def left() -> float:
+        return seconds - (observers.clock() - observers.origin)
+
+    results = [found(forms[0], TRIED * seconds / len(forms))]
+    tried, problem = [forms[0]], ""
+    for form in forms[1:]:
+        if results[-1].stopped_by in USER or left() < 0.1 * seconds:
+            break
+        try:
+            results.append(found(form, TRIED * seconds / len(forms)))
+            tried.append(form)
+        except DataError as error:
+            # The rates of its hidden state are not known at any time.
+            problem = str(error)
+    if problem and len(results) == 1:
+        raise DataError(problem)
+    # A state that nobody read has to explain something.
+    at = int(np.argmin([each.chosen.nats + NEAR * (number > 0) for number, each in enumerate(results)]))
+    best = results[at]
+    if results[-1].stopped_by not in USER and LEAST_AGAIN < left() < math.inf and not best.chosen.error < EXACT:
+        results.append(found(tried[at], left()))
+        best = min(best, results[-1], key=lambda each: each.chosen.nats)
+    front, more = best.front, results[0].chosen.nats - best.chosen.nats
+    if len(results) > 1 and math.isfinite(best.chosen.nats):
+        front = replace(front, reason=f"{front.reason}; {_shown(settings.hidden, best.chosen, more)}")
+    systems = sum(each.systems for each in results)
+    return replace(best, front=front, seconds=observers.clock() - observers.origin, systems=systems)
+
+
+def _shown(name: str, best: SystemModel, more: float) -> str:
+    """What the readings tell of a hidden state, by the nats that the states alone need more."""
+    if best.hidden is None:
+        return f"{name} is not identifiable from these data, which the states that were read explain as well alone"
+    if best.restarts:
+        return f"none with {name} follows them from start to end: more is hidden, or the readings are too few"
+    return f"without {name}, {more:.0f} nats more" if math.isfinite(more) else f"without {name}, none follows them"
+
+
+def _of_form(form: Form, settings: DynamicsSettings, observers: Observers) -> DynamicsResult:
+    """The result of the searches for one form."""
     rows = [_rows_of(part, form, settings.autonomous) for part in form.parts]
     units = units_of(form, settings.units) if settings.units else ({}, {})
     if settings.units and settings.search.constraints.dimensionless_constants:
@@ -382,5 +438,6 @@ def unfitted(equations: Sequence[Equation], form: Form) -> SystemModel:
         lags=form.lags,
         order=form.order,
         runs=form.runs,
+        hidden=form.hidden,
         unknowns=unknowns_of(equations, form.parameters),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from shine.lang.forms.names import name_problem, value_text
 from shine.search.problem.settings import SearchSettings
 
 TEMPLATE = ("formula", "unknown", "parameters")
@@ -37,6 +38,8 @@ class DynamicsSettings:
 
     derivatives: int = 3
     """Highest derivative in space that the rates of fields may use."""
+    hidden: str = ""
+    """Name of the one state that nobody read; empty if all were."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.units, Mapping):
@@ -47,6 +50,21 @@ class DynamicsSettings:
             raise ValueError(f"template: as a mapping it has {', '.join(TEMPLATE)}, and always a formula")
         if not isinstance(self.template, str) and not isinstance(self.template["formula"], str):
             raise ValueError("template: formula is text, such as \"x' = v; v' = f(x)\"")
+
+
+def hidden_name(asked: Any) -> str:
+    """The name of the hidden state: ``h`` for 1, none for 0.
+
+    Raises
+    ------
+    ValueError
+        If it is something else than 0, 1 or a name for formulas.
+    """
+    if isinstance(asked, str) and (not asked or name_problem(asked) is None):
+        return asked
+    if isinstance(asked, str) or asked not in (0, 1):
+        raise ValueError(f"hidden is {value_text(asked)}; it must be 1, or the name of the one state that nobody read")
+    return "h" if asked else ""
 
 
 def form_problem(asked: Any) -> str:
@@ -61,6 +79,8 @@ def form_problem(asked: Any) -> str:
         return "conserve is for rates: kind='ode' and order=1"
     if conserve and template:
         return "conserve and template are both given; write the quantity's equations into the template"
+    if asked.hidden and (kind != "ode" or asked.order == 2 or template or conserve or asked.units):
+        return "hidden is for kind='ode' and order=1, without template, conserve and units"
     if kind == "pde" and asked.order == 2:
         return "order=2 is for kind='ode'; give the rate of the field as another field"
     return "order=2 is for kind='ode'; a map takes lags=1" if kind == "map" and asked.order == 2 else ""

@@ -73,6 +73,8 @@ class SystemModel:
         2 if the states are positions and then their rates, whose equations are the ones that were sought.
     runs : tuple of str
         Names of the runs if constants depend on them: their number is the last control then.
+    hidden : int, optional
+        Position of the state whose rate shows the last state, which nobody read.
     unknowns : Unknowns, optional
         Which of the constants are known or one number; by default none.
     """
@@ -95,6 +97,7 @@ class SystemModel:
     lags: int = 0
     order: int = 1
     runs: tuple[str, ...] = ()
+    hidden: int | None = None
     unknowns: Unknowns | None = None
 
     is_field: ClassVar[bool] = False
@@ -117,14 +120,19 @@ class SystemModel:
 
     @property
     def n_read(self) -> int:
-        """Number of states that were read: others are lagged ones, or rates."""
-        return len(self.states) // (self.lags + self.order)
+        """Number of states that were read: others are lagged ones, rates, or the hidden one."""
+        return (len(self.states) - (self.hidden is not None)) // (self.lags + self.order)
 
     @property
     def sought(self) -> range:
         """Positions of the equations that were sought."""
         first = self.n_read * (self.order - 1)
-        return range(first, first + self.n_read)
+        return range(first, first + self.n_read + (self.hidden is not None))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """States that starts have beside those that were read: rates of a second order, or the hidden one."""
+        return () if self.lags else self.states[self.n_read :]
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -238,15 +246,15 @@ class SystemModel:
 
         Parameters
         ----------
-        x0 : array-like of shape (n_read,); with lags (lags + 1, n_read), the oldest first; for a second order
-            (2, n_read), positions and rates
+        x0 : array-like of shape (n_read,), one longer with a hidden state; with lags (lags + 1, n_read), the oldest
+            first; for a second order (2, n_read), positions and rates
         """
         given, depth = np.asarray(x0, np.float64), self.lags + self.order
         if depth > 1 and self.n_read == 1 and given.shape == (depth,):
             given = given[:, None]
-        shape = (depth, self.n_read) if depth > 1 else (self.n_read,)
+        shape = (depth, self.n_read) if depth > 1 else (len(self.states),)
         if given.shape != shape:
-            names = listed(self.states[: self.n_read])
+            names = listed(self.states[: shape[-1]])
             what = "the oldest first" if self.lags else "positions, then rates"
             rows = f"{depth} rows, {what}, of" if depth > 1 else "one value for each of"
             raise DataError(f"x0 has shape {given.shape}; give {rows} {names}")
@@ -255,9 +263,9 @@ class SystemModel:
     def history(self, x: Floats) -> Floats:
         """All states at each time of consecutive readings, shape (n_times, n_states); NaN before the lags.
 
-        Those of a second order need positions and rates, shape (n_times, 2 * n_read).
+        Those of a second order need positions and rates, shape (n_times, 2 * n_read); others the hidden state, too.
         """
-        width = len(self.states) if self.order == 2 else self.n_read
+        width = self.n_read + len(self.unread)
         if x.shape[1] != width:
             raise DataError(f"x has {x.shape[1]} columns; the states are {listed(self.states[:width])}")
         before = np.full((self.lags, width), np.nan)
@@ -293,7 +301,7 @@ class SystemModel:
         """Names of the constants: state and place in its equation."""
         starts = (0, *self.compiled.ends[:-1])
         # Equations of further states have no constants.
-        names = [f"{state}{chr(39) * self.order}" for state in self.states[: self.n_read]] * (self.lags + self.order)
+        names = [f"{state}{chr(39) * self.order}" for state in self.moved] * (self.lags + self.order)
         return tuple(
             f"{name}[{place}]"
             for name, first, end in zip(names, starts, self.compiled.ends, strict=True)
@@ -315,7 +323,12 @@ class SystemModel:
     def lefts(self) -> list[str]:
         """Left sides of the equations that were sought: rates, second derivatives, or the states a step later."""
         ending = "[k+1]" if self.is_map else "'" * self.order
-        return [f"{state}{ending}" for state in self.states[: self.n_read]]
+        return [f"{state}{ending}" for state in self.moved]
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """The states of the equations that were sought: those that were read, and the hidden one."""
+        return self.states[: len(self.sought)]
 
     @property
     def figures(self) -> str:

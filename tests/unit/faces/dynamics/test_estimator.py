@@ -277,6 +277,43 @@ def test_a_second_order_starts_from_positions_and_rates(monkeypatch):
     assert list(model.conf_int()) == ["x''[0]"]
 
 
+def test_a_hidden_state_is_part_of_starts_and_of_the_system(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("x*h", "-1.0*x"), hidden=0))
+    times = TIMES[: len(TIMES) // 2]
+    wanted = np.cosh(times) ** -2.0  # x' = x*h, h' = -x has x = 2/cosh(t)**2, h = -2*tanh(t)
+    model = shine.SymbolicDynamics(hidden=1).fit(2 * wanted, times, states=["x"])
+    assert model.best_.lines() == ["x' = x*h", "h' = -1*x"] or model.best_.lines() == ["x' = x*h", "h' = -x"]
+    assert model.states_ == ["x"]
+    for start in ([2.0, 0.0], {"x": 2.0, "h": 0.0}):
+        np.testing.assert_allclose(model.simulate(start, times), 2 * wanted[:, None], atol=1e-7)
+    np.testing.assert_array_equal(model.predict([[3.0, 4.0]]), [[12.0, -3.0]])
+    # The start of a new run is fitted: 1/2/cosh(t/2 - 1)**2 follows the same equations.
+    assert model.score(0.5 * np.cosh(times / 2 - 1) ** -2.0, times) == pytest.approx(1.0, abs=1e-6)
+    assert model.score(np.cos(3 * times) + 2, times) < 0.9
+    assert list(model.conf_int()) == ["h'[0]"]
+    assert "h' = -1.0*x" in model.export("python")
+    with pytest.raises(DataError, match="x0 has x, and lacks h"):
+        model.simulate({"x": 1.0}, times)
+    with pytest.raises(DataError, match="give one value for each of x, h"):
+        model.simulate([1.0], times)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"hidden": 2}, "hidden is 2; it must be 1, or the name of the one state that nobody read"),
+        ({"hidden": "two words"}, "hidden is 'two words'; it must be 1"),
+        ({"hidden": 1, "order": 2}, "hidden is for kind='ode' and order=1"),
+        ({"hidden": 1, "template": "x' = v"}, "without template, conserve and units"),
+        ({"hidden": "x"}, "x is a further state here; rename the column of this name"),
+    ],
+)
+def test_a_hidden_state_that_cannot_be_is_refused(monkeypatch, given, message):
+    monkeypatch.undo()
+    with pytest.raises((ValueError, DataError), match=message):
+        shine.SymbolicDynamics(max_time=1, **given).fit(STATES[:, 0], TIMES, states=["x"])
+
+
 @pytest.mark.slow
 def test_constants_of_a_run_are_taken_by_its_name(monkeypatch):
     monkeypatch.undo()

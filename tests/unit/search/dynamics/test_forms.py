@@ -7,12 +7,14 @@ import pytest
 from shine.base.errors import DataError
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.data.trajectory_tables import trajectories
+from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.parse import parse
 from shine.search.constraints.constraints import Constraints
 from shine.search.description import NATS_A_NODE
 from shine.search.dynamics import run
 from shine.search.dynamics.equations import Equation
-from shine.search.dynamics.forms import form_of, units_of
+from shine.search.dynamics.forms import form_of, form_of_system, hidden_forms, units_of
 from shine.search.dynamics.run import find_dynamics, unfitted
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
@@ -116,6 +118,72 @@ def test_rates_are_states_that_nobody_read():
     speed = np.exp(-0.1 * TIMES) * (1.5 * np.cos(1.5 * TIMES) - 0.1 * np.sin(1.5 * TIMES))
     np.testing.assert_allclose(form.smooth.runs[0].states[:, 1], speed, atol=1e-6)
     np.testing.assert_allclose(form.smooth.runs[0].rates[:, 1], -2.26 * SPRING - 0.2 * speed, atol=1e-4)
+
+
+def test_a_hidden_state_is_a_rate_or_its_share_of_a_state_that_keeps_its_sign():
+    readings = a_map(np.stack([SPRING, np.exp(0.3 * TIMES)], axis=1), TIMES)
+    forms = hidden_forms(readings, settings(kind="ode", hidden="z"))
+    assert [form.trajectories.states for form in forms] == [("x", "y"), *[("x", "y", "z")] * 3]
+    known = [[str(part.known[0].model.tree) for part in form.parts if part.known] for form in forms]
+    assert known == [[], ["z"], ["z"], ["y*z"]]
+    share = forms[3].smooth.runs[0]
+    np.testing.assert_allclose(share.states[:, 2], 0.3, rtol=1e-5)
+    np.testing.assert_allclose(share.rates[:, 2], 0, atol=1e-3)
+    assert (np.abs(share.rates[:, 2]) < 10 * share.rate_errors[:, 2] + 1e-9).all()
+
+
+def hidden_system(rates, start, times, read, noise=0.0):
+    """Readings of some states from two starts: the last one's are clean."""
+    integrate = pytest.importorskip("scipy.integrate")
+    states = integrate.solve_ivp(rates, times[[0, -1]], start, "LSODA", times, rtol=1e-10, atol=1e-12).y[read].T
+    return states + noise * states.std(axis=0) * np.random.default_rng(0).standard_normal(states.shape)
+
+
+def epidemic(_, y):
+    return [-0.5 * y[0] * y[1], 0.5 * y[0] * y[1] - 0.1 * y[1]]
+
+
+def dish(_, y):
+    return [y[0] * (1.1 - 0.4 * y[1]), y[1] * (0.1 * y[0] - 0.4)]
+
+
+def lorenz(_, y):
+    return [10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1], y[0] * y[1] - 8 / 3 * y[2]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("rates", "read", "start", "other", "end", "right"),
+    [
+        (epidemic, [1], [0.98, 0.01], [0.7, 0.05], 60, "x*h"),
+        (dish, [0], [10, 5], [5, 3], 30, "x*h"),
+        (lorenz, [0, 2], [-8, 7, 27], [3, 5, 20], 5, "h"),
+    ],
+)
+def test_a_hidden_state_foretells_a_trajectory_from_its_first_fifth(rates, read, start, other, end, right):
+    times = np.linspace(0, end, 200)
+    readings = a_map(hidden_system(rates, start, times, read, 0.01), times)
+    asked = settings(kind="ode", hidden="h")
+    asked = replace(asked, search=replace(asked.search, stop=replace(asked.search.stop, seconds=20.0)))
+    result = find_dynamics(readings, asked, Observers(clock=time.process_time))
+    assert str(result.chosen.trees[0]) == right
+    assert "; without h, " in result.front.reason
+    new = hidden_system(rates, other, times, read)
+    first = a_map(new[:40], times[:40])
+    form = form_of_system(result.chosen, first)
+    known = Unknowns.free(np.zeros(len(result.chosen.constants), np.bool_))
+    fit = fit_rollouts(result.chosen.compiled, form.trajectories, unknowns=known, smooth=[form.smooth.runs[0].states])
+    found = result.chosen.simulate(fit.starts[0], times)[40:, : len(read)]
+    assert (((found - new[40:]) ** 2).mean(axis=0) / new[40:].var(axis=0) < 0.05).all()
+
+
+@pytest.mark.slow
+def test_a_state_that_explains_nothing_is_not_identifiable():
+    turns = np.stack([np.cos(1.5 * TIMES), np.sin(1.5 * TIMES)], axis=1)
+    result = find_dynamics(a_map(turns, TIMES), settings(kind="ode", hidden="h"), Observers(clock=time.process_time))
+    assert result.chosen.states == ("x", "y")
+    assert "h is not identifiable from these data" in result.front.reason
 
 
 def test_a_column_with_the_name_of_a_rate_is_refused():
