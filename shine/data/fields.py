@@ -61,6 +61,12 @@ class Field:
         return AXES[: self.values.ndim - 2]
 
     @property
+    def size(self) -> str:
+        """Names and numbers of what was read, for people."""
+        points = " x ".join(map(str, self.values.shape[2:]))
+        return f"{listed(self.states)} at {self.values.shape[1]} times and {points} points"
+
+    @property
     def places(self) -> list[Floats]:
         """The times, and the coordinates along each axis."""
         firsts = self.firsts or (0.0,) * len(self.steps)

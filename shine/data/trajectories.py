@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.errors import DataError, SamplingWarning
 from shine.base.typing import Floats
-from shine.lang.forms.names import shown
+from shine.lang.forms.names import listed, shown
 
 LEAST_READINGS = 5
 """Fewest readings a period that show the form of an oscillation."""
@@ -67,6 +67,12 @@ class Trajectories:
     time: str = "t"
     sigma: Floats | None = None
     headings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> str:
+        """Names and numbers of what was read, for people."""
+        times, runs = sum(len(run.times) for run in self.runs), len(self.runs)
+        return f"{listed(self.states)} at {times} times" + (f" of {runs} runs" if runs > 1 else "")
 
     def check(self, continuous: bool = True) -> None:
         """Check what each state shows.

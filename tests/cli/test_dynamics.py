@@ -109,8 +109,9 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--out", "a.doc"), "--out a.doc: files end in"),
         (("export", "spring", "--to", "excel"), "no such format for dynamics; use one of python, c"),
         (("export", "spring", "--to", "python", "--name", "1"), "--name 1"),
-        (("summary", "spring"), "is a result of dynamics, which shine predict, export and report take"),
-        (("resume", "spring"), "dynamics: is for 'shine evolve' alone"),
+        (("next", "spring"), "is a result of dynamics, which shine predict, export, report and summary take"),
+        (("resume", "runs/spring"), "searches for equations of motion are not resumed; start it again"),
+        (("summary", "spring", "--exact", "2"), "--exact is for runs of one target"),
         (("evolve", "spring.yaml", "--live"), "--live, --log, --workers, --dask and --slurm are not for dynamics"),
         (("evolve", "spring.yaml", "--set", "data.target=x"), "data.target: is not for dynamics"),
         (("evolve", "spring.yaml", "--set", "template=f(x)"), "template: is not for dynamics"),
@@ -239,3 +240,18 @@ def test_known_parts_with_constants_by_run_go_from_file_to_predictions(
 def test_wrong_units_are_told_at_their_place(spring: str, settings: list[str], message: str) -> None:
     found = shine("evolve", "spring.yaml", *(word for each in settings for word in ("--set", each)))
     assert found.exit_code != 0 and message in found.stderr.replace("\n", " ")
+
+
+def test_the_constants_have_a_summary(spring: str) -> None:
+    lines = shine("summary", spring).stdout.splitlines()
+    assert lines[0].split() == ["x'", "=", "speed_in_m_s"]
+    assert lines[-2].split() == ["speed_in_m_s'[0]", "-1", "0.01", "-1.0196", "-0.9804"]
+    found = json.loads(shine("summary", spring, "--index", "0", "--json").stdout)
+    np.testing.assert_allclose(found["conf_int"]["x'[0]"], [0.8804, 0.9196], atol=1e-4)
+
+
+def test_a_configuration_is_checked_without_a_search(spring: str) -> None:
+    assert "spring.yaml: valid; x, speed_in_m_s at 62 times of 2 runs" in shine("config", "check", "spring.yaml").stdout
+    assert json.loads(shine("config", "check", "spring.yaml", "--json").stdout)["states"] == ["x", "speed_in_m_s"]
+    wrong = shine("config", "check", "spring.yaml", "--set", "dynamics.states=[q]")
+    assert wrong.exit_code == 2 and "there is no column 'q'" in wrong.stderr

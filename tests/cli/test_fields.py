@@ -115,3 +115,9 @@ def test_what_a_start_lacks_is_told(waves: str) -> None:
     ).stderr.replace("\n", " ")
     assert "fields need --times" in shine("predict", waves, "start.csv").stderr
     assert "there is no export c of fields" in shine("export", waves, "--to", "c").stderr
+
+
+def test_fields_are_checked_and_have_a_summary(waves: str) -> None:
+    assert "waves.yaml: valid; height at 33 times and 97 points" in shine("config", "check", "waves.yaml").stdout
+    text = shine("summary", waves).stdout
+    assert "height_t[0]" in text and text.rstrip().endswith("standard errors of the weak form")

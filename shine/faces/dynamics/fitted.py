@@ -14,7 +14,7 @@ from shine.faces.estimators.parameters import checked_index
 if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision
     from shine.search.dynamics.result import DynamicsResult, SystemFront
-    from shine.search.dynamics.system import SystemModel
+    from shine.search.dynamics.system import SystemModel, SystemSummary
 
 Controls = Any
 """Values of the controls at the times, a function of the time, headings, or a list with one for each run."""
@@ -66,6 +66,10 @@ class FittedDynamics(BaseEstimator):
     def conf_int(self, level: float = 0.95, *, index: int | None = None) -> dict[str, tuple[float, float]]:
         """Intervals of the constants, by state and place: ``x'[0]`` is the first number in the rate of x."""
         return self._model(index).conf_int(level)
+
+    def summary(self, level: float = 0.95, *, index: int | None = None) -> SystemSummary:
+        """The constants with their standard errors and intervals, to print (see `conf_int`)."""
+        return self._model(index).summary(level)
 
     def conserved(self, *, index: int | None = None) -> list[Any]:
         """Sums of simple terms of the states that the motion leaves as they are, with `formula` and `drift`."""

@@ -15,6 +15,7 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import dot
 from shine.data.columns.numbers import numbers
 from shine.evaluate.inference.quantiles import check_level, two_sided
+from shine.evaluate.inference.summary import aligned
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
@@ -31,6 +32,13 @@ Controls = AnyArray | Callable[[float], Any] | None
 
 WHOLE = 1e-6
 """Share of a step by which the times of a map may miss whole steps."""
+
+
+class SystemSummary(str):
+    """A table of constants, as text."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,6 +303,22 @@ class SystemModel:
         known = np.zeros(len(reach), np.bool_) if self.unknowns is None else self.unknowns.numbers < 0
         named = zip(self.constant_names, pairs, known.tolist(), strict=True)
         return {name: pair for name, pair, own in named if not own}
+
+    def summary(self, level: float = 0.95) -> SystemSummary:
+        """The constants that were fitted with their standard errors and intervals, as a table to print."""
+        intervals = self.conf_int(level)
+        errors = dict(zip(self.constant_names, self.standard_errors().tolist(), strict=True))
+        values = dict(zip(self.constant_names, self.constants.tolist(), strict=True))
+        ends = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
+        rows = [
+            [name, *(f"{value:.6g}" for value in (values[name], errors[name], low, high))]
+            for name, (low, high) in intervals.items()
+        ]
+        table = aligned([["", "coef", "std err", *ends], *rows]) if rows else ["no constants to be uncertain of"]
+        judge = "the weak form" if self.is_field else "rollouts"
+        return SystemSummary(
+            "\n".join([*self.lines(), self.figures, *table, f"intervals: by standard errors of {judge}"])
+        )
 
     @property
     def constant_names(self) -> tuple[str, ...]:

@@ -41,9 +41,16 @@ def check(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     Example:
       shine config check configs/pythagoras.yaml --set seed=7
     """
-    from shine.faces.config import read_job
+    from shine.faces.config import is_dynamics, read_dynamics, read_job
 
     try:
+        if is_dynamics(path, overrides):
+            found = read_dynamics(path, overrides).trajectories
+            if as_json:
+                print_json({"valid": True, "states": found.states})
+            else:
+                click.echo(f"{path}: valid; {found.size}")
+            return 0
         job = read_job(path, overrides)
     except ConfigError as error:
         if not as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,22 @@ def summary(folder: Path, index: int | None, exact: tuple[float, ...], as_json: 
       shine summary runs/pythagoras
       shine summary runs/pythagoras --exact 2
     """
+    from shine.faces.cli.dynamics import chosen_system, dynamics_run
     from shine.faces.runs.records import FEW_ROWS
     from shine.faces.runs.uncertainty_records import UncertaintyRecord
 
+    if (system := dynamics_run(folder)) is not None:
+        if exact:
+            raise click.UsageError("--exact is for runs of one target; a template says what is known of a motion")
+        motion = chosen_system(system, index)
+        if as_json:
+            ends = {
+                name: [end if math.isfinite(end) else None for end in own] for name, own in motion.conf_int().items()
+            }
+            print_json({"equations": motion.lines("exact"), "conf_int": ends})
+        else:
+            print_text(motion.summary())
+        return
     run = opened(folder)
     place, model = chosen(run, index)
     try:
