@@ -297,7 +297,7 @@ def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float]:
     if compared * FREEDOM_OF_A_CENTRE < FEWEST:
         return math.inf, 0.0
     centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:compared])
-    near = _nearest(varying, centres, count)
+    near = nearest(varying, centres, count)
     columns = np.stack([np.ones(near.shape), *(column[near] - column[centres, None] for column in varying)], axis=1)
     plane = Regression.of(columns)
     expected, variances = plane.coefficients(rows.target[near])[:, 0], plane.variances[:, 0]
@@ -309,7 +309,7 @@ def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float]:
     return loss, FREEDOM_OF_A_CENTRE * np.count_nonzero(weights)
 
 
-def _nearest(columns: list[Floats], centres: Indices, count: int) -> Indices:
+def nearest(columns: list[Floats], centres: Indices, count: int) -> Indices:
     """The nearest other rows of some rows, shape (n_centres, count)."""
     distances = np.zeros((len(centres), len(columns[0])))
     for column in columns:

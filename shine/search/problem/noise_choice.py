@@ -2,7 +2,9 @@
 
 A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
 that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
-noise: a reading that is near zero by chance would pass for a precise one.
+noise: a reading that is near zero by chance would pass for a precise one. What a poor formula leaves is no noise: if
+neighbouring rows leave alike errors, it says nothing. So the end of the search asks again, with the formulas of its
+front.
 
 Losses that are made for outliers, such as absolute errors, see only on which side of a formula an outlier lies, so that
 outliers hardly move the best formula. But its loss is then theirs: formulas that bend towards one of them seem better,
@@ -13,8 +15,10 @@ front are measured on all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -27,9 +31,9 @@ from shine.evaluate.losses.reading import built_in_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description import DescriptionLength
+from shine.search.description import DescriptionLength, oddities
 from shine.search.evolution.complexity import constant_counts
-from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
+from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, nearest, one_sign, with_model
 from shine.search.problem.preparation import seeding_task
 from shine.search.problem.reference_losses import rounding_loss
 from shine.search.seeding import SeedingSettings, find_guesses
@@ -41,12 +45,16 @@ absolute noise look alike, and users expect squared errors."""
 
 DECADES = 100.0
 """Ratio from which relative noise need only be the better model. In narrower targets it has to be much better, as users
-expect squared errors: by `MARGIN` nats, or odds of 7 to 1."""
+expect squared errors: by `MARGIN` nats, or e times."""
 
-MARGIN = 2.0
+MARGIN = 1.0
 
 LARGEST, LARGEST_OVER_DECADES = 0.3, 0.7
 """Largest relative noise: readings that are far off give their rows weights that are far off."""
+
+LEAST_ALIKE = 3.0
+"""Standard errors of the correlation between the errors of neighbouring rows from which they are those of the formula:
+too large for chance."""
 
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
@@ -122,7 +130,7 @@ def _spans(dataset: Dataset, ratio: float) -> bool:
     return one_sign(dataset.target) and bool(target.max() >= ratio * target.min())
 
 
-def _possible(dataset: Dataset) -> list[str]:
+def possible_models(dataset: Dataset) -> list[str]:
     """Models that the values of the target suggest, besides absolute noise."""
     target, found = dataset.target[dataset.row_weights > 0], []
     if _spans(dataset, WIDE):
@@ -140,22 +148,81 @@ def _likeliest(
 
     If squared errors are down to rounding, only relative errors can tell formulas apart.
     """
-    possible = _possible(dataset)
+    possible = possible_models(dataset)
     if not possible:
         return "absolute"
     rows = dataset.sampled(PROBED_ROWS, rng)
     guesses = guesses_for(with_model(rows, possible[0]))
-    least, length, _ = _best(guesses, rows, "absolute", threads)
+    least = float(MachineEvaluator(rows, "mse", True, "float64", threads).score(guesses).losses.min(initial=np.inf))
     if least <= EXACT * rows.target_square / rows.weight:
         return "relative" if "relative" in possible else "absolute"
-    lengths = {"absolute": length}
+    return likeliest(dataset, [_best(guesses, rows, name, threads) for name in ("absolute", *possible)])
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A target as the best formula under a model of the noise explains it.
+
+    Parameters
+    ----------
+    noise : str
+    length : float
+        Nats of the description, in units that models share.
+    share : float
+        Root of the mean squared error, in units of the deviations that the formula's values imply.
+    alike : bool
+        Whether neighbouring rows have errors so alike that they are those of the formula.
+    """
+
+    noise: str
+    length: float
+    share: float
+    alike: bool
+
+    @classmethod
+    def of(cls, noise: str, length: float, rows: Dataset, values: Floats) -> Self:
+        """By the values of the best formula at the rows."""
+        errors = (rows.target - values) / deviations(values, rows, noise)
+        share = math.sqrt(float(stable_sum(rows.row_weights / rows.weight * errors**2)))
+        if noise == "counts" and share > 0:
+            # Their deviation is known: no scale has to be estimated, unless they scatter more.
+            known = (share**2 - 1) / 2 - float(log(np.array(share)))
+            length += min(rows.effective_rows * known - float(log(np.array(rows.effective_rows))) / 2, 0.0)
+        return cls(noise, length, share, noise != "absolute" and _alike(errors, rows))
+
+
+def likeliest(dataset: Dataset, found: Sequence[Explained], searched: str = "") -> str:
+    """The model with the shortest description, of those whose formulas leave noise.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    found : sequence of Explained
+        Absolute noise among them.
+    searched : str
+        The model that the formulas were searched with; another must be better by `MARGIN`.
+    """
     decades = _spans(dataset, DECADES)
     largest = {"counts": LARGEST_OF_COUNTS, "relative": LARGEST_OVER_DECADES if decades else LARGEST}
-    for name in possible:
-        _, length, share = _best(guesses, rows, name, threads)
-        if share <= largest[name]:
-            lengths[name] = length + (0.0 if decades else MARGIN)
+    lengths = {
+        each.noise: each.length
+        + MARGIN * (each.noise != "absolute" and not decades)
+        - MARGIN * (each.noise == searched)
+        for each in found
+        if each.noise == "absolute" or (each.share <= largest[each.noise] and not each.alike)
+    }
     return min(lengths, key=lambda name: lengths[name])
+
+
+def _alike(errors: Floats, rows: Dataset) -> bool:
+    """Whether the errors of nearest rows correlate."""
+    spreads = [np.sqrt(stable_sum((column - stable_sum(column) / rows.n_rows) ** 2)) for column in rows.columns]
+    columns = [column / spread for column, spread in zip(rows.columns, spreads, strict=True) if 0 < spread < np.inf]
+    if not columns or not np.isfinite(errors).all():
+        return False
+    near = nearest(columns, np.arange(rows.n_rows), 1)[:, 0]
+    correlation = float(stable_sum(errors * errors[near])) / float(stable_sum(errors**2) or 1.0)
+    return correlation * math.sqrt(rows.n_rows) >= LEAST_ALIKE
 
 
 def _guesses(
@@ -168,38 +235,44 @@ def _guesses(
     return found.candidates
 
 
-def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> tuple[float, float, float]:
-    """Fit of the guesses to some rows under a model.
-
-    Returns
-    -------
-    float, float, float
-        The least loss of a guess; the nats of the shortest description by one; and the root of its mean squared error,
-        in units of the deviations that its values imply.
-    """
-    evaluator = MachineEvaluator(with_model(rows, noise), "mse", True, "float64", threads)
+def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Explained:
+    """The target as the guess with the shortest description explains it."""
+    weighted = with_model(rows, noise)
+    evaluator = MachineEvaluator(weighted, "mse", True, "float64", threads)
     scores, predictions = evaluator.score(guesses), evaluator.predict(guesses)
-    description = DescriptionLength.with_unknown_noise(
-        rows.effective_rows, loss_of("mse").log_likelihood, rows.target_square / rows.weight
-    )
-    shares, own = rows.row_weights / rows.weight, constant_counts(guesses)
-    lengths, errors = [np.full(1, np.inf)], [np.full(1, np.inf)]
+    # A constant is determined as well as the weights let it, not as it would be with even ones.
+    worst = shared_unit(weighted) * weighted.target_square / weighted.weight
+    power = loss_of("mse").log_likelihood
+    description = DescriptionLength.with_unknown_noise(rows.effective_rows, power, worst)
+    shares, own, further = rows.row_weights / rows.weight, constant_counts(guesses), oddities(guesses)
+    lengths, values = [np.full(1, np.inf)], [np.zeros((1, rows.n_rows))]
     with np.errstate(all="ignore"):
         for form in scores.forms:
-            values = form.slopes[:, None] * predictions + form.intercepts[:, None]
-            deviations = _deviations(values, rows, noise)
-            errors.append(stable_sum(shares * ((rows.target - values) / deviations) ** 2))
+            values.append(form.slopes[:, None] * predictions + form.intercepts[:, None])
+            sizes = deviations(values[-1], rows, noise)
+            errors = stable_sum(shares * ((rows.target - values[-1]) / sizes) ** 2)
             # The geometric mean of the deviations is the volume that a density of the target has to spread over.
-            volumes = exp(2 * stable_sum(shares * log(deviations)))
+            volumes = exp(2 * stable_sum(shares * log(sizes)))
             least = rounding_loss(rows, "mse") if noise == "absolute" else RELATIVE_ROUNDING**2 * volumes
             line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
-            losses = np.maximum(errors[-1] * volumes, least)
-            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
-    every, best = np.concatenate(errors), int(np.argmin(np.concatenate(lengths)))
-    return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths)[best]), math.sqrt(every[best])
+            losses = np.maximum(errors * volumes, least)
+            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line) + further)
+    every = np.concatenate(lengths)
+    best = int(np.argmin(every))
+    with np.errstate(all="ignore"):
+        length = float(every[best]) + rows.effective_rows * power * float(log(np.array(worst)))
+        return Explained.of(noise, length, rows, np.concatenate(values)[best])
 
 
-def _deviations(values: Floats, rows: Dataset, noise: str) -> Floats:
+def shared_unit(rows: Dataset) -> float:
+    """Factor of a mean squared error with weights of noise, for units that models of the noise share."""
+    if rows.deviations is None:
+        return 1.0
+    given = rows.sample_weights
+    return float(exp(2 * stable_sum(given / stable_sum(given) * log(rows.deviations))))
+
+
+def deviations(values: Floats, rows: Dataset, noise: str) -> Floats:
     """Standard deviations that the values of formulas imply, up to a factor."""
     if noise == "absolute":
         return np.ones(values.shape)

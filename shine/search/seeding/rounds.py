@@ -218,7 +218,7 @@ class Rounds:
     def _steps(self, number: int, screen: Screen, whole: Coordinates) -> Iterator[Step]:
         """The searches of a round, and last those on large banks of their own, if there are several coordinates."""
         system = screen.coordinates
-        searches = searches_of(number, len(system.nodes), early=not self.pool.split)
+        searches = searches_of(number, len(system.nodes), not self.pool.split, self.pool.task.noise > 0)
         for search in searches:
             if search.fill is None:
                 yield NextSearch(search, screen, screen.bank.count)

@@ -138,16 +138,17 @@ SEARCHES = (
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
 
-def searches_of(number: int, coordinates: int, early: bool = False) -> tuple[Search, ...]:
+def searches_of(number: int, coordinates: int, early: bool = False, noisy: bool = False) -> tuple[Search, ...]:
     """The searches that run in a round of a bank over coordinates, from 0.
 
-    If they are early, or there is one coordinate, all have run after `EARLY_ROUNDS`.
+    If they are early, or there is one coordinate, all have run after `EARLY_ROUNDS`. With noise, no exact formula can
+    end the stage before the slow ones, and they do not wait with one coordinate more: among many, near rows are far.
     """
     last = EARLY_ROUNDS - 1 if early or coordinates == 1 else math.inf
 
     def runs(search: Search) -> bool:
         if search.only_round is None:
             return True
-        return min(search.only_round + 2 * (coordinates > search.most_coordinates), last) == number
+        return min(search.only_round + 2 * (coordinates > search.most_coordinates + noisy), last) == number
 
     return tuple(search for search in SEARCHES if runs(search))

@@ -18,14 +18,13 @@ from shine.search.problem.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
 from shine.search.seeding.effort import Effort
 
-PRIMITIVES = PrimitiveSet(select(STANDARD, ("mul", "square")), ("x0",))
 
-
-def model_of(y: np.ndarray, x: np.ndarray, noise: str = "auto") -> str:
+def model_of(y: np.ndarray, x: np.ndarray, names: tuple[str, ...] = ("mul", "square")) -> str:
     """The model that is chosen for a target."""
+    primitives = PrimitiveSet(select(STANDARD, names), ("x0",))
     rows = Dataset.from_arrays(x[:, None], y)
     with np.errstate(all="ignore"):
-        return with_noise(rows, noise, "mse", PRIMITIVES, np.random.default_rng(0), 1, Effort(PROBING_WORK))[1]
+        return with_noise(rows, "auto", "mse", primitives, np.random.default_rng(0), 1, Effort(PROBING_WORK))[1]
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
@@ -35,6 +34,27 @@ def test_evidence_tells_relative_noise_from_absolute(seed):
     law = 3 * x**4
     assert model_of(law * np.exp(0.1 * rng.normal(size=30)), x) == "relative"
     assert model_of(law + rng.uniform(-2, 2, size=30), x) == "absolute"
+
+
+@pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
+def test_what_a_poor_formula_leaves_is_no_noise(seed):
+    x = np.random.default_rng(seed).uniform(0.1, 6, 200)
+    # Without cos, all formulas are far off near the minimum, by factors, but alike in neighbouring rows.
+    assert model_of(1.02 + np.cos(x), x, ("add", "mul", "square")) == "absolute"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "right"), [("relative", "absolute"), ("absolute", "relative")])
+def test_the_front_revises_the_model_at_the_end(monkeypatch, first, right):
+    monkeypatch.setattr("shine.search.problem.noise_choice._likeliest", lambda *given: first)
+    rng = np.random.default_rng(0)
+    x = np.linspace(1, 5, 30)
+    law = 3 * x**2
+    y = law * np.exp(0.1 * rng.normal(size=30)) if right == "relative" else law + 1.5 * rng.normal(size=30)
+    few = {"primitives": ["mul", "square"], "generations": 2, "population": 50, "seeding": 0.0, "seconds": None}
+    result = shine.evolve(x[:, None], y, **few)
+    assert (result.front.noise, {model.noise for model in result.front}) == (right, {right})
+    assert shine.evolve(x[:, None], y, noise=first, **few).front.noise == first
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))

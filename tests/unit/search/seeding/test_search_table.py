@@ -67,6 +67,12 @@ def test_a_search_for_few_coordinates_runs_two_rounds_later_on_more():
         assert "sums_with_curves" not in {search.name for search in searches_of(number - 1, coordinates)}
 
 
+def test_with_noise_three_coordinates_are_few():
+    for coordinates, number in ((3, 0), (4, 2)):
+        names = [{search.name for search in searches_of(at, coordinates, noisy=True)} for at in range(3)]
+        assert [at for at in range(3) if "sums_with_curves" in names[at]] == [number]
+
+
 def test_early_searches_have_all_run_after_two_rounds():
     assert {s.name for number in (0, 1) for s in searches_of(number, 2, early=True)} == {s.name for s in SEARCHES}
     assert {s.name for s in searches_of(2, 2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
