@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,12 @@ POINTS = 8
 
 PARTS = 4
 """Pieces of a smooth control between two times."""
+
+FEWEST, MOST_BETWEEN = 256, 2**14
+"""Times, beside the given ones, at which controls that are functions are evaluated: the first and most."""
+
+CLOSE = 1e-9
+"""Error of controls between these times, as a share of their range, that is small enough."""
 
 SHAPES = ("previous", "linear", "smooth")
 """Interpolation of controls between known times: steps, straight lines, or smooth curves."""
@@ -63,6 +70,34 @@ def controls_of(times: Floats, values: Floats, shape: str | None = None) -> Cont
     made = _MAKERS[shape or best_shape(times, values)](times, values)
     # Native code reads them where they are.
     return Controls(np.ascontiguousarray(made.breaks), np.ascontiguousarray(made.pieces), made.kinked)
+
+
+def resolved(times: Floats, values_at: Callable[[Floats], Floats]) -> tuple[Floats, Indices]:
+    """Times close enough that controls, given as a function of the time, are known between them.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_times,)
+        Increasing.
+    values_at : callable
+        Controls at some times, shape (n, n_controls).
+
+    Returns
+    -------
+    tuple of ndarray
+        The given times and others between them, and the places of the given ones.
+    """
+    count, steps = FEWEST, times[1:] - times[:-1]
+    while True:
+        parts = np.maximum(np.ceil(steps / (times[-1] - times[0]) * count), 1).astype(np.int64)
+        places = np.append(0, np.cumsum(parts))
+        since = np.arange(places[-1]) - np.repeat(places[:-1], parts)
+        grid = np.append(np.repeat(times[:-1], parts) + since * np.repeat(steps / parts, parts), times[-1])
+        values, halves = values_at(grid), 0.5 * (grid[1:] + grid[:-1])
+        wrong = np.abs(controls_of(grid, values).at(halves) - values_at(halves)).max(axis=0)
+        if count >= MOST_BETWEEN or (wrong <= CLOSE * (values.max(axis=0) - values.min(axis=0))).all():
+            return grid, places
+        count *= 4
 
 
 def best_shape(times: Floats, values: Floats) -> str:

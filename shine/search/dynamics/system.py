@@ -16,6 +16,7 @@ from shine.compiler.arrays import dot
 from shine.data.columns.numbers import numbers
 from shine.evaluate.inference.quantiles import check_level, two_sided
 from shine.evaluate.inference.summary import aligned
+from shine.evaluate.rollouts.controls import resolved
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
@@ -220,7 +221,7 @@ class SystemModel:
         t : array-like of shape (n_times,)
             Increasing.
         u : array-like of shape (n_times, n_controls) or function of the time, optional
-            Between the times, controls in an array are interpolated.
+            Between the times, controls in an array are interpolated; a function is asked there.
         return_std : bool
             Whether to return the standard deviations that follow from the uncertainty of the constants, too.
 
@@ -234,20 +235,25 @@ class SystemModel:
             raise DataError(f"x0 has shape {start.shape}; give one value for each of {', '.join(self.states)}")
         if times.ndim != 1 or len(times) < 1 or not (times[1:] > times[:-1]).all():
             raise DataError("t must be a list of increasing times")
+        asked: Any = slice(None)
+        if callable(u) and self.controls and not self.is_map and len(times) > 1:
+            times, asked = resolved(times, lambda at: self._controls(u, at))
         controls = self._controls(u, times)
         if self.is_map:
             times = whole_steps(times, self.step)
         options: dict[str, Any] = {"controls": controls} if self.controls else {}
         found = self.compiled.rollout(start, times, sensitivities=return_std, tolerance=1e-9, **options)
+        states = found.states[..., asked, :]
         if not return_std:
-            return found.states
+            return states
         by, covariance = found.by_constants, self.covariance
         if covariance is None or by is None or not len(covariance):
-            return found.states, np.zeros_like(found.states)
+            return states, np.zeros_like(states)
+        by = by[..., asked, :, :]
         across = np.stack([dot(by, row) for row in np.where(np.isfinite(covariance), covariance, 0.0)], axis=-1)
         deviations = np.sqrt(np.maximum(dot(across, by), 0.0))
         unknown = np.isinf(np.diagonal(covariance))
-        return found.states, np.where((by[..., unknown] != 0).any(axis=-1), np.inf, deviations)
+        return states, np.where((by[..., unknown] != 0).any(axis=-1), np.inf, deviations)
 
     def start_of(self, x0: Any) -> Floats:
         """All states at the first time, from those that were read.

@@ -7,7 +7,7 @@ import pytest
 from helpers.markers import mostly_slow
 from scipy.integrate import solve_ivp
 
-from shine.evaluate.rollouts.controls import SHAPES, best_shape, controls_of
+from shine.evaluate.rollouts.controls import SHAPES, best_shape, controls_of, resolved
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.lang.parse import parse
 
@@ -79,3 +79,26 @@ def test_controls_of_another_number_are_an_error():
     system = CompiledSystem([parse("u - x", ("x", "u"))], "x", ("u",))
     with pytest.raises(ValueError, match=r"the system has 1 controls \(u\), and 0 are given"):
         system.rollout(np.ones(1), np.array([0.0, 1.0]))
+
+
+def test_functions_of_the_time_are_resolved_between_few_times():
+    times = np.array([0.0, 4.0, 12.0])
+
+    def waves(at):
+        return np.stack([np.sin(3 * at), np.full_like(at, 2.0)], axis=1)
+
+    grid, places = resolved(times, waves)
+    np.testing.assert_array_equal(grid[places], times)
+    assert (np.diff(grid) > 0).all()
+    between = np.linspace(0.001, 11.99, 777)
+    np.testing.assert_allclose(controls_of(grid, waves(grid)).at(between), waves(between), atol=1e-8)
+
+
+def test_a_jump_of_a_function_is_resolved_to_a_ten_thousandth():
+    def jump(at):
+        return np.where(at < 1.2345, 0.0, 1.0)[:, None]
+
+    grid, _ = resolved(np.array([0.0, 2.0]), jump)
+    assert len(grid) < 50_000
+    near = controls_of(grid, jump(grid)).at(np.array([1.2345 - 3e-4, 1.2345 + 3e-4]))
+    np.testing.assert_allclose(near[:, 0], [0, 1], atol=1e-9)

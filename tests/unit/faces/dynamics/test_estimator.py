@@ -151,6 +151,18 @@ def test_copies_simulate_the_same(fitted):
         np.testing.assert_array_equal(other.simulate([0.0, 2.0], TIMES), states)
 
 
+def test_a_function_of_the_time_steers_a_simulation_at_any_times(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("u - x",)))
+    times = np.linspace(0, 5, 40)
+    model = shine.SymbolicDynamics().fit(np.exp(-times), times, u=np.sin(times), states=["x"])
+    # x' = sin(3 t) - x from 1.
+    few = np.array([0.0, 4.0, 12.0])
+    wanted = 1.3 * np.exp(-few) + 0.1 * np.sin(3 * few) - 0.3 * np.cos(3 * few)
+    found, errors = model.simulate([1.0], few, lambda time: np.sin(3 * time), return_std=True)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-7)
+    assert errors.shape == found.shape
+
+
 def test_controls_are_asked_for(monkeypatch):
     monkeypatch.setattr(run, "find_dynamics", known_search(["u - x0"]))
     model = shine.SymbolicDynamics().fit(1 - np.exp(-TIMES), TIMES, np.ones(61))
