@@ -8,20 +8,31 @@ that of all rows; a robust one keeps the unevenness of the noise that the sample
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
+from shine.base.errors import UnsupportedSyntaxError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
-from shine.evaluate.inference.constants import Form
+from shine.compiler.threads import processors
+from shine.data.datasets.dataset import Dataset
+from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
+from shine.evaluate.inference.constants import Form, with_values
 from shine.evaluate.inference.covariance import Kind
 from shine.evaluate.inference.curvature import Curvature
 from shine.evaluate.inference.inference import FAR_AWAY, ROUNDED, Basis, Inference, rounded_notes
 from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.evaluate.losses.form import Loss
+from shine.evaluate.protocols import Linearizer
+from shine.evaluate.tiers.gradients import MOST_CONSTANTS, MachineLinearizer
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
+from shine.lang.forms.tape import functions_of, tape_from_tree
+from shine.lang.forms.tree import Tree
+from shine.lang.population import Population
 
 CLOSE = 0.1
 """Most standard errors of a step that is as good as exact: the errors are all but quadratic over it."""
@@ -178,40 +189,115 @@ class InferenceOfManyRows(Inference):
         rows, form = self.basis.rows, self.form
         few = replace(self.basis, rows=rows.sampled(SAMPLED_ROWS, np.random.default_rng(0)))
         sampled = Inference(form, few, self._kind)
-        everywhere = self._everywhere or least_sums(form, self.basis)
-        here = self._here or sums_of(form, few, everywhere.values)
+        everywhere = self._everywhere or least_sums([form], self.basis)[0]
+        here = self._here or sums_of([form], few, [everywhere.values])[0]
         count = float(rows.effective_rows) if self.basis.of is None else self.basis.of
         return with_all_rows(sampled, here, everywhere, count, rows.ranges)
 
 
-def sums_of(form: Form, basis: Basis, values: Floats) -> Sums:
-    """The sums of `shine.evaluate.inference.many_rows`, with half the curvature of any error as normal matrix."""
-    near = Likelihood(form, basis.rows, basis.error).local(values)
-    return Sums(values, near.total, near.curvature / 2, -near.gradient / 2)
+def sums_of(forms: Sequence[Form], basis: Basis, values: Sequence[Floats]) -> list[Sums]:
+    """The sums of each formula at some constants; squared errors of several formulas share one pass over the rows.
+
+    Other errors have half their curvature as normal matrix.
+    """
+    forms = [replace(form, values=own) for form, own in zip(forms, values, strict=True)]
+    together = [form for form in forms if basis.error.follows_from_moments and _has_tape(form)]
+    # The code of a machine takes longer to load than one formula's own pass.
+    shared = _sums_together(together, basis) if len(together) > 1 else []
+    known = dict(zip(map(id, together), shared, strict=False))
+    found = []
+    for form in forms:
+        sums = known.get(id(form))
+        if sums is None or not math.isfinite(sums.errors):  # rows of weight 0 need no value
+            near = Likelihood(form, basis.rows, basis.error).local(form.values)
+            sums = Sums(form.values, near.total, near.curvature / 2, -near.gradient / 2)
+        found.append(sums)
+    return found
 
 
-def least_sums(form: Form, basis: Basis) -> Sums:
-    """The sums next to the least sum of errors: after steps from the formula's constants, as long as errors fall."""
-    found, squared, rows = sums_of(form, basis, form.values), basis.error.follows_from_moments, basis.rows
+def _has_tape(form: Form) -> bool:
+    """Whether the machine that fits constants takes a formula, with all of its constants."""
+    try:
+        tree = with_values(form, form.values)
+        tape = tape_from_tree(tree, _primitives([tree], tree.parameters))
+    except (UnsupportedSyntaxError, ValueError):
+        return False
+    return int(np.count_nonzero(tape.codes == CONSTANT)) <= MOST_CONSTANTS
+
+
+def _primitives(trees: Sequence[Tree], features: tuple[str, ...]) -> PrimitiveSet:
+    table = {name: function for tree in trees for name, function in tree.functions.items()}
+    return PrimitiveSet(select(table, sorted({name for tree in trees for name in functions_of(tree)})), features)
+
+
+def _sums_together(forms: Sequence[Form], basis: Basis) -> list[Sums]:
+    used = {name for form in forms for name in form.tree.used_parameters}
+    rows = basis.rows.without([name for name in basis.rows.features[1:] if name not in used])
+    linearizer = MachineLinearizer(rows, Loss(basis.error.name, basis.error), processors())
+
+    def tapes(trees: Sequence[Tree]) -> Population:
+        trees = [replace(tree, parameters=rows.features) for tree in trees]
+        return Population.from_trees(trees, _primitives(trees, rows.features))
+
+    return sums_by(linearizer, forms, tapes)
+
+
+def sums_by(linearizer: Linearizer, forms: Sequence[Form], tapes: Callable[[Sequence[Tree]], Population]) -> list[Sums]:
+    """Sums of errors and the normal equations of each formula by the constants of its form, in one pass.
+
+    Parameters
+    ----------
+    linearizer : Linearizer
+    forms : sequence of Form
+    tapes : callable
+        Formulas -> individuals over the features of the linearizer's rows.
+    """
+    # Numbers that no formula has tell the places: a constant in a shared part has several.
+    marks = [np.ldexp(1.0 + np.arange(len(form.names)), -1000) for form in forms]
+    marked = tapes([with_values(form, own) for form, own in zip(forms, marks, strict=True)])
+    ones, limits = np.ones(len(forms)), np.full(len(forms), np.inf)
+    found = linearizer.normal_equations(
+        tapes([with_values(form, form.values) for form in forms]), ones, 0 * ones, limits
+    )
+    sums = []
+    for at, (form, own) in enumerate(zip(forms, marks, strict=True)):
+        matrix, tape = found.matrices[at], marked.tape(at)
+        numbers = tape.values[tape.codes == CONSTANT][: len(matrix) - FIXED_COLUMNS]
+        columns = (own[:, None] == numbers).astype(np.float64) - (own[:, None] == -numbers)
+        sums.append(Sums.of(form.values, float(found.errors[at]), matrix, columns, FIXED_COLUMNS))
+    return sums
+
+
+def least_sums(forms: Sequence[Form], basis: Basis) -> list[Sums]:
+    """The sums next to the least sum of errors: after steps from each formula's constants, as long as errors fall."""
+    found, rows = sums_of(forms, basis, [form.values for form in forms]), basis.rows
+    squared = basis.error.follows_from_moments
+    means: dict[int, Floats] = {}
     if not squared:
         few = rows.sampled(SAMPLED_ROWS, np.random.default_rng(0))
-        sampled = Curvature.of(Likelihood(form, few, basis.error), form.values)
+        for at, form in enumerate(forms):
+            sampled = Curvature.of(Likelihood(form, few, basis.error), form.values)
+            if sampled.smoothed:  # errors with kinks have a curvature only in the mean over the noise
+                means[at] = sampled.hessian / 2 * (rows.effective_rows / few.effective_rows)
+    going = list(range(len(forms)))
     for _ in range(STEPS):
-        straight = found
-        if not squared and sampled.smoothed:  # errors with kinks have a curvature only in the mean over the noise
-            mean = sampled.hessian / 2 * (rows.effective_rows / few.effective_rows)
-            straight = replace(found, normal=mean)
-        step, least = straight.step()
-        if not (np.isfinite(step).all() and least < found.errors):
-            break
-        # A standard error is at least that with all other constants known.
-        if squared and (step**2 * np.diagonal(found.normal) <= CLOSE**2 * least / rows.effective_rows).all():
-            break
-        further = sums_of(form, basis, found.values + step)
-        if not further.errors < found.errors:
-            break
-        found = further
+        values = {at: _further(found[at], means.get(at), squared, rows) for at in going}
+        trials = {at: own for at, own in values.items() if own is not None}
+        further = sums_of([forms[at] for at in trials], basis, list(trials.values()))
+        better = {at: new for at, new in zip(trials, further, strict=True) if new.errors < found[at].errors}
+        found = [better.get(at, old) for at, old in enumerate(found)]
+        going = list(better)
     return found
+
+
+def _further(found: Sums, mean: Floats | None, squared: bool, rows: Dataset) -> Floats | None:
+    """Constants after a step from those of some sums; None if these are as good."""
+    step, least = (found if mean is None else replace(found, normal=mean)).step()
+    if not (np.isfinite(step).all() and least < found.errors):
+        return None
+    # A standard error is at least that with all other constants known.
+    near = squared and (step**2 * np.diagonal(found.normal) <= CLOSE**2 * least / rows.effective_rows).all()
+    return None if near else found.values + step
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,4 +320,4 @@ class SumsOfForm:
     @classmethod
     def of(cls, form: Form, basis: Basis) -> Self:
         """The sums of a formula over the rows of a basis."""
-        return cls(least_sums(form, basis), tuple(sorted(form.held.places)))
+        return cls(least_sums([form], basis)[0], tuple(sorted(form.held.places)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.streams.scanning import Moments
 from shine.evaluate.domain import Domain
-from shine.evaluate.inference.constants import Form, is_simple, with_values
+from shine.evaluate.inference.constants import is_simple
 from shine.evaluate.inference.inference import Basis
-from shine.evaluate.inference.many_rows import SAMPLED_ROWS, Sums, SumsOfForm
+from shine.evaluate.inference.many_rows import SAMPLED_ROWS, SumsOfForm, sums_by
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
@@ -42,9 +43,6 @@ TOLERANCE = 1e-13
 INFERENCE_ROWS = SAMPLED_ROWS
 """Rows that tell the kind of the standard errors, what the rows do not determine, and quantiles of the noise. The sums
 over all rows say the rest."""
-
-FIRST_CONSTANT = 3
-"""Column of the normal equations with the first constant; before it are the residual, 1 and the prediction."""
 
 Further = Callable[[Sequence[Model]], Sequence[float]]
 """Formulas -> further nats of each (see `shine.search.models.certainty.choose`)."""
@@ -201,9 +199,10 @@ class FitToAllRows:
         few = replace(few, known_ranges=self.all_rows.ranges, all_rows=None)
         basis = replace(self.basis, rows=few, of=self.all_rows.effective_rows)
         forms = [replace(model, basis=basis).form() for model in models]
-        everywhere = self._sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
+        tapes = partial(self._population, features=features)
+        everywhere = sums_by(MachineLinearizer(rows, self.loss, self.threads, features), forms, tapes)
         sample = few.without([name for name in few.features if name not in features])
-        here = self._sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
+        here = sums_by(MachineLinearizer(sample, self.loss, self.threads), forms, tapes)
         sums = [
             SumsOfForm(each, tuple(sorted(form.held.places)), at)
             for each, form, at in zip(everywhere, forms, here, strict=True)
@@ -214,28 +213,6 @@ class FitToAllRows:
         """The formulas as individuals over some features."""
         primitives = PrimitiveSet(self.primitives.functions, features)
         return population_of([replace(tree, parameters=features) for tree in trees], primitives)
-
-    def _sums(self, linearizer: MachineLinearizer, forms: Sequence[Form], features: tuple[str, ...]) -> list[Sums]:
-        """Sums of errors and the normal equations of each formula by the constants of its form."""
-        population = self._population([with_values(form, form.values) for form in forms], features)
-        ones, limits = np.ones(len(forms)), np.full(len(forms), np.inf)
-        found = linearizer.normal_equations(population, ones, 0 * ones, limits)
-        sums = []
-        for at, form in enumerate(forms):
-            columns = self._columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
-            errors = float(found.errors[at])
-            sums.append(Sums.of(form.values, errors, found.matrices[at], columns, FIRST_CONSTANT))
-        return sums
-
-    def _columns_of(self, form: Form, features: tuple[str, ...]) -> Floats:
-        """Matrix from constants on the tape to constants of a form, shape (n_constants, n_on_the_tape): 1, -1 for an
-        opposite, else 0."""
-        # Numbers that no formula has tell the places: a constant in a shared part has several.
-        marks = np.ldexp(1.0 + np.arange(len(form.names)), -1000)
-        marked = self._population([with_values(form, marks)], features)
-        rows, columns, _ = places(marked)
-        values = marked.values[rows, columns]
-        return (marks[:, None] == values).astype(np.float64) - (marks[:, None] == -values)
 
     def _description(self) -> DescriptionLength:
         """The length of the description of all rows; see `reference_losses.description_length`."""

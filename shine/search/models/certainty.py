@@ -28,6 +28,7 @@ from shine.lang.wrapping import wrapped
 from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
+from shine.search.models.uncertain import share_passes
 from shine.search.problem.reference_losses import description_length, good_enough
 from shine.search.problem.scaling import LINE_FUNCTIONS
 
@@ -105,6 +106,7 @@ def evidence(models: Sequence[Model]) -> Floats:
     DataError
         If a model does not know the rows that it was fitted to.
     """
+    share_passes(models)
     known = [model.uncertainty for model in models]
     prices = []
     for model in models:

@@ -18,8 +18,10 @@ from shine.lang.wrapping import wrapped
 from shine.search.models import front_table
 from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
+from shine.search.models.uncertain import Method, share_passes
 
 if TYPE_CHECKING:
+    from shine.evaluate.inference.covariance import Kind as Covariance
     from shine.search.models.certainty import Stability
     from shine.search.models.measuring.box import Limits
     from shine.search.models.measuring.next_measurement import NextMeasurement
@@ -164,6 +166,21 @@ class Front(Sequence[Model]):
             rows = np.column_stack(columns_for(self.models[0].with_group_numbers(X), names, headings, names))
             data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, features=names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
+
+    def conf_int(
+        self, level: float = 0.95, method: Method | None = None, *, covariance: Covariance = "auto"
+    ) -> list[dict[str, tuple[float, float]]]:
+        """Intervals of the constants of each formula (see `Model.conf_int`); very many rows are read for all at once.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        DataError
+            If the models do not know the rows that they were fitted to.
+        """
+        share_passes(self.models, covariance)
+        return [model.conf_int(level, method, covariance=covariance) for model in self.models]
 
     def evidence(self) -> Floats:
         """Weights of the formulas by the evidence of the rows, which add up to 1, shape (n_formulas,).

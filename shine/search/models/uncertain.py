@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -375,6 +375,23 @@ class UncertainModel:
         if self.basis is not None:
             return self.basis.ranges(self.tree.used_parameters)
         return {} if self.known is None else self.known.ranges
+
+
+def share_passes(models: Iterable[UncertainModel], covariance: Covariance = "auto") -> None:
+    """Let one pass over very many rows tell what the uncertainty of all formulas needs, not one pass for each."""
+    from shine.evaluate.inference.many_rows import SAMPLED_ROWS, InferenceOfManyRows, least_sums
+
+    groups: dict[int, list[UncertainModel]] = {}
+    for model in models:
+        basis = getattr(model, "basis", None)
+        if basis is not None and basis.of is None and basis.rows.n_rows > SAMPLED_ROWS and model.sums is None:
+            groups.setdefault(id(basis), []).append(model)
+    for own in groups.values():
+        basis = own[0].basis
+        assert basis is not None
+        forms = {model.form(): model for model in own if (model.form(), covariance) not in model._inferences}
+        for (form, model), sums in zip(forms.items(), least_sums(list(forms), basis), strict=True):
+            model._inferences[form, covariance] = InferenceOfManyRows(form, basis, covariance, sums)
 
 
 def _exact(numbers: object) -> tuple[float, ...]:

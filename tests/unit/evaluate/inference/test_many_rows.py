@@ -80,10 +80,34 @@ def test_sums_stand_for_rows_that_are_not_there():
     everything, _ = both("even noise")
     form, basis = everything.form, everything.basis
     sample = replace(basis, rows=basis.rows.sampled(2000, np.random.default_rng(0)), of=float(ROWS))
-    found = InferenceOfManyRows(form, sample, "auto", least_sums(form, basis)).uncertainty
+    found = InferenceOfManyRows(form, sample, "auto", *least_sums([form], basis)).uncertainty
     assert found.errors == pytest.approx(everything.uncertainty.errors)
     assert found.best == pytest.approx(everything.uncertainty.best)
     assert found.rows == ROWS
+
+
+@pytest.mark.parametrize("which", ["even noise", "weights", "absolute errors"])
+def test_formulas_that_share_a_pass_have_the_sums_of_their_own_passes(which):
+    basis = both(which)[0].basis
+    texts = [FORMULA, "2.1*exp(-0.8*x) + 0.8", "1.1*x*x - 0.2*y**3 + 0.5", "3.1 - 0.4*(x + y)/(x + y + 1.3)"]
+    forms = [form_of(parse(text, ["x", "y"]), NOTHING_HELD) for text in texts]
+    for form, shared in zip(forms, least_sums(forms, basis), strict=True):
+        (own,) = least_sums([form], basis)
+        assert shared.values == pytest.approx(own.values, rel=1e-9)
+        assert shared.errors == pytest.approx(own.errors, rel=1e-12)
+        assert shared.normal == pytest.approx(own.normal, rel=1e-9)
+        assert shared.slope == pytest.approx(own.slope, rel=1e-6, abs=1e-9 * np.abs(own.normal).max())
+
+
+def test_a_formula_without_a_value_where_a_row_has_no_weight_shares_a_pass():
+    weights = np.ones(ROWS)
+    weights[:10] = 0
+    columns = X.copy()
+    columns[:10] = -1.0
+    rows = Dataset.from_arrays(columns, LAW, features=["x", "y"], sample_weight=weights)
+    forms = [form_of(parse(text, ["x", "y"]), NOTHING_HELD) for text in (FORMULA, "1.3*log(x) + 0.2")]
+    for sums in least_sums(forms, Basis(rows, loss_for("mse", rows))):
+        assert np.isfinite(sums.errors) and np.isfinite(sums.normal).all()
 
 
 def test_a_constant_that_no_row_determines_is_told_without_a_warning():

@@ -13,6 +13,7 @@ import pytest
 
 import shine
 from shine.base.errors import DataError, ExtrapolationWarning
+from shine.evaluate.inference import many_rows
 from shine.evaluate.inference.inference import Inference
 from shine.lang.parse import parse
 from shine.search.models.front import Front
@@ -197,6 +198,21 @@ def test_a_search_hands_over_models_that_know_their_rows(result):
 
 
 @pytest.mark.slow
+def test_a_front_tells_the_intervals_of_each_formula(result):
+    assert result.front.conf_int(0.9) == [each.conf_int(0.9) for each in result.front]
+
+
+def test_the_formulas_of_a_front_share_passes_over_many_rows(monkeypatch):
+    monkeypatch.setattr(many_rows, "SAMPLED_ROWS", 40)
+    first = model()
+    others = [Model(parse(text, ["x"]), 0.01, 0.9) for text in ("0.4*x + 1.2", "2.1*exp(-0.7*x) + 0.8*x - 0.1*x*x")]
+    front = Front((first, *(replace(each, basis=first.basis) for each in others)), 0)
+    alone = [replace(each).conf_int(method="wald") for each in front]
+    for shared, own in zip(front.conf_int(method="wald"), alone, strict=True):
+        assert shared.keys() == own.keys()
+        assert list(shared.values()) == [pytest.approx(ends, rel=1e-6) for ends in own.values()]
+
+
 def test_a_result_prints_the_intervals(result):
     told = repr(result)
     assert re.search(r"with 95 % intervals: .*c0.*\n    c0 = \S+ \(\S+ to \S+\)", told)
