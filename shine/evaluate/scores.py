@@ -66,6 +66,8 @@ class Scores:
     @classmethod
     def concatenate(cls, parts: Sequence[Scores]) -> Scores:
         """Scores of several populations, in order."""
+        if len(parts) == 1:
+            return parts[0]
         empty = np.empty(0)
         simpler = zip(*(part.simpler for part in parts), strict=False) if parts else ()
         return cls(

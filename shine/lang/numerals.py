@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -59,6 +59,7 @@ def cost_as_measured(value: float, deviation: float) -> float:
     return _DECIMAL + min(digits, MOST_DIGITS) * LOG_10
 
 
+@lru_cache(maxsize=1 << 14)
 def cost_as_written(value: float) -> float:
     """Nats that it costs to write down just this number."""
     found = numerals(value)
@@ -78,7 +79,9 @@ def numerals(value: float) -> Numerals:
         numbers.append(1 / divisor)
         costs.append(_FRACTION + _integer_cost(abs(divisor)))
     simple = _fractions()
-    return Numerals(np.append(np.copysign(simple.numbers, value), numbers), np.append(simple.costs, costs))
+    return Numerals(
+        np.concatenate([np.copysign(simple.numbers, value), numbers]), np.concatenate([simple.costs, costs])
+    )
 
 
 def is_simple(value: float) -> bool:

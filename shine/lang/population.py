@@ -175,8 +175,10 @@ class Population:
 
     def take(self, indices: ArrayLike) -> Population:
         """The individuals with given indices, or those that a mask selects."""
-        at = np.asarray(indices)
-        return Population(self.codes[at], self.values[at], self.sizes[at], self.primitives)
+        at = positions_of(indices)
+        return Population(
+            self.codes.take(at, axis=0), self.values.take(at, axis=0), self.sizes.take(at), self.primitives
+        )
 
     def tape(self, index: int) -> Tape:
         """One individual's tape."""
@@ -187,6 +189,12 @@ class Population:
         """One individual's tree."""
         tape = self.tape(index)
         return tree_from_tape(tape.codes, tape.values, self.primitives)
+
+
+def positions_of(indices: ArrayLike) -> Indices:
+    """Indices, or the positions where a mask holds: NumPy takes rows faster by indices."""
+    at = np.asarray(indices)
+    return np.flatnonzero(at) if at.dtype == np.bool_ else at
 
 
 def _well_formed(codes: Codes, sizes: Indices, arities: Indices) -> bool:

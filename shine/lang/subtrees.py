@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.base.typing import Codes, Indices
-from shine.lang.population import Population
+from shine.lang.population import Population, positions_of
 
 Integers = NDArray[np.int32]
 
@@ -58,8 +58,8 @@ class Subtrees:
 
     def take(self, indices: ArrayLike) -> Subtrees:
         """The subtrees of the individuals at some indices, or where a mask holds."""
-        at = np.asarray(indices)
-        return Subtrees(self.sizes[at], self.depths[at], self.levels[at])
+        at = positions_of(indices)
+        return Subtrees(self.sizes.take(at, axis=0), self.depths.take(at, axis=0), self.levels.take(at, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

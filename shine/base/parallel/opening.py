@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -124,6 +123,8 @@ def _count(workers: int | None, name: str) -> int | None:
 @contextmanager
 def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
     """The pool of an executor, or of a Dask client or cluster."""
+    from concurrent.futures import Executor  # it imports logging
+
     if isinstance(source, Executor):
         yield Pool(lambda: source)
     elif hasattr(source, "get_executor"):

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Floats, Indices, Mask
 from shine.data.datasets.dataset import stable_sum
 from shine.evaluate.domain.neighbourhood import NEARER, TOGETHER, Column, Levels, linked, multiples, ordered
 
@@ -124,9 +124,8 @@ class Gaps:
             None if the rows test what it does.
         """
         with np.errstate(all="ignore"):
-            known = np.array([each.values for each in self.levels])
-            every = np.concatenate([known, *self.points], axis=1)
-            own, found = np.split(np.broadcast_to(values(every), every.shape[1:]), [known.shape[1]])
+            every = self._every
+            own, found = np.split(np.broadcast_to(values(every), every.shape[1:]), [len(self.levels[0].values)])
             found = found.reshape(len(self.points), -1)
             wild = [*self._faster(found, target, float(np.ptp(own))), *self._needles(found, target[1])]
             wild += self._bent(found, target[1])
@@ -157,13 +156,29 @@ class Gaps:
         beyond = np.where(there, _beyond(first, last, inner).max(axis=0), 0.0)
         ways = np.abs(first - last) + beyond
         shares = np.where(there & (ways > FLAT * target[1]), beyond / ways, 0.0)
-        for each in np.unique(self.feature).tolist():
-            ours = there & (self.feature == each)
+        for each, along in self._ways:
+            ours = there & along
             fast = float(stable_sum(shares[ours])) > (FASTER + TURN / (len(self.levels[each]) - 1)) * np.count_nonzero(
                 ours
             )
             if fast or not (beyond[ours] <= PEAK * max(target[0], own)).all():
                 yield each
+
+    @cached_property
+    def _every(self) -> Floats:
+        """The known rows, and the points on all ways."""
+        return np.concatenate([np.array([each.values for each in self.levels]), *self.points], axis=1)
+
+    @cached_property
+    def _ways(self) -> list[tuple[int, Mask]]:
+        """The ways along each column that has some."""
+        return [(each, self.feature == each) for each in np.unique(self.feature).tolist()]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, Mask]]:
+        """The pairs of ways along each column that has some."""
+        own = self.feature[self.pairs[0]]
+        return [(each, own == each) for each in np.unique(own).tolist()]
 
     @cached_property
     def _places(self) -> tuple[Floats, Floats, list[Floats]]:
@@ -186,8 +201,8 @@ class Gaps:
                 away = np.maximum(away, np.abs(values - found[0, up] - slope * at - curve * at * at))
         sag = np.abs(curve) * (right - left) ** 2 / 4
         there = np.isfinite(away) & np.isfinite(sag)
-        for each in np.unique(self.feature[up]).tolist():
-            ours = there & (self.feature[up] == each)
+        for each, along in self._pairs:
+            ours = there & along
             if not ours.any():
                 continue
             scale = np.maximum(sag[ours], np.median(sag[ours]))

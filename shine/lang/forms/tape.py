@@ -125,22 +125,11 @@ class _TapeWriter(TreeVisitor):
 def functions_of(tree: Tree) -> set[str]:
     """Names of the primitives on a tree's tape."""
     names: set[str] = set()
-    for expression in (*(value for _, value in tree.assignments), tree.result):
-        for node in ast.walk(expression):
-            match node:
-                case ast.BinOp(op=operator):
-                    names.add(BINARY_OPERATORS[type(operator)])
-                case ast.UnaryOp(op=operator):
-                    names.add(UNARY_OPERATORS[type(operator)])
-                case ast.BoolOp(op=operator):
-                    names.add(BOOLEAN_OPERATORS[type(operator)])
-                case ast.Compare(ops=operators):
-                    names.update(COMPARISONS[type(operator)] for operator in operators)
-                    names.update(["logical_and"] if len(operators) > 1 else [])
-                case ast.IfExp():
-                    names.add(CONDITIONAL)
-                case ast.Call(func=ast.Name(id=name)):
-                    names.add(name)
+    for kind, detail in tree.tokens[1:]:
+        if isinstance(detail, int):
+            names.add(kind)
+        elif kind == "compare":
+            names.update(detail, ["logical_and"] if len(detail) > 1 else [])
     return names
 
 

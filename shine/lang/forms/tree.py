@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from shine.base.lazy import cached_property
 from shine.lang.forms.printing import definition_source, expression_source
-from shine.lang.forms.visitor import TreeVisitor, Visit
 
 BINARY_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -101,12 +100,8 @@ class Tree:
     @cached_property
     def tokens(self) -> tuple[Any, ...]:
         """Postfix listing of the whole formula. Equal trees have equal tokens."""
-        listing = _Listing()
-        for name, value in self.assignments:
-            listing.visit(value)
-            listing.tokens.append(("assign", name))
-        listing.visit(self.result)
-        return (self.parameters, *listing.tokens)
+        assigned = (token for name, value in self.assignments for token in (*_listed(value), ("assign", name)))
+        return (self.parameters, *assigned, *_listed(self.result))
 
     @cached_property
     def used_parameters(self) -> tuple[str, ...]:
@@ -174,45 +169,31 @@ def names_in(expression: ast.expr) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Listing(TreeVisitor):
+def _listed(root: ast.AST) -> list[tuple[str, Any]]:
     """Postfix tokens: (kind, detail) pairs that are equal if the nodes are equal."""
+    found: list[tuple[str, Any]] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        token, operands = _LISTED[type(node)](node)
+        found.append(token)
+        waiting += operands
+    found.reverse()
+    return found
 
-    def __init__(self) -> None:
-        self.tokens: list[tuple[str, Any]] = []
 
-    def visit_Constant(self, node: ast.Constant) -> None:
-        # repr tells -0.0 from 0.0 and 1 from 1.0, which == does not.
-        self.tokens.append(("constant", repr(node.value)))
-
-    def visit_Name(self, node: ast.Name) -> None:
-        self.tokens.append(("name", node.id))
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        yield node.operand
-        self.tokens.append((UNARY_OPERATORS[type(node.op)], 1))
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        yield node.left
-        yield node.right
-        self.tokens.append((BINARY_OPERATORS[type(node.op)], 2))
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        for operand in (node.left, *node.comparators):
-            yield operand
-        self.tokens.append(("compare", tuple(COMPARISONS[type(op)] for op in node.ops)))
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        for operand in node.values:
-            yield operand
-        self.tokens.append((BOOLEAN_OPERATORS[type(node.op)], len(node.values)))
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        for operand in (node.test, node.body, node.orelse):
-            yield operand
-        self.tokens.append((CONDITIONAL, 3))
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        for argument in node.args:
-            yield argument
-        self.tokens.append((node.func.id, len(node.args)))
+_LISTED: dict[type[ast.AST], Callable[[Any], tuple[tuple[str, Any], list[ast.expr]]]] = {
+    # repr tells -0.0 from 0.0 and 1 from 1.0, which == does not.
+    ast.Constant: lambda node: (("constant", repr(node.value)), []),
+    ast.Name: lambda node: (("name", node.id), []),
+    ast.UnaryOp: lambda node: ((UNARY_OPERATORS[type(node.op)], 1), [node.operand]),
+    ast.BinOp: lambda node: ((BINARY_OPERATORS[type(node.op)], 2), [node.left, node.right]),
+    ast.Compare: lambda node: (
+        ("compare", tuple(COMPARISONS[type(op)] for op in node.ops)),
+        [node.left, *node.comparators],
+    ),
+    ast.BoolOp: lambda node: ((BOOLEAN_OPERATORS[type(node.op)], len(node.values)), node.values),
+    ast.IfExp: lambda node: ((CONDITIONAL, 3), [node.test, node.body, node.orelse]),
+    ast.Call: lambda node: ((node.func.id, len(node.args)), node.args),
+}
+"""Token and operands of each node."""

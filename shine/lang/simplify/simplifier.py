@@ -115,12 +115,10 @@ def _pass(
     tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions, ranges: Mapping[str, Range]
 ) -> tuple[Tree, int]:
     """The formula with every subformula simplified once, and the work that it took."""
-    nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only names in the formula: a table may have many thousand columns.
-    known = {*tree.parameters, *(name for name, _ in tree.assignments)}
-    names = sorted(known & {name for node in nodes for name in names_in(node)}, key=natural_order)
+    names = sorted({detail for kind, detail in tree.tokens[1:] if kind == "name"}, key=natural_order)
     terms = Terms(names, tree.functions, functions, ranges)
-    given = [terms.term(node) for node in nodes]
+    given = terms.terms_of(tree)
     simplified = step(terms)
     *values, result = [terms.node(simplified(term)) for term in given]
     assignments = tuple((name, value) for (name, _), value in zip(tree.assignments, values, strict=True))
@@ -153,6 +151,8 @@ class _Exact:
 
 def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
     """The assignments that the result needs, directly or through others."""
+    if not assignments:
+        return ()
     needed = set(names_in(result))
     kept = []
     for name, value in reversed(assignments):

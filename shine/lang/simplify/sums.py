@@ -76,6 +76,8 @@ class Builder:
         self._products: dict[int, Product] = {}
         self._sums: dict[int, Sum] = {}
         self._powers: dict[int, list[int]] = {}
+        self._written_products: dict[tuple[Coefficient, tuple[tuple[int, int], ...]], tuple[int, int]] = {}
+        self._work_on_powers = 0
 
     def rank(self, term: int) -> tuple[int, int]:
         """Rank of a term among those of the same value, the best first: by size, then by a subclass's additions."""
@@ -129,7 +131,16 @@ class Builder:
             ((base, exponent),) = factors.items()
             if exponent == 1:
                 return base
-        return self.remember_product(self._product(factor, factors), Product(factor, factors))
+        key = factor, tuple(factors.items())
+        if key not in self._written_products:
+            begun = self.terms.work - self._work_on_powers
+            term = self.remember_product(self._product(factor, factors), Product(factor, factors))
+            self._written_products[key] = term, self.terms.work - self._work_on_powers - begun
+            return term
+        # The count goes on as if the product were written again.
+        term, work = self._written_products[key]
+        self.terms.work += work
+        return term
 
     def _product(self, factor: Coefficient, factors: Mapping[int, int]) -> int:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]
@@ -222,7 +233,7 @@ class Builder:
         """The shortest formula for a positive power, built from those of lower powers."""
         if exponent == 1:
             return base
-        powers = self._powers.setdefault(base, [base])
+        powers, begun = self._powers.setdefault(base, [base]), self.terms.work
         while len(powers) < exponent:
             n = len(powers) + 1
             ways = []
@@ -235,6 +246,7 @@ class Builder:
             if "mul" in self.allowed:
                 ways.append(self._applied("mul", powers[-1], base))
             powers.append(min(ways, key=lambda way: self.terms.sizes[way] if way != _NONE else math.inf, default=_NONE))
+        self._work_on_powers += self.terms.work - begun
         if powers[exponent - 1] == _NONE:
             raise Unfit
         return powers[exponent - 1]

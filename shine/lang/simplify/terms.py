@@ -11,14 +11,13 @@ import ast
 import math
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
 from shine.lang.forms.grammar import LARGEST_EXACT
-from shine.lang.forms.interpretation import Interpretation
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tape import application
-from shine.lang.forms.tree import BOOLEAN_OPERATORS, COMPARISON_NODES, COMPARISONS, Primitive, Tree
-from shine.lang.forms.visitor import Visit
+from shine.lang.forms.tree import COMPARISON_NODES, Primitive, Tree
 from shine.lang.interpret import EXACT, Functions, folded, folded_tree
 
 CONSTANT, NAME = "constant", "name"
@@ -35,6 +34,12 @@ Key = tuple[int, int, int]
 """Sorting key of formulas: first feature, size, and a digest that is the same in all processes."""
 
 NO_RANGES: Mapping[str, Range] = MappingProxyType({})
+
+
+@cache
+def _digest(operation: str) -> int:
+    """A number of an operation that is the same in all processes."""
+    return zlib.crc32(operation.encode())
 
 
 class Terms:
@@ -98,13 +103,11 @@ class Terms:
         known = self._numbers.get(number)
         if known is not None:
             return known
-        first, size, digests = len(self._names), 1, [zlib.crc32(operation.encode())]
-        for argument in arguments:
-            key = self.keys[argument]
-            first = min(first, key[0])
-            size += key[1]
-            digests.append(key[2])
-        return self._new(number, operation, arguments, 0.0, size, (first, size, hash(tuple(digests))))
+        keys = [self.keys[argument] for argument in arguments]
+        size = 1 + sum([key[1] for key in keys])
+        first = min([len(self._names), *[key[0] for key in keys]])
+        digest = hash((_digest(operation), *[key[2] for key in keys]))
+        return self._new(number, operation, arguments, 0.0, size, (first, size, digest))
 
     def _new(
         self, number: tuple[object, ...], operation: str, arguments: tuple[int, ...], value: float, size: int, key: Key
@@ -150,12 +153,27 @@ class Terms:
                     stack.append(argument)
         return sorted(seen)
 
-    def term(self, node: ast.expr) -> int:
-        """The term of a verified expression."""
-        reader = _Reader(self)
-        term: int = reader.visit(node)
-        self._number_types |= reader.number_types
-        return term
+    def terms_of(self, tree: Tree) -> list[int]:
+        """The terms of the values that a formula assigns, and of its result."""
+        found: list[int] = []
+        stack: list[int] = []
+        for kind, detail in tree.tokens[1:]:
+            if isinstance(detail, int):
+                operands = stack[-detail:]
+                del stack[-detail:]
+                stack.append(self.make(kind, *operands))
+            elif kind == CONSTANT:
+                self._number_types.add(int if detail.removeprefix("-").isdigit() else float)
+                stack.append(self.constant(float(detail)))
+            elif kind == NAME:
+                stack.append(self.name(detail))
+            elif kind == "assign":
+                found.append(stack.pop())
+            else:
+                operands = stack[-1 - len(detail) :]
+                del stack[-1 - len(detail) :]
+                stack.append(self.make(detail[0] if len(detail) == 1 else _CHAIN + " ".join(detail), *operands))
+        return [*found, *stack]
 
     def node(self, root: int) -> ast.expr:
         """The expression of a term: a new tree, in which no node occurs twice."""
@@ -194,36 +212,6 @@ class Terms:
             if integers and abs(value) < LARGEST_EXACT and value.is_integer() and not negative_zero
             else value
         )
-
-
-class _Reader(Interpretation):
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-        self.number_types: set[type] = set()
-
-    def visit_Constant(self, node: ast.Constant) -> int:
-        assert isinstance(node.value, int | float)
-        self.number_types.add(type(node.value))
-        return self.terms.constant(float(node.value))
-
-    def visit_Name(self, node: ast.Name) -> int:
-        return self.terms.name(node.id)
-
-    def _apply(self, name: str, *operands: int) -> int:
-        return self.terms.make(name, *operands)
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        operands = []
-        for operand in (node.left, *node.comparators):
-            operands.append((yield operand))
-        names = [COMPARISONS[type(operator)] for operator in node.ops]
-        return self._apply(names[0] if len(names) == 1 else _CHAIN + " ".join(names), *operands)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        operands = []
-        for operand in node.values:
-            operands.append((yield operand))
-        return self._apply(BOOLEAN_OPERATORS[type(node.op)], *operands)
 
 
 Coefficient = tuple[float, float]

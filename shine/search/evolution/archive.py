@@ -213,8 +213,10 @@ def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Ha
     order = np.lexsort((criteria, levels))
     order = order[np.isfinite(losses[order])]
     # Of formulas of the same symbols, the best stays: most are the same function, or differ in constants only.
-    _, first = np.unique(np.column_stack([levels[order].astype(np.uint64), symbols[order]]), axis=0, return_index=True)
-    order = order[np.sort(first)]
+    alike = np.lexsort((symbols[order], levels[order]))
+    ours, own = levels[order[alike]], symbols[order[alike]]
+    first = np.append(True, (ours[1:] != ours[:-1]) | (own[1:] != own[:-1]))[: len(alike)]
+    order = order[np.sort(alike[first])]
     ours = levels[order]
     ranks: Indices = np.arange(len(order)) - np.searchsorted(ours, ours)
     return order[ranks < KEPT], ranks[ranks < KEPT]

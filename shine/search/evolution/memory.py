@@ -163,8 +163,8 @@ class _Table:
     def __init__(self, slots: int) -> None:
         self.count = 0
         self._positions = np.zeros(slots, np.int32)
-        self._keys = np.zeros(1 + slots // 2, np.uint64)
-        self._rows = np.full((1 + slots // 2, 3), np.nan)
+        self._keys = np.zeros(1 + slots // 4, np.uint64)
+        self._rows = np.full((1 + slots // 4, 3), np.nan)
 
     @property
     def entries(self) -> tuple[Hashes, Floats]:
@@ -172,9 +172,9 @@ class _Table:
         return self._keys[1 : self.count + 1], self._rows[1 : self.count + 1]
 
     def with_room_for(self, more: int) -> _Table:
-        """This table, or a larger copy of it if it would be more than half full."""
+        """This table, or a larger copy of it if it would be more than a quarter full: probes then end soon."""
         slots = len(self._positions)
-        while 2 * (self.count + more) > slots:
+        while 4 * (self.count + more) > slots:
             slots *= 2
         if slots == len(self._positions):
             return self

@@ -139,8 +139,9 @@ class Scorer:
         """Remember new individuals, by ascending keys, and then the fitted forms of those that the fit changed."""
         changed = np.flatnonzero(before.losses != after.losses)
         found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
-        there = np.isin(found, keys)
-        new = ~self._memory.recall(found)[0] & ~there
+        new = ~self._memory.recall(found)[0]
+        if len(keys):
+            new &= keys.take(np.searchsorted(keys, found), mode="clip") != found
         rows = Scores.concatenate([before, after.take(changed[first[new]])])
         self._memory.store(np.concatenate([keys, found[new]]), rows)
 

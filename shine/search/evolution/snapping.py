@@ -13,7 +13,7 @@ whole and half exponents change the form; they need only pay for themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -225,10 +225,10 @@ class _Search:
             ranks = np.flatnonzero(~fixed[i, : len(constants)]).tolist()
             ranked[i] = _Ranked([self.proposals(rank, float(constants[rank]), float(own[rank])) for rank in ranks])
 
-    def proposals(self, rank: int, value: float, deviation: float) -> list[_Proposal]:
+    def proposals(self, rank: int, value: float, deviation: float) -> Iterator[_Proposal]:
         """The numbers that would gain something in place of one constant, those that gain most first."""
         if not math.isfinite(value) or value == 0:
-            return []
+            return iter(())
         # A double is never more certain than its rounding.
         deviation = max(deviation, 4e-16 * abs(value))
         candidates = numerals(value)
@@ -240,23 +240,26 @@ class _Search:
         paying = np.flatnonzero(gains > 0)
         order = paying[np.argsort(-gains[paying], kind="stable")]
         measures = zip(*(each[order].tolist() for each in (candidates.numbers, savings, gains)), strict=True)
-        return [_Proposal(rank, *each) for each in measures]
+        return (_Proposal(rank, *each) for each in measures)
 
 
 @dataclass
 class _Ranked:
-    """The proposals for an individual, a list a constant, the best first."""
+    """The proposals for an individual, a series a constant, the best first; most are never looked at."""
 
-    lists: list[list[_Proposal]] = field(default_factory=list)
+    series: list[Iterator[_Proposal]] = field(default_factory=list)
+    first: dict[int, _Proposal | None] = field(default_factory=dict)
 
     def next(self, tried: set[tuple[int, float]]) -> _Proposal | None:
         """The untried number that gains most; zeros first: a term that the data do not need must not carry what others
         lose by rounding."""
         found: list[_Proposal] = []
-        for each in self.lists:
-            while each and (each[0].rank, each[0].number) in tried:
-                each.pop(0)
-            found += each[:1]
+        for at, each in enumerate(self.series):
+            own = self.first[at] if at in self.first else next(each, None)
+            while own is not None and (own.rank, own.number) in tried:
+                own = next(each, None)
+            self.first[at] = own
+            found += [] if own is None else [own]
         return max(found, key=lambda proposal: (proposal.number == 0, proposal.gain), default=None)
 
 

@@ -61,17 +61,21 @@ def splice(receivers: Segments, donors: Segments) -> Population:
     inserted_end = begin + donors.sizes[:, None]
     sizes = receivers.population.sizes + growth[:, 0]
     rows = width * np.arange(n)[:, None]
-    # Indices into the receivers' cells followed by the donors' cells; positions beyond the end are cleared below.
-    source = np.where(positions < inserted_end, positions, positions - growth) + rows
-    inserted = (positions >= begin) & (positions < inserted_end)
-    from_donors = positions + (rows + n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin)
-    np.copyto(source, from_donors, where=inserted)
-    outside = positions >= sizes[:, None]
-    source[outside] = 0
-    codes = np.concatenate([receivers.population.codes.ravel(), donors.population.codes.ravel()])[source]
-    values = np.concatenate([receivers.population.values.ravel(), donors.population.values.ravel()])[source]
-    codes[outside] = 0
-    values[outside] = 0
+    # Indices into the receivers' cells followed by the donors' cells, and a cell of 0 for positions beyond the end.
+    source = positions + rows
+    before_end = positions < inserted_end
+    np.subtract(source, growth, out=source, where=~before_end)
+    inserted = before_end & (positions >= begin)
+    from_donors = n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin
+    np.add(source, from_donors, out=source, where=inserted)
+    np.copyto(source, 2 * n * width, where=positions >= sizes[:, None])
+    codes, values = (
+        np.concatenate([own.ravel(), other.ravel(), np.zeros(1, own.dtype)]).take(source)
+        for own, other in (
+            (receivers.population.codes, donors.population.codes),
+            (receivers.population.values, donors.population.values),
+        )
+    )
     return Population(codes, values, sizes, receivers.population.primitives)
 
 
