@@ -15,12 +15,6 @@ POINTS = 8
 PARTS = 4
 """Pieces of a smooth control between two times."""
 
-FEWEST, MOST_BETWEEN = 256, 2**14
-"""Times, beside the given ones, at which controls that are functions are evaluated: the first and most."""
-
-CLOSE = 1e-9
-"""Error of controls between these times, as a share of their range, that is small enough."""
-
 SHAPES = ("previous", "linear", "smooth")
 """Interpolation of controls between known times: steps, straight lines, or smooth curves."""
 
@@ -72,7 +66,9 @@ def controls_of(times: Floats, values: Floats, shape: str | None = None) -> Cont
     return Controls(np.ascontiguousarray(made.breaks), np.ascontiguousarray(made.pieces), made.kinked)
 
 
-def resolved(times: Floats, values_at: Callable[[Floats], Floats]) -> tuple[Floats, Indices]:
+def resolved(
+    times: Floats, values_at: Callable[[Floats], Floats], count: int = 256, most: int = 2**14, close: float = 1e-9
+) -> tuple[Floats, Indices]:
     """Times close enough that controls, given as a function of the time, are known between them.
 
     Parameters
@@ -81,13 +77,17 @@ def resolved(times: Floats, values_at: Callable[[Floats], Floats]) -> tuple[Floa
         Increasing.
     values_at : callable
         Controls at some times, shape (n, n_controls).
+    count, most : int
+        Equal steps that no two times are further apart than: the first that are tried (0 adds no times), and the most.
+    close : float
+        Error of controls between the times, as a share of their range, that is small enough.
 
     Returns
     -------
     tuple of ndarray
         The given times and others between them, and the places of the given ones.
     """
-    count, steps = FEWEST, times[1:] - times[:-1]
+    steps = times[1:] - times[:-1]
     while True:
         parts = np.maximum(np.ceil(steps / (times[-1] - times[0]) * count), 1).astype(np.int64)
         places = np.append(0, np.cumsum(parts))
@@ -95,9 +95,9 @@ def resolved(times: Floats, values_at: Callable[[Floats], Floats]) -> tuple[Floa
         grid = np.append(np.repeat(times[:-1], parts) + since * np.repeat(steps / parts, parts), times[-1])
         values, halves = values_at(grid), 0.5 * (grid[1:] + grid[:-1])
         wrong = np.abs(controls_of(grid, values).at(halves) - values_at(halves)).max(axis=0)
-        if count >= MOST_BETWEEN or (wrong <= CLOSE * (values.max(axis=0) - values.min(axis=0))).all():
+        if count >= most or (wrong <= close * (values.max(axis=0) - values.min(axis=0))).all():
             return grid, places
-        count *= 4
+        count = min(max(4 * count, 2 * len(steps)), most)
 
 
 def best_shape(times: Floats, values: Floats) -> str:

@@ -157,7 +157,8 @@ class SymbolicDynamics(FittedDynamics):
         t : float, str, array-like of shape (n_times,), or a list of them
             The step of time, the heading of a column of `x`, or times, which must increase within each run.
         u : array-like of shape (n_times, n_controls), function, str or list of str, or a list of arrays, optional
-            Controls at the times; a function of the time; or headings of columns of `x`.
+            Controls at the times; a function of the time, which is also asked between them; or headings of columns of
+            `x`.
         run : str or array-like of shape (n_times,), optional
             Heading of the column of `x` that labels the runs, or the labels.
         sigma : float, or sequence or mapping of floats, optional
@@ -186,6 +187,7 @@ class SymbolicDynamics(FittedDynamics):
             If a parameter is invalid.
         """
         # Slow to import, and only a fit needs them.
+        from shine.faces.dynamics.scoring import with_inputs
         from shine.faces.estimators.fit_searches import reporter
         from shine.faces.keywords import settings_from
         from shine.search.dynamics.run import find_dynamics
@@ -211,6 +213,7 @@ class SymbolicDynamics(FittedDynamics):
         else:
             names, continuous = Names(states, controls), self.kind == "ode"
             readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
+            readings = with_inputs(readings, u) if callable(u) and continuous else readings
         with reporter(self.callbacks, self.verbose, "", search.stop) as report:
             observers = Observers(report, began=self._began)
             form: Any = {
@@ -344,10 +347,11 @@ class SymbolicDynamics(FittedDynamics):
         if model.is_field:
             return float(model.score(self._field(x, t, space, None, {"u": u, "run": run})))
         clock = None if isinstance(t, str) else self.trajectories_.time
-        from shine.faces.dynamics.scoring import rollout_score
+        from shine.faces.dynamics.scoring import rollout_score, with_inputs
 
         names = Names(self.trajectories_.headings, self.controls_ or None, clock)
         readings = trajectories(x, t, u, run=run, names=names, continuous=False)
+        readings = with_inputs(readings, u) if callable(u) and self.kind == "ode" else readings
         if list(readings.states) != self.states_:
             raise DataError(f"x has the states {listed(readings.states)}; the system has {listed(self.states_)}")
         return rollout_score(model, readings)

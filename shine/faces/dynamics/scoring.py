@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +13,16 @@ from shine.base.typing import Floats
 from shine.data.columns.headings import check_heading
 from shine.data.columns.numbers import numbers
 from shine.data.trajectories import Trajectories, Trajectory
+from shine.evaluate.rollouts.controls import resolved
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.forms.names import listed
 from shine.search.dynamics.forms import form_of_system
 from shine.search.dynamics.system import SystemModel, whole_steps
+
+MOST_TIMES, TOLD = 1000, 1e-3
+"""Most times of a run to which further ones are added, and the error of controls between the readings, as a share of
+their range, from which on they are."""
 
 
 def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
@@ -43,6 +48,21 @@ def state_values(model: SystemModel, headings: Sequence[str], x: Any) -> Floats:
     if values.ndim == 1:
         values = values.reshape((-1, 1) if len(headings) + len(model.unread) == 1 else (1, -1))
     return numbers(values, "x", 2)
+
+
+def with_inputs(readings: Trajectories, u: Callable[[float], Any]) -> Trajectories:
+    """Runs with further times, at which no state was read, where a function's controls change between the readings."""
+
+    def values_at(times: Floats) -> Floats:
+        return np.array([np.atleast_1d(u(time)) for time in times.tolist()], np.float64)
+
+    runs = []
+    for run in readings.runs:
+        times, places = resolved(run.times, values_at, 0, MOST_TIMES, TOLD)
+        states = np.full((len(times), run.states.shape[1]), np.nan)
+        states[places] = run.states
+        runs.append(replace(run, times=times, states=states, controls=values_at(times)))
+    return replace(readings, runs=tuple(runs))
 
 
 @np.errstate(all="ignore")

@@ -11,6 +11,8 @@ from helpers.known_systems import known_search
 
 import shine
 from shine.base.errors import DataError, InterruptedFitWarning
+from shine.data.trajectory_tables import trajectories
+from shine.faces.dynamics.scoring import with_inputs
 from shine.search.dynamics import run
 
 TIMES = np.linspace(0, 3, 61)
@@ -347,3 +349,8 @@ def test_constants_of_a_run_are_taken_by_its_name(monkeypatch):
 
 def test_the_energy_of_a_spring_is_conserved(fitted):
     assert [each.formula for each in fitted.conserved()] == ["x**2 + v**2"]
+
+
+def test_a_slow_function_needs_no_times_between_the_readings():
+    readings = trajectories(STATES, TIMES, lambda time: 0.1 * time)
+    assert len(with_inputs(readings, lambda time: 0.1 * time).runs[0].times) == len(TIMES)

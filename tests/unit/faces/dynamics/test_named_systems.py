@@ -68,3 +68,17 @@ def test_an_oregonator_is_found_from_times_that_resolve_its_pulses():
     model.fit(solved(rates, [1.0, 2.0, 3.0], times, "Radau"), times, states=["x", "y", "z"])
     other = solved(rates, [10.0, 20.0, 100.0], times, "Radau")
     np.testing.assert_allclose(model.simulate([10.0, 20.0, 100.0], times), other, rtol=1e-3)
+
+
+def test_a_function_of_the_time_is_asked_between_the_readings_of_a_fit():
+    times = np.linspace(0, 12, 16)  # a swing of the control has 2.6 readings
+    states = 1.3 * np.exp(-times) + 0.1 * np.sin(3 * times) - 0.3 * np.cos(3 * times)
+
+    def push(time):
+        return np.sin(3 * time)
+
+    model = shine.SymbolicDynamics(template="x' = c*u - k*x", max_time=40, random_state=0)
+    model.fit(states, times, push, states=["x"])
+    np.testing.assert_allclose(model.best_.constants, 1.0, atol=1e-4)
+    assert len(model.trajectories_.runs[0].times) > 50
+    assert model.score(states, times, push) > 0.999999
