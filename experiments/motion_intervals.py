@@ -92,8 +92,9 @@ def main() -> None:
             others += own is None
             inside += [own] if own is not None else []
         every = [each for own in inside for each in own]
+        share = f"{np.mean(every):.3f}" if every else "none"
         print(
-            f"{name}: {sum(every)} of {len(every)} intervals in {len(inside)} fits, {np.mean(every):.3f}; {others} "
+            f"{name}: {sum(every)} of {len(every)} intervals in {len(inside)} fits, {share}; {others} "
             f"fits of other forms; {time.process_time() - begin:.0f} s of the processor",
             flush=True,
         )
