@@ -35,7 +35,8 @@ class SymbolicDynamics(FittedDynamics):
     """An estimator that finds the differential equations ``x' = f(x, u, t)`` of trajectories.
 
     Formulas of any form for the rate of each state are joined to systems; these are integrated along the readings, and
-    the one with the shortest description of the trajectories is chosen.
+    the one with the shortest description of the trajectories is chosen. What leaves one state and enters another, and a
+    law that several states obey, have each constant once, unless the readings object.
 
     Parameters
     ----------

@@ -31,10 +31,13 @@ class Equation:
     names : tuple of str, optional
         Of its constants, in the order of the text: constants of one name are one number, in all equations of a system.
         Without them each is a number of its own.
+    saved : int
+        Nodes that are not described, as earlier equations have them.
     """
 
     model: Model
     names: tuple[str, ...] | None = None
+    saved: int = 0
 
 
 def equations_of(model: Model) -> tuple[Equation, ...]:

@@ -1,18 +1,47 @@
-"""Equations of the states joined to systems: the most likely combinations first."""
+"""Equations of the states joined to systems: the most likely combinations first.
+
+What leaves one state often enters another, and laws often differ by an exchange of states alone. Noise hides a term in
+one rate and shows it in another: so sums of the terms of all candidates are candidates for each rate, by regression.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 import numpy as np
 
+from shine.base.typing import Floats
+from shine.compiler.arrays import apply, dot, solved
+from shine.data.datasets.dataset import stable_sum
+from shine.lang.forms.interpretation import computed
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.tree import Tree
+from shine.lang.parse import parse
 from shine.search.dynamics.rows import RateRows, settled
+from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.models.certainty import lengths_of
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import description_length
+
+SOURCES, WORSE = 6, 12.0
+"""Most candidates of a state whose terms are used, and the nats by which they may be worse than the best."""
+
+MOST_FACTORS, MOST_TERMS = 14, 4
+"""Most different terms that are tried for a state, and most terms of a sum."""
+
+KEPT = 8
+"""Most new candidates of a state."""
+
+LAWS = 3
+"""Most candidates of a state that are tried as the law of others."""
+
+RIDGE = 1e-10
+"""Added to the correlations of terms: dependent ones share their weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +52,8 @@ class Candidate:
     ----------
     model : Model
     nats : float
-        Length of the description of the rates by it, beyond that by the best of its front.
+        Length of the description of the rates by it, beyond that by the best of its front; negative if terms of other
+        states make it shorter.
     """
 
     model: Model
@@ -62,3 +92,214 @@ def best_first(candidates: Sequence[Sequence[Candidate]]) -> Iterator[tuple[Cand
                 seen.add(following)
                 nats = sum(each[place].nats for each, place in zip(candidates, following, strict=True))
                 heapq.heappush(waiting, (nats, following))
+
+
+def with_terms_of_others(
+    candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None], states: Sequence[str], most: int
+) -> list[list[Candidate]]:
+    """The candidates of each state and those of the terms of others, by rising nats; no others for clean rates.
+
+    Parameters
+    ----------
+    candidates : sequence of sequence of Candidate
+        By state.
+    rows : sequence of RateRows or None
+        None for a state whose equation is known, which takes no part.
+    states : sequence of str
+        Their names.
+    most : int
+        Largest size of a formula.
+    """
+    sums = [_sums(own) if each else [] for own, each in zip(candidates, rows, strict=True)]
+    sought, found = [place for place, given in enumerate(rows) if given is not None], []
+    for at, (own, given) in enumerate(zip(candidates, rows, strict=True)):
+        if given is not None and own and not given.clean:
+            known = {_form(each.model) for each in own}
+            new = [each for each in _new(at, sums, given, states, sought) if each.tree.size <= most]
+            own = [*own, *_described([each for each in new if _form(each) not in known], own, given)]
+        found.append(sorted(own, key=lambda each: each.nats))
+    return found
+
+
+def alike(
+    candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None], states: Sequence[str], most: int
+) -> list[tuple[Candidate, ...]]:
+    """Systems that an exchange of states leaves as they are, the most likely ones first.
+
+    Parameters
+    ----------
+    candidates, rows, states
+        As of `with_terms_of_others`, before it.
+    most : int
+        Most systems.
+    """
+    sought = [place for place, own in enumerate(rows) if own is not None]
+    found: dict[tuple[str, ...], tuple[Candidate, ...]] = {}
+    if all(candidates):
+        for order, images in exchanges(states, len(sought)):
+            to = dict(zip(sought, (sought[image] for image in order), strict=True))
+            for rank in range(LAWS):
+                for shift in range(len(sought)):
+                    models = [own[0] for own in candidates]
+                    _copy_along(models, candidates, rows, (to, images), (rank, shift))
+                    found.setdefault(tuple(str(each.model.tree) for each in models), tuple(models))
+    known = {tuple(str(own[0].model.tree) for own in candidates)}
+    new = [models for texts, models in found.items() if texts not in known]
+    return sorted(new, key=lambda models: sum(each.nats for each in models))[:most]
+
+
+def _copy_along(
+    models: list[Candidate],
+    candidates: Sequence[Sequence[Candidate]],
+    rows: Sequence[RateRows | None],
+    exchange: tuple[Mapping[int, int], Mapping[str, str]],
+    choice: tuple[int, int],
+) -> None:
+    """Replace the equations of exchanged states by images of one of each cycle: the candidate of a rank, of the member
+    at the place of a shift."""
+    (to, images), (rank, shift) = exchange, choice
+    seen = set[int]()
+    for start in to:
+        cycle = [start]
+        while to[cycle[-1]] != start:
+            cycle.append(to[cycle[-1]])
+        if start in seen or len(cycle) == 1:
+            continue
+        seen.update(cycle)
+        first = shift % len(cycle)
+        cycle = [*cycle[first:], *cycle[:first]]
+        own = candidates[cycle[0]]
+        models[cycle[0]] = own[min(rank, len(own) - 1)]
+        for before, place in pairwise(cycle):
+            given = rows[place]
+            assert given is not None
+            try:
+                products = [exchanged(each, images) for each in summands(models[before].model.tree)]
+            except NoSum:
+                return
+            tree = parse(written(products), given.dataset.features)
+            errors = _values(tree, given.dataset.columns) - given.dataset.target
+            loss = float(stable_sum(given.dataset.row_weights * errors**2)) / given.dataset.weight
+            described = _described([Model(tree, loss, 0.0)], candidates[place], given)
+            models[place] = described[0] if described else Candidate(Model(tree, loss, 0.0), math.inf)
+
+
+def _sums(candidates: Sequence[Candidate]) -> list[list[Product]]:
+    """The best candidates as sums."""
+    found = []
+    for each in candidates[:SOURCES]:
+        try:
+            if each.nats <= WORSE:
+                found.append(summands(each.model.tree))
+        except NoSum:
+            continue
+    return found
+
+
+def _new(
+    at: int, sums: Sequence[Sequence[list[Product]]], rows: RateRows, states: Sequence[str], sought: Sequence[int]
+) -> list[Model]:
+    """Formulas for the rate of a state, from terms of all."""
+    ordered = [sums[at], *(own for place, own in enumerate(sums) if place != at)]
+    pool: dict[str, Product] = {}
+    for own in ordered:
+        for products in own:
+            for product in products:
+                pool.setdefault(product.text, Product(1.0, product.powers))
+    several = _Regression(list(pool.values())[:MOST_FACTORS], rows)
+    chosen = list(several.best())
+    images = {
+        tuple(exchanged(product, names) for product in products)
+        for order, names in exchanges(states, len(sought))
+        for place, to in zip(sought, order, strict=False)
+        if place != at and sought[to] == at
+        for products in sums[place]
+    }
+    for image in sorted(images, key=written):
+        alone = _Regression(image, rows)
+        chosen.append(alone.sum(range(len(alone.products))))
+    return list({str(model.tree): model for model in chosen if model is not None}.values())
+
+
+def _values(tree: Tree, columns: Floats) -> Floats:
+    """Values of a formula, without code of its own, which takes longer to make than to run."""
+    known = {**STANDARD, **tree.functions}
+    inputs = dict(zip(tree.parameters, columns, strict=True))
+    found: Floats = computed(
+        tree, inputs, lambda value: np.full(len(columns[0]), value), lambda name, *given: apply(known[name], *given)
+    )
+    return found
+
+
+def _form(model: Model) -> tuple[tuple[str, bool], ...] | None:
+    """What two formulas have in common that differ in the values of their constants."""
+    try:
+        return tuple(sorted((each.shape, abs(each.coefficient) != 1) for each in summands(model.tree)))
+    except NoSum:
+        return None
+
+
+class _Regression:
+    """Sums of some products fitted to the rate of a state."""
+
+    def __init__(self, products: Sequence[Product], rows: RateRows) -> None:
+        self.rows, dataset = rows, rows.dataset
+        self.features = dataset.features
+        root = np.sqrt(dataset.row_weights)
+        trees = [parse(product.text or "1.0", self.features) for product in products]
+        columns = [root * _values(tree, dataset.columns) for tree in trees]
+        usable = [place for place, own in enumerate(columns) if np.isfinite(own).all() and own.any()]
+        self.products = [products[place] for place in usable]
+        # With a coefficient and a sign.
+        self.nodes = np.array([trees[place].size + 3 for place in usable])
+        self.sizes = np.array([np.sqrt(float(stable_sum(columns[place] ** 2))) for place in usable])
+        self.columns = np.array([columns[place] for place in usable]).reshape(-1, len(root)) / self.sizes[:, None]
+        self.target = root * dataset.target
+        products_of = [dot(self.columns, own[None]) for own in self.columns]
+        self.products_of = np.array(products_of).reshape(len(usable), len(usable))
+        self.along = dot(self.columns, self.target[None])
+
+    def best(self) -> Iterator[Model | None]:
+        """The sums with the shortest descriptions."""
+        description, square = description_length(settled(self.rows), "mse"), float(stable_sum(self.target**2))
+        lengths, chosen = [np.zeros(0)], list[list[int]]()
+        for count in range(1, min(MOST_TERMS, len(self.products)) + 1):
+            places = np.array(list(combinations(range(len(self.products)), count)))
+            matrix = self.products_of[places[:, :, None], places[:, None, :]]
+            right = self.along[places]
+            shares = solved(matrix, right[:, None], RIDGE)[:, 0]
+            losses = np.maximum(square - np.add.reduce(shares * right, axis=1), 0.0) / self.rows.dataset.weight
+            sizes = np.add.reduce(self.nodes[places], axis=1)
+            lengths.append(description.final(losses, sizes, np.full(len(places), count)))
+            chosen += places.tolist()
+        for place in np.argsort(np.concatenate(lengths), kind="stable")[:KEPT].tolist():
+            yield self.sum(chosen[place])
+
+    def sum(self, places: Sequence[int]) -> Model | None:
+        """A sum as a formula; None if there is none."""
+        own = np.array(places, np.int64)
+        if not len(own):
+            return None
+        shares = solved(self.products_of[own[:, None], own], self.along[own][None], RIDGE)[0]
+        rest = self.target - np.add.reduce(shares[:, None] * self.columns[own])
+        loss = float(stable_sum(rest**2)) / self.rows.dataset.weight
+        values = (shares / self.sizes[own]).tolist()
+        if not np.isfinite(loss) or not all(values):
+            return None
+        pairs = zip(values, own.tolist(), strict=True)
+        products = [Product(value, self.products[place].powers) for value, place in pairs]
+        spread = self.rows.dataset.target_square / self.rows.dataset.weight
+        tree = parse(written(products), self.features)
+        return Model(tree, loss, 1 - loss / spread if spread > 0 else 0.0)
+
+
+def _described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
+    """Candidates, by the description of the rates as those of the front."""
+    description = description_length(settled(rows), "mse")
+    least = float(np.min(lengths_of([each.model for each in known], description)))
+    lengths = lengths_of(models, description) if models else np.zeros(0)
+    return [
+        Candidate(model, float(own) - least)
+        for model, own in zip(models, lengths.tolist(), strict=True)
+        if np.isfinite(own)
+    ]

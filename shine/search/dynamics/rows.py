@@ -1,21 +1,46 @@
-"""Rows of a search for one state: smoothed states, controls and the time as features, the rate as target."""
+"""Searches for the rate of one state: smoothed states, controls and the time as features, the rate as target."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shine.base.errors import DataError
+from shine.base.stages import stage
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.trajectories import Trajectories
-from shine.lang.forms.names import shown
+from shine.lang.forms.names import listed, shown
+from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.smoothing.smoothing import Smoothed
+from shine.search.evolution.observers import Observers
+from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.models.result import Result
+from shine.search.problem.settings import SearchSettings
+from shine.search.run import search
 from shine.search.templates.fits.sections import OUTPUT
+
+LEAST_SECONDS = 1e-3
+"""Seconds of a search when the time is over: enough for a part of its first population."""
+
+LEAST_AGAIN = 0.5
+"""Seconds from which another search for a state is worth its start."""
+
+EXPLAINED = 2.0
+"""Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
+
+EXACT = 1e-12
+"""Error of the rollouts, as a share of the variance, of a system that explains all."""
+
+SHORT = 12
+"""Complexity from which a shorter equation is looked for."""
+
+USER = ("interrupted", "callback")
+"""Reasons to stop that end all searches."""
 
 EVEN = 0.5
 """Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
@@ -68,6 +93,11 @@ class RateRows:
         assert self.dataset.deviations is not None
         found: Floats = self.dataset.deviations * (self.least / float(self.dataset.deviations.min()))
         return found
+
+    @property
+    def clean(self) -> bool:
+        """Whether noise leaves so little that the first formula that explains the rates is right or near."""
+        return self.enough > 0
 
     def misfit(self, model: Model) -> float:
         """Mean squared error of an equation in units of the expected one."""
@@ -132,3 +162,102 @@ def joined(rows: Sequence[RateRows]) -> RateRows:
 def settled(rows: RateRows) -> Dataset:
     """The rows, worth as many as are independent."""
     return rows.dataset if rows.evidence is None else replace(rows.dataset, worth=rows.evidence)
+
+
+@dataclass
+class RateSearches:
+    """One search for each part of a system.
+
+    Parameters
+    ----------
+    states : tuple of str
+    parts : sequence of Part
+    rows : sequence of tuple of RateRows
+        Those of each state of a part; none if its equations are known.
+    settings : SearchSettings
+        The first search has the seed, the others the numbers that follow it.
+    units : mapping of str to str, by features and by states
+    observers : Observers
+    """
+
+    states: tuple[str, ...]
+    parts: Sequence[Part]
+    rows: Sequence[tuple[RateRows, ...]]
+    settings: SearchSettings
+    units: tuple[Mapping[str, str], Mapping[str, str]]
+    observers: Observers
+
+    def __post_init__(self) -> None:
+        self.results: list[Result] = []
+        self.joined = [joined(rows) if rows else None for rows in self.rows]
+
+    @property
+    def stopped_by(self) -> str:
+        """The user's reason to end the searches, if there is one; else that of the last search."""
+        reasons = [result.stopped_by for result in self.results]
+        return next((reason for reason in reasons if reason in USER), reasons[-1])
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user ended a search; no other begins then."""
+        return any(result.stopped_by in USER for result in self.results)
+
+    def first(self, until: float) -> None:
+        """Search for each part, with an even share of the time that is left."""
+        sought = sum(rows is not None for rows in self.joined)
+        for number, rows in enumerate(self.joined):
+            if rows is None:
+                model = self.parts[number].known[0].model
+                self.results.append(Result(Front((model,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
+                continue
+            share, sought = (until - self.observers.clock()) / sought, sought - 1
+            self.results.append(self._search(number, rows, share, rows.enough))
+
+    def again(self, until: float, best: Sequence[Model], error: float) -> bool:
+        """Search once more for parts whose equations miss the rates or are long; say whether there are any.
+
+        Parameters
+        ----------
+        until : float
+        best : sequence of Model
+            The equations of the best system.
+        error : float
+            Of its rollouts, as a share of the variance.
+        """
+        own = [[best[self.states.index(state)] for state in part.states] for part in self.parts]
+        missed = {
+            number: 0.0 if error < EXACT else max(map(RateRows.misfit, rows, own[number]))
+            for number, rows in enumerate(self.rows)
+            if rows
+        }
+        long = [any(model.complexity > SHORT for model in models) for models in own]
+        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or long[number]]
+        for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
+            share = (until - self.observers.clock()) / (len(wanting) - place)
+            if self.stopped_by_user or share < LEAST_AGAIN:
+                return place > 0
+            rows, earlier = self.joined[number], tuple(self.results[number].front)
+            assert rows is not None
+            self.results[number] = self._search(number, rows, share, 0.0, earlier)
+        return bool(wanting)
+
+    def _search(
+        self, number: int, rows: RateRows, seconds: float, enough: float, earlier: Sequence[Model] = ()
+    ) -> Result:
+        settings = self.settings
+        stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
+        if math.isfinite(seconds):
+            stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
+        if self.stopped_by_user:
+            stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
+        fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
+        shift = len(self.states) if earlier else 0
+        part = self.parts[number]
+        seed = settings.seed + self.states.index(part.states[0]) + shift
+        constraints = settings.constraints
+        if self.units[0]:
+            units = {name: self.units[0][name] for name in rows.dataset.features}
+            constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
+        own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
+        with stage(f"searching for {listed([f'{state}{chr(39)}' for state in part.states])}"):
+            return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)

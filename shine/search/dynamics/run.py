@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -14,141 +15,25 @@ from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.forms.tape import functions_of
+from shine.lang.forms.tree import Tree
+from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
-from shine.search.dynamics.joining import best_first, candidates_of
+from shine.search.dynamics.joining import Candidate, alike, best_first, candidates_of, with_terms_of_others
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import RateRows, joined, rate_rows
+from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, USER, RateRows, RateSearches, rate_rows
 from shine.search.dynamics.settings import DynamicsSettings
+from shine.search.dynamics.sharing import with_sharing
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
-from shine.search.models.front import Front
+from shine.search.finishing.polishing import oddities_of
 from shine.search.models.model import Model
-from shine.search.models.result import Result
-from shine.search.problem.settings import SearchSettings
-from shine.search.run import search
-
-LEAST_SECONDS = 1e-3
-"""Seconds of a search when the time is over: enough for a part of its first population."""
-
-LEAST_AGAIN = 0.5
-"""Seconds from which another search for a state is worth its start."""
-
-EXPLAINED = 2.0
-"""Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
-
-EXACT = 1e-12
-"""Error of the rollouts, as a share of the variance, of a system that explains all."""
-
-SHORT = 12
-"""Complexity from which a shorter equation is looked for."""
-
-USER = ("interrupted", "callback")
-"""Reasons to stop that end all searches."""
-
-
-@dataclass
-class RateSearches:
-    """One search for each part of a system.
-
-    Parameters
-    ----------
-    states : tuple of str
-    parts : sequence of Part
-    rows : sequence of tuple of RateRows
-        Those of each state of a part; none if its equations are known.
-    settings : SearchSettings
-        The first search has the seed, the others the numbers that follow it.
-    units : mapping of str to str, by features and by states
-    observers : Observers
-    """
-
-    states: tuple[str, ...]
-    parts: Sequence[Part]
-    rows: Sequence[tuple[RateRows, ...]]
-    settings: SearchSettings
-    units: tuple[Mapping[str, str], Mapping[str, str]]
-    observers: Observers
-
-    def __post_init__(self) -> None:
-        self.results: list[Result] = []
-        self.joined = [joined(rows) if rows else None for rows in self.rows]
-
-    @property
-    def stopped_by(self) -> str:
-        """The user's reason to end the searches, if there is one; else that of the last search."""
-        reasons = [result.stopped_by for result in self.results]
-        return next((reason for reason in reasons if reason in USER), reasons[-1])
-
-    @property
-    def stopped_by_user(self) -> bool:
-        """Whether the user ended a search; no other begins then."""
-        return any(result.stopped_by in USER for result in self.results)
-
-    def first(self, until: float) -> None:
-        """Search for each part, with an even share of the time that is left."""
-        sought = sum(rows is not None for rows in self.joined)
-        for number, rows in enumerate(self.joined):
-            if rows is None:
-                model = self.parts[number].known[0].model
-                self.results.append(Result(Front((model,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
-                continue
-            share, sought = (until - self.observers.clock()) / sought, sought - 1
-            self.results.append(self._search(number, rows, share, rows.enough))
-
-    def again(self, until: float, best: Sequence[Model], error: float) -> bool:
-        """Search once more for parts whose equations miss the rates or are long; say whether there are any.
-
-        Parameters
-        ----------
-        until : float
-        best : sequence of Model
-            The equations of the best system.
-        error : float
-            Of its rollouts, as a share of the variance.
-        """
-        own = [[best[self.states.index(state)] for state in part.states] for part in self.parts]
-        missed = {
-            number: 0.0 if error < EXACT else max(map(RateRows.misfit, rows, own[number]))
-            for number, rows in enumerate(self.rows)
-            if rows
-        }
-        long = [any(model.complexity > SHORT for model in models) for models in own]
-        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or long[number]]
-        for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
-            share = (until - self.observers.clock()) / (len(wanting) - place)
-            if self.stopped_by_user or share < LEAST_AGAIN:
-                return place > 0
-            rows, earlier = self.joined[number], tuple(self.results[number].front)
-            assert rows is not None
-            self.results[number] = self._search(number, rows, share, 0.0, earlier)
-        return bool(wanting)
-
-    def _search(
-        self, number: int, rows: RateRows, seconds: float, enough: float, earlier: Sequence[Model] = ()
-    ) -> Result:
-        settings = self.settings
-        stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
-        if math.isfinite(seconds):
-            stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
-        if self.stopped_by_user:
-            stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
-        fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
-        shift = len(self.states) if earlier else 0
-        part = self.parts[number]
-        seed = settings.seed + self.states.index(part.states[0]) + shift
-        constraints = settings.constraints
-        if self.units[0]:
-            units = {name: self.units[0][name] for name in rows.dataset.features}
-            constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
-        own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
-        with stage(f"searching for {listed([f'{state}{chr(39)}' for state in part.states])}"):
-            return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)
-
 
 FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0.65, 0.83, 0.93, 0.97
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
@@ -162,6 +47,16 @@ HOPELESS = 30.0
 
 TRIED = 0.5
 """Share of the seconds in which forms with and without a hidden state are tried; the best one has the rest."""
+
+APART, MOST_SHARING = 0.7, 10
+"""Share of a stage's seconds for systems of the equations as they were found, and most systems that are tried with
+shared constants then."""
+
+MOST_ALIKE = 4
+"""Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say."""
+
+SHARING = 12.0
+"""Nats by which the description of a system may be longer than the shortest one to be tried with shared constants."""
 
 FIRST = 12
 """Systems that are integrated whatever the rates say: the front shows what simpler ones miss."""
@@ -284,6 +179,7 @@ class _Finding:
     searches: RateSearches
     observers: Observers
     systems: dict[tuple[Model, ...], SystemModel] = field(default_factory=dict)
+    tried: set[tuple[Model, ...]] = field(default_factory=set)
 
     def result(self) -> DynamicsResult:
         """Search, integrate, and both once more for the states that need it."""
@@ -338,22 +234,60 @@ class _Finding:
     def _integrate(self, until: float) -> None:
         """Fit the most likely systems of the equations found so far."""
         clock = self.observers.clock
+        began = clock()
 
-        def late() -> bool:
-            return clock() > until
+        def late(share: float = 1.0) -> bool:
+            return clock() > began + share * (until - began)
 
         fronts = [
             candidates_of(result.front, rows)
             for result, rows in zip(self.searches.results, self.searches.joined, strict=True)
         ]
+        images: list[tuple[Candidate, ...]] = []
+        apart = self._apart
+        if apart:
+            images = alike(fronts, self.searches.joined, self.form.trajectories.states, MOST_ALIKE)
+            most = self.searches.settings.evolution.max_size
+            fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
+        systems = best_first(fronts)
         with stage("integrating systems"):
-            for number, candidates in enumerate(best_first(fronts)):
-                hopeless = number >= FIRST and sum(each.nats for each in candidates) > HOPELESS
-                if hopeless or number == MOST_SYSTEMS or (self.systems and (late() or self.searches.stopped_by_user)):
+            for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
+                hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > HOPELESS
+                ended = self.systems and (late(APART) or self.searches.stopped_by_user)
+                if hopeless or number == MOST_SYSTEMS or ended:
                     break
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
                     self.systems[models] = fitted(self._equations(models), self.form, self._stop(late))
+            if apart:
+                self._share([tuple(each.model for each in own) for own in images], late)
+
+    @property
+    def _apart(self) -> bool:
+        """Whether the equations are found apart, as sums if that suits, without a constraint that others may break, and
+        what they share can tell more: some rates are not clean."""
+        settings, names = self.searches.settings, {str(each) for each in self.searches.settings.primitives}
+        unknown = [part for part in self.form.parts if not part.known]
+        return (
+            settings.constraints == Constraints()
+            and self.form.hidden is None
+            and not self.searches.units[0]
+            and not any(part.template for part in unknown)
+            and {"add", "sub", "mul"} <= names
+            and any(rows is not None and not rows.clean for rows in self.searches.joined)
+        )
+
+    def _share(self, images: Sequence[tuple[Model, ...]], late: Callable[[], bool]) -> None:
+        """Share constants in the best systems where that is shorter, in those of one law first: they share most."""
+        best = self._best.nats
+        near = [key for key, each in self.systems.items() if each.nats <= best + SHARING and key not in self.tried]
+        for key in sorted(near, key=lambda each: (each not in images, self.systems[each].nats))[:MOST_SHARING]:
+            if late():
+                break
+            self.tried.add(key)
+            found = with_sharing(self.systems[key], lambda equations: fitted(equations, self.form, late))
+            if found is not None and found.nats < self.systems[key].nats:
+                self.systems[key] = found
 
     def _equations(self, models: Sequence[Model]) -> list[Equation]:
         """The equation of each state, by formulas of all parts."""
@@ -400,9 +334,13 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
         model.digits or digits_of(fit.constants[part], errors[part])
         for model, part in zip(start.equations, parts, strict=True)
     ]
+    if start.unknowns.count < int((start.unknowns.numbers >= 0).sum()):
+        # A constant of several equations reads the same in all.
+        digits = [max((own for own in digits if own is not None), default=None)] * len(digits)
     models = tuple(
         replace(model, tree=tree, digits=own) for model, tree, own in zip(start.equations, trees, digits, strict=True)
     )
+    sizes = [bare(tree).size - each.saved for tree, each in zip(trees, equations, strict=True)]
     # Stretches that start anew are paid for as constants.
     anew = len(fit.starts) - len(readings.smooth.runs)
     return replace(
@@ -412,10 +350,18 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
         starts=np.stack([states[0] for states in fit.states]),
         noise=fit.noise,
         covariance=fit.covariance,
-        nats=readings.nats(relative, [bare(tree).size for tree in trees], [count + anew for count in counts]),
+        nats=readings.nats(relative, sizes, [count + anew for count in counts]) + _oddity(trees),
         rest=readings.nats(relative, [0] * len(trees), [anew] * len(trees)),
         restarts=anew,
     )
+
+
+def _oddity(trees: Sequence[Tree]) -> float:
+    """Nats by which the equations look odd (see `shine.search.description`); none for constants by run."""
+    plain = [tree for tree in trees if not tree.assignments]
+    functions = {name: tree.functions[name] for tree in plain for name in functions_of(tree) if name in tree.functions}
+    names = dict.fromkeys(name for tree in plain for name in tree.parameters)
+    return float(sum(oddities_of(plain, PrimitiveSet(tuple(functions.values()), tuple(names)))))
 
 
 def unfitted(equations: Sequence[Equation], form: Form) -> SystemModel:

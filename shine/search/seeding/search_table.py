@@ -17,10 +17,9 @@ from shine.search.seeding.searches.factors import (
     factor_times_sum,
 )
 from shine.search.seeding.searches.functions import functions_of_quotients, functions_with_constants
-from shine.search.seeding.searches.longer_sums import separable_sums, sums_of_terms
+from shine.search.seeding.searches.longer_sums import quadratic_forms, separable_sums, sums_of_terms
 from shine.search.seeding.searches.oscillations import oscillations
 from shine.search.seeding.searches.products import products, products_with_constants
-from shine.search.seeding.searches.quadratic_forms import quadratic_forms
 from shine.search.seeding.searches.quotients import quotients_of_sums, rational_forms
 from shine.search.seeding.searches.sums import sums_of_products, sums_of_three, sums_of_two
 from shine.search.seeding.searches.sums_with_curves import sums_with_curves

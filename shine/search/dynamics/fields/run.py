@@ -20,8 +20,7 @@ from shine.search.dynamics.fields.weak import WeakFit, WeakForm, kept_back_loss,
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import LEAST_EVIDENCE
-from shine.search.dynamics.run import USER
+from shine.search.dynamics.rows import LEAST_EVIDENCE, USER
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers

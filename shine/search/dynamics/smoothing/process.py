@@ -14,7 +14,6 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import dot, exp, inner, log
-from shine.search.dynamics.smoothing.curve import Curve
 
 SCALES, RATIOS = 12, 14
 """Scales of time that are tried, from two steps to the whole run, and ratios of the noise to the motion."""
@@ -46,6 +45,28 @@ CONVINCING = 3.0
 
 Run = tuple[Floats, Floats]
 """Times and readings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A state, its rate and the rate of that at some times.
+
+    Parameters
+    ----------
+    values, rates, bends : ndarray of shape (n_times,)
+    value_errors, rate_errors, bend_errors : ndarray of shape (n_times,)
+        Standard errors.
+    independent : float
+        Number of independent rates among them: fewer than the readings if these are smoothed.
+    """
+
+    values: Floats
+    rates: Floats
+    bends: Floats
+    value_errors: Floats
+    rate_errors: Floats
+    bend_errors: Floats
+    independent: float
 
 
 @dataclass(frozen=True, eq=False)

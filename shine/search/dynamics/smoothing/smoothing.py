@@ -10,8 +10,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot
 from shine.data.trajectories import Trajectories, Trajectory
-from shine.search.dynamics.smoothing.curve import Curve
-from shine.search.dynamics.smoothing.process import MOST_LEARNED, PART_SECONDS, Process, process_of
+from shine.search.dynamics.smoothing.process import MOST_LEARNED, PART_SECONDS, Curve, Process, process_of
 
 FEW = 6
 """Readings of a state in a run below which no noise can be told."""

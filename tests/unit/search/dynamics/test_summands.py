@@ -1,0 +1,80 @@
+"""Formulas as sums of products: the values stay, and one formula has one way of writing."""
+
+import numpy as np
+import pytest
+
+from shine.evaluate.kernels.kernel import Kernel
+from shine.lang.parse import parse
+from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
+
+NAMES = ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x*(1.8 - 0.6*y)",
+        "0.1*y*(x - 4.0)",
+        "1.2*x*(1 - x/6) - 2*x*y/(1.5 + x)",
+        "y/(1 + 1.5/x)",
+        "-y/(x**2 + y**2)**1.5",
+        "(x - y)**2*(z + 1)",
+        "0.6*sqrt(4*x) - sqrt(y + z)",
+        "exp(2*x - 1)*3 + log(y)/(x*z)",
+        "-sin(y - x) + cos(z - x) - tanh(-2*y)",
+        "3/(1 + y**3) - x",
+        "(x + y + z)**3*(x + y)*(y + z)",
+        "min(x, 2*y) - x - 0",
+    ],
+)
+def test_values_stay(text):
+    tree = parse(text, NAMES)
+    points = np.random.default_rng(0).uniform(0.3, 3, (3, 50))
+    again = parse(written(summands(tree)), NAMES)
+    np.testing.assert_allclose(Kernel(again)(*points), Kernel(tree)(*points), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x*(2 - y)", "2*x - y*x"),
+        ("sin(x - y)", "-sin(y - x)"),
+        ("cos(x - y)", "cos(y - x)"),
+        ("x/(3 + 2*y)", "0.5*x/(y + 1.5)"),
+        ("x*y - y*x", "0"),
+        ("(x*y)**2", "y*x*x*y"),
+    ],
+)
+def test_equal_formulas_are_written_alike(one, other):
+    assert written(summands(parse(one, NAMES))) == written(summands(parse(other, NAMES)))
+
+
+def test_the_shape_leaves_constants_out_but_not_exponents():
+    shapes = [product.shape for product in summands(parse("2*x*y/(x + 1.5) - 3*x**2 + 4", NAMES))]
+    assert shapes == ["x*y/(x + #)", "x**2", ""]
+
+
+@pytest.mark.parametrize("text", ["x if x > 0 else y", "x > y", "x/0", "y/(x - x)", "1e300*x*1e300"])
+def test_conditions_and_numbers_that_are_none_are_no_sums(text):
+    with pytest.raises(NoSum):
+        summands(parse(text, NAMES))
+
+
+def test_an_exchange_and_its_inverse_leave_a_product():
+    product = summands(parse("2*sin(x - y)*exp(z)/x", NAMES))[0]
+    for order, images in exchanges(NAMES, 3):
+        inverse = {image: name for name, image in images.items()}
+        assert exchanged(exchanged(product, images), inverse) == product
+        assert [NAMES[place] for place in order] == [images[name] for name in NAMES]
+
+
+def test_further_states_are_exchanged_with_theirs():
+    assert exchanges(("x", "y", "x_dot", "y_dot"), 2) == [
+        ((1, 0), {"x": "y", "y": "x", "x_dot": "y_dot", "y_dot": "x_dot"})
+    ]
+    assert exchanges(("x",), 1) == exchanges(tuple("abcdefgh"), 8) == []
+
+
+def test_names_within_names_are_no_states():
+    product = exchanged(Product(2.0, (("sin(xx*x)", 1.0), ("x", 2.0))), {"x": "y"})
+    assert written([product]) == "2.0*sin(xx*y)*y**2"
