@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
 from shine.compiler.arrays import COMPILED
+from shine.evaluate.rollouts.rates import with_named_constants
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
@@ -147,7 +148,9 @@ def test_all_functions_keep_their_values(tree, seed):
     rows = list(np.random.default_rng(seed).uniform(0.5, 2.5, (len(PARAMETERS), 50)))
     with np.errstate(all="ignore"):
         expected, values = (np.broadcast_to(evaluate(form, rows, np.float64, COMPILED), 50) for form in (tree, found))
-        moved = [evaluate(tree, [x * (1 + s * 1e-12) for x in rows], np.float64, COMPILED) for s in (-1, 1)]
+        named, constants = with_named_constants(tree)
+        inputs = [*rows, *constants.tolist()]
+        moved = [evaluate(named, [x * (1 + s * 1e-12) for x in inputs], np.float64, COMPILED) for s in (-1, 1)]
         change = sum(abs(np.broadcast_to(values, 50) - expected) for values in moved)
         smooth = ordinary(tree, rows) & (change <= 1e-9 * abs(expected))
         wrong = ~(abs(values - expected) <= 1e-8 * abs(expected) + 1e-12)

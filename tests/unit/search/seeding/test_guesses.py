@@ -108,6 +108,7 @@ def test_symmetries_make_many_features_few():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_structure_is_found_despite_noise():
     x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
     for kind in ("root", "difference of features"):

@@ -64,7 +64,7 @@ def test_along_a_curve_a_fraction_of_many_constants_does_not_hide_a_sum_of_few_t
     P = np.array(state)
     found = search(
         Dataset.from_arrays(np.column_stack([t, P]), rate(P), features=["t", "P"]),
-        SearchSettings(stop=StopSettings(seconds=30), seed=0), Observers(),
+        SearchSettings(stop=StopSettings(seconds=90), seed=0), Observers(),
     )  # fmt: skip
     assert found.best.loss < 1e-20
     assert found.best.tree.size <= 14
