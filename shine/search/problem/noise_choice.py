@@ -56,6 +56,10 @@ LEAST_ALIKE = 3.0
 """Standard errors of the correlation between the errors of neighbouring rows from which they are those of the formula:
 too large for chance."""
 
+POOR = 0.1
+"""Share of the deviations from which a formula with errors alike is poor. Below, it is near the target everywhere,
+and its weights help to find a better one."""
+
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
 
@@ -188,7 +192,7 @@ class Explained:
             # Their deviation is known: no scale has to be estimated, unless they scatter more.
             known = (share**2 - 1) / 2 - float(log(np.array(share)))
             length += min(rows.effective_rows * known - float(log(np.array(rows.effective_rows))) / 2, 0.0)
-        return cls(noise, length, share, noise != "absolute" and _alike(errors, rows))
+        return cls(noise, length, share, noise != "absolute" and share > POOR and _alike(errors, rows))
 
 
 def likeliest(dataset: Dataset, found: Sequence[Explained], searched: str = "") -> str:
