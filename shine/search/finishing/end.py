@@ -368,9 +368,10 @@ def turns(tree: Tree, dataset: Dataset) -> float:
     Parameters
     ----------
     tree : Tree
-        Its parameters are the features of the data set.
+        Of features of the data set.
     dataset : Dataset
     """
+    tree = replace(tree, parameters=tuple(dataset.features))
     places = dataset.sampled(PLACES, np.random.default_rng(0)).columns
     total = 0.0
     for index, name in enumerate(dataset.features):

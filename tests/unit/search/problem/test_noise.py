@@ -382,3 +382,11 @@ def test_a_result_has_the_estimate_in_the_unit_of_the_target(scale):
     noise = shine.evolve(X, scale * y, primitives=["add", "mul"], **few).noise
     assert noise.model == "absolute"
     assert noise.loss / scale**2 == pytest.approx(estimate(X, y).loss)
+
+
+def test_a_column_without_change_does_not_hinder_the_revision_of_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 5, (60, 3))
+    X[:, 0] = 2
+    y = 3 * X[:, 1] * np.exp(X[:, 2]) * (1 + 0.05 * rng.standard_normal(60))
+    assert shine.evolve(X, y, generations=2, seconds=None).best.noise == "relative"
