@@ -82,15 +82,15 @@ class Axis:
         if self.is_fixed:
             return np.full(len(shares), self.low)
         if self.low > 0 and self.high >= DECADES * self.low:
-            spread = 10.0 ** (math.log10(self.low) * (1 - shares) + math.log10(self.high) * shares)
-            size = np.maximum(10.0 ** (np.floor(np.log10(spread)) - DIGITS + 1), SMALLEST)
-            found = np.rint(spread / size) * size
+            with np.errstate(over="ignore"):
+                spread = 10.0 ** (math.log10(self.low) * (1 - shares) + math.log10(self.high) * shares)
+            found = np.clip(spread, self.low, self.high)
+            level = np.maximum(10.0 ** (np.floor(np.log10(found)) - DIGITS + 1), SMALLEST)
         else:
             found = self.low * (1 - shares) + self.high * shares
-            level = 10.0 ** math.floor(math.log10(max(self.high / LEVELS - self.low / LEVELS, SMALLEST)))
-            with np.errstate(over="ignore"):
-                found = np.rint(found / level) * level
-        return np.clip(found, self.low, self.high)
+            level = np.array(10.0 ** math.floor(math.log10(max(self.high / LEVELS - self.low / LEVELS, SMALLEST))))
+        with np.errstate(over="ignore"):
+            return np.clip(np.rint(found / level) * level, self.low, self.high)
 
     def columns(self, values: Floats) -> dict[str, Floats]:
         """Columns of the features for such values."""

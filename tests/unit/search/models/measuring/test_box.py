@@ -121,6 +121,8 @@ def test_a_feature_is_named_once():
 @example(1e-320, 1e300, False)
 @example(-1e-310, 2e-310, False)
 @example(1e308, 1.5e308, True)
+@example(1.0, 5.992310449540701e307, False)
+@example(1.0, 5.833333333333619e307, False)
 def test_points_of_any_range_are_within_it(one, other, whole):
     low, high = sorted(np.rint([one, other]).tolist() if whole else [one, other])
     axis = Axis("a", ("a",), low=low, high=high, is_integer=whole, known=(low, high))
