@@ -161,7 +161,7 @@ class Interpreter(Interpretation):
         self.table = functions or (INTEGER_REFERENCE if self.integer else REFERENCE)
         self.values: dict[str, AnyArray] = {}
         self.functions: Mapping[str, Primitive] = {}
-        self.active = np.ones(rows if self.integer else 0, dtype=bool)
+        self.active = np.ones(rows, dtype=bool)
 
     def run(self, tree: Tree, columns: Sequence[AnyArray]) -> AnyArray:
         """Value of a tree for every row, for the values of its parameters."""

@@ -66,7 +66,6 @@ class _ArrayInterpreter(Interpreter):
         self._vectors = {name: np.ascontiguousarray(given[name].T) for name in formula.vectors}
         self._symbols = {length_symbol(name): len(vector) for name, vector in self._vectors.items()}
         self.values, self.functions = {name: given[name] for name in formula.scalars}, formula.functions
-        self.active = np.ones(self.rows, dtype=bool)
         for name, value in formula.assignments:
             self.values[name] = self.visit(value)
         return tuple(self.visit(result) for result in formula.results)

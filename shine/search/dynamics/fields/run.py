@@ -153,7 +153,7 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
         found.append((Candidate(own, nats), fit))
         return found[-1][0]
 
-    def sorted_ones() -> list[tuple[Candidate, WeakFit]]:
+    def by_nats() -> list[tuple[Candidate, WeakFit]]:
         usable = [each for each in found if math.isfinite(each[0].nats)] or found[:1]
         usable.sort(key=lambda each: (each[0].nats, each[0].model.complexity))
         forms: dict[str, tuple[Candidate, WeakFit]] = {}
@@ -164,13 +164,13 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
     for model in sorted(result.front, key=lambda model: model is not result.best):
         if not (found and late()):
             fitted(model)
-    for candidate, _ in sorted_ones()[:SHORTENED]:
+    for candidate, _ in by_nats()[:SHORTENED]:
         best: Candidate | None = candidate
         while best is not None and not late():
             shorter = [fitted(replace(best.model, tree=tree)) for tree in without_an_operand(best.model.tree)]
             better = [each for each in shorter if each.nats < best.nats]
             best = min(better, key=lambda each: each.nats, default=None)
-    return sorted_ones()
+    return by_nats()
 
 
 def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, number: int) -> tuple[Candidate, float]:
