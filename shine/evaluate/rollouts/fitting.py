@@ -92,6 +92,8 @@ class RolloutFit:
         The rollouts, a run each.
     joined : bool
         Whether each run is one rollout.
+    stiff : bool
+        Whether a rollout took implicit steps.
     """
 
     constants: Floats
@@ -102,6 +104,7 @@ class RolloutFit:
     covariance: Floats
     states: tuple[Floats, ...]
     joined: bool
+    stiff: bool
 
     @property
     def succeeded(self) -> bool:
@@ -308,7 +311,8 @@ class _Fit:
         noise = self._noise(point) if reached else sums
         joined = len(shooting.stretches) == runs
         every = self.fitted.of_constants(covariance)
-        return RolloutFit(point.constants, point.starts, sums, self.counts, noise, every, tuple(states), joined)
+        ends = tuple(states), joined, equations.stiff
+        return RolloutFit(point.constants, point.starts, sums, self.counts, noise, every, *ends)
 
 
 def cut(number: int, run: Trajectory, controls: Controls | None, parts: int) -> list[Stretch]:

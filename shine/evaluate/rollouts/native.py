@@ -54,7 +54,7 @@ def _emit_one(module: ir.Module) -> ir.Function:
     build = ir.IRBuilder(function.append_basic_block("entry"))
     build.call(prepare, function.args)
     run = Run(build, *function.args)
-    status = Variable(integer(build, 0))
+    status, stiff = Variable(integer(build, 0)), Variable(integer(build, 0))
     with build.if_else(run.item.whole("method").equals(MAP).value) as (is_map, is_flow):
         with is_map:
             status.set(integer(build, build.call(iterate, function.args)))
@@ -64,12 +64,14 @@ def _emit_one(module: ir.Module) -> ir.Function:
                 status.set(integer(build, build.call(explicit, function.args)))
             with build.if_then(status.get().equals(STIFF).value):
                 status.set(integer(build, build.call(implicit, function.args)))
+                stiff.set(integer(build, 1))
     with build.if_then(run.item.array("readings").is_there()):
         build.call(equations, [function.args[0]])
-    progress = Words(build, run.item.address("progress"), ("reached", "status", "steps"))
+    progress = Words(build, run.item.address("progress"), ("reached", "status", "steps", "stiff"))
     progress.put("reached", run.head.whole("next"))
     progress.put("status", status.get())
     progress.put("steps", run.head.whole("steps"))
+    progress.put("stiff", stiff.get())
     build.ret_void()
     return function
 

@@ -80,6 +80,8 @@ class Equations:
         Negative gradient, by unknown constants and starts.
     states : list of ndarray of shape (n_times, n_states)
         The rollouts.
+    stiff : bool
+        Whether one of them took implicit steps.
     """
 
     loss: float
@@ -90,6 +92,7 @@ class Equations:
     slope: Floats
     slopes: Floats
     states: list[Floats]
+    stiff: bool
 
     def without(self, held: Mask) -> Equations:
         """The equations of a step that leaves some unknowns where they are."""
@@ -135,7 +138,7 @@ class Shooting:
         )
         self._states = np.empty_like(self._readings)
         self._slopes = np.empty((len(self._times), states * self._unknowns))
-        self._progress = np.zeros((len(stretches), 3), np.int64)
+        self._progress = np.zeros((len(stretches), 4), np.int64)
         self._found = np.zeros((len(stretches), equations_size(self._unknowns, states)))
         begins = firsts[:-1]
         kinds = [system.words_of_items(stretch.controls) for stretch in stretches]
@@ -192,6 +195,7 @@ class Shooting:
             added(np.add.reduce(slope[:, :fixed], axis=0), 0),
             slope[:, fixed:].copy(),
             np.split(self._states.copy(), self._bounds),
+            bool(self._progress[:, 3].any()),
         )
 
 

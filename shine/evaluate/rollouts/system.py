@@ -46,6 +46,8 @@ class Rollout:
     status : ndarray of shape (...), int
         Place of the reason in `STATUS`; 0 if all times are reached.
     steps : ndarray of shape (...), int
+    stiff : ndarray of shape (...), int
+        1 where implicit steps were taken.
     """
 
     states: Floats
@@ -54,6 +56,7 @@ class Rollout:
     reached: AnyArray
     status: AnyArray
     steps: AnyArray
+    stiff: AnyArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +310,7 @@ class _Batch:
         columns = len(system.constants) + states
         self.states = np.full((count, times, states), np.nan)
         self.slopes = np.full((count, times, states, columns), np.nan) if sensitivities else None
-        self.progress = np.zeros((count, 3), np.int64)
+        self.progress = np.zeros((count, 4), np.int64)
         scales = np.zeros(states) if request.scales is None else request.scales
         kept = (request.starts, request.constants, request.times, scales)
         self.kept = [np.ascontiguousarray(array, np.float64) for array in kept]

@@ -1,4 +1,4 @@
-"""The unknowns of a fit: constants of a system that are one number, those that are known, and bounds."""
+"""The unknowns of a fit: constants of a system that are one number or multiples of it, those known, and bounds."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ class Unknowns:
         Number of the unknown that each constant is; -1 for one that is known.
     low, high : ndarray of shape (n_unknowns,)
         Bounds; infinite where there is none.
+    factors : ndarray of shape (n_constants,), optional
+        What the unknown is multiplied by to give the constant; 1 by default.
     """
 
     numbers: Indices
     low: Floats
     high: Floats
+    factors: Floats | None = None
 
     @classmethod
     def of(cls, numbers: Indices) -> Unknowns:
@@ -52,17 +55,19 @@ class Unknowns:
     def added(self, slopes: Floats, axis: int) -> Floats:
         """Derivatives by the unknowns along an axis, given those by the constants."""
         taken = np.take(slopes, self._order, axis=axis)
+        if self.factors is not None:
+            taken = np.moveaxis(np.moveaxis(taken, axis, -1) * self.factors[self._order], -1, axis)
         return taken if len(self._order) == self.count else np.add.reduceat(taken, self._firsts, axis=axis)
 
     def moved(self, constants: Floats, step: Floats | float = 0.0) -> Floats:
         """The constants after a step of the unknowns, which ends at the bounds."""
-        values = np.clip(constants[self._order[self._firsts]] + step, self.low, self.high)
-        found: Floats = np.where(self.numbers < 0, constants, np.append(values, 0.0)[self.numbers])
+        values = np.append(np.clip(self._values(constants) + step, self.low, self.high), 0.0)[self.numbers]
+        found: Floats = np.where(self.numbers < 0, constants, values if self.factors is None else values * self.factors)
         return found
 
     def held(self, constants: Floats, slope: Floats) -> Mask:
         """Unknowns at a bound that a step along the negative gradient would leave."""
-        values = constants[self._order[self._firsts]]
+        values = self._values(constants)
         held: Mask = ((values <= self.low) & (slope < 0)) | ((values >= self.high) & (slope > 0))
         return held
 
@@ -70,7 +75,12 @@ class Unknowns:
         """The covariance of the constants, given that of the unknowns; 0 for those that are known."""
         wider = np.pad(covariance, (0, 1))
         found: Floats = wider[self.numbers[:, None], self.numbers]
-        return found
+        return found if self.factors is None else found * self.factors * self.factors[:, None]
+
+    def _values(self, constants: Floats) -> Floats:
+        """The unknowns, given the constants."""
+        firsts = self._order[self._firsts]
+        return constants[firsts] if self.factors is None else constants[firsts] / self.factors[firsts]
 
     @cached_property
     def _order(self) -> Indices:

@@ -35,7 +35,8 @@ ITEM = (
                                steps must end at breaks
 ``scales``                     typical sizes of the states
 ``states_out`` ``slopes_out``  where states and sensitivities go; 0 if no sensitivities are wanted
-``progress``                   where the number of times reached, the status and the number of steps go
+``progress``                   where the number of times reached, the status, the number of steps and whether an
+                               implicit method was taken go
 ``tolerance`` ``most_steps``   relative error of a step; largest number of steps
 ``method``                     a method of `shine.evaluate.rollouts.native`
 ``readings`` ``sharpness``     readings of the states at the times, and one over the sizes of their errors; 0 if

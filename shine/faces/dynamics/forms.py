@@ -36,7 +36,8 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
     grid = None
     if isinstance(model, FieldModel):
         grid = Grid(tuple(model.features), tuple(model.counts), model.axes, model.steps[1:], model.periodic)
-    return System(tuple(trees), model.states, model.controls, model.time or "t", model.is_map, grid, model.runs, shown)
+    kinds = model.is_map, grid, model.runs, shown, model.stiff
+    return System(tuple(trees), model.states, model.controls, model.time or "t", *kinds)
 
 
 def exported(model: SystemModel, to: str, name: str = "f", *, precision: Precision = None) -> str:

@@ -33,11 +33,14 @@ class Equation:
         Without them each is a number of its own.
     saved : int
         Nodes that are not described, as earlier equations have them.
+    factors : tuple of float, optional
+        What the number of a name is multiplied by to give each constant; 1 by default.
     """
 
     model: Model
     names: tuple[str, ...] | None = None
     saved: int = 0
+    factors: tuple[float, ...] | None = None
 
 
 def equations_of(model: Model) -> tuple[Equation, ...]:
@@ -55,13 +58,15 @@ def unknowns_of(equations: Sequence[Equation], parameters: Mapping[str, Paramete
     """The unknowns of a system of equations, with the bounds of parameters."""
     numbers: dict[str, int] = {}
     found: list[int] = []
+    factors: list[float] = []
     for place, equation in enumerate(equations):
         count = len(with_named_constants(equation.model.tree)[1])
+        factors += equation.factors or [1.0] * count
         for name in equation.names or [f"{place}.{own}" for own in range(count)]:
             found.append(-1 if name == KNOWN else numbers.setdefault(name, len(numbers)))
     bounds = [parameters[each].bounds if each in parameters else (-np.inf, np.inf) for each in map(_bare, numbers)]
     low, high = np.array(bounds).reshape(-1, 2).T
-    return Unknowns(np.array(found, np.int64), low, high)
+    return Unknowns(np.array(found, np.int64), low, high, np.array(factors) if set(factors) - {1.0} else None)
 
 
 def name_of(parameter: str, run: int) -> str:

@@ -353,6 +353,7 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
         nats=readings.nats(relative, sizes, [count + anew for count in counts]) + _oddity(trees),
         rest=readings.nats(relative, [0] * len(trees), [anew] * len(trees)),
         restarts=anew,
+        stiff=fit.stiff,
     )
 
 

@@ -1,8 +1,9 @@
 """Systems whose equations share terms and constants: flows from one state to another, and one law for several states.
 
 Equations are found apart, each with constants of its own. Here they are written as sums. Terms of one shape in several
-equations may have the same constants, and so may equations that an exchange of states turns into each other: those that
-a fit does not tell apart become one. What an equation shares with an earlier one is described once; if the readings do
+equations may have the same constants, or coefficients of a simple ratio as in a reaction of two molecules of one kind,
+and so may equations that an exchange of states turns into each other have the same: those that a fit does not tell
+apart become one. What an equation shares with an earlier one is described once; if the readings do
 not object, the description becomes shorter. Integration judges it as any other system.
 """
 
@@ -12,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -26,6 +28,9 @@ from shine.search.dynamics.system import SystemModel
 ALIKE = (5.0, 2.0)
 """Standard errors of their difference up to which two constants become one: the shorter description is taken. Errors
 are known roughly."""
+
+RATIOS = tuple(Fraction(*each) for each in ((2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)))
+"""Ratios of the coefficients of one term in two equations, as numbers of molecules give them."""
 
 SIMPLE = 2.0
 """Standard errors up to which a coefficient may be 0 or 1."""
@@ -85,6 +90,9 @@ class _Term:
 
 
 Pair = tuple[_Term, _Term]
+
+Name = tuple[int, Fraction]
+"""A constant as another one times a factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +160,14 @@ class _System:
         """Equations in which constants that the fit does not tell apart are one."""
         alike = [pair for pair in self._exchanged() if pair[0].equation < pair[1].equation]
         pairs = [*self._same(), *alike]
+        tried = [[(place, Fraction(1)) for place in range(len(self.fitted.constants))]]
         for bound in ALIKE if pairs else ():
             names = self._names(pairs, bound)
-            saved = self._saved(names, alike)
-            if list(self.saved) != saved:
-                yield self._equations(names, saved)
+            for own in (names, self._with_ratios(names, bound)):
+                saved = self._saved(own, alike)
+                if own not in tried and list(self.saved) != saved:
+                    yield self._equations(own, saved)
+                tried.append(own)
 
     def _same(self) -> list[Pair]:
         """Terms of one shape in different equations."""
@@ -185,20 +196,38 @@ class _System:
                     partners = zip(self.terms[image], shapes[at], strict=True)
                     yield from ((term, other) for other, own in partners if own == shape and at != image)
 
-    def _names(self, pairs: Sequence[Pair], bound: float) -> list[int]:
-        """For each constant the place of the one that it is."""
-        constants, covariance = self.fitted.constants, self.fitted.covariance
-        assert covariance is not None
-        names = list(range(len(constants)))
+    def _names(self, pairs: Sequence[Pair], bound: float) -> list[Name]:
+        """For each constant the one that it is."""
+        names = [(place, Fraction(1)) for place in range(len(self.fitted.constants))]
         for one, other in pairs:
             for first, second in zip(one.places, other.places, strict=False):
-                variance = covariance[first, first] + covariance[second, second] - 2 * covariance[first, second]
-                if abs(constants[first] - constants[second]) <= bound * math.sqrt(max(variance, 0.0)) < math.inf:
-                    low, high = sorted((names[first], names[second]))
-                    names = [low if name == high else name for name in names]
+                if self._distance(first, second, Fraction(1)) <= bound:
+                    names = _joined(names, first, second, Fraction(1))
         return names
 
-    def _saved(self, names: Sequence[int], alike: Sequence[Pair]) -> list[int]:
+    def _with_ratios(self, names: list[Name], bound: float) -> list[Name]:
+        """The names if coefficients of a simple ratio become one, too, where the factors of their terms are one."""
+        for one, other in self._same():
+            inner = [[names[place] for place in term.places[len(term.places) - term.inner :]] for term in (one, other)]
+            if len(one.places) > one.inner and len(other.places) > other.inner and inner[0] == inner[1]:
+                first, second = one.places[0], other.places[0]
+                distance, ratio = min((self._distance(first, second, ratio), ratio) for ratio in RATIOS)
+                if names[first][0] != names[second][0] and distance <= bound:
+                    names = _joined(names, first, second, ratio)
+        return names
+
+    def _distance(self, first: int, second: int, ratio: Fraction) -> float:
+        """Standard errors between a constant times a ratio and another constant; inf if they are not known."""
+        constants, covariance, times = self.fitted.constants, self.fitted.covariance, float(ratio)
+        assert covariance is not None
+        variance = times**2 * covariance[first, first] + covariance[second, second]
+        error = math.sqrt(max(variance - 2 * times * covariance[first, second], 0.0))
+        apart = abs(float(constants[first]) * times - float(constants[second]))
+        if not error:
+            return math.inf if apart else 0.0
+        return apart / error if error < math.inf else math.inf
+
+    def _saved(self, names: Sequence[Name], alike: Sequence[Pair]) -> list[int]:
         """Nodes of each equation that need no description: those of a term or of its factors that an earlier equation
         has, or all but the constants that it does not share with an earlier equation that it is like."""
         known, found = set[tuple[object, ...]](), []
@@ -209,9 +238,12 @@ class _System:
             for term in (each for each in own if each.product.powers):
                 marks = tuple(names[place] for place in term.places)
                 whole = (term.product.shape, term.sizes, marks)
+                # A ratio is a number and a product.
+                multiple = (term.product.shape, term.sizes, tuple(name for name, _ in marks))
                 factors = (term.product.shape, marks[len(marks) - term.inner :])
-                saved += term.sizes[0] - 1 if whole in known else term.sizes[1] - 1 if factors in known else 0
-                fresh |= {whole, factors}
+                sizes = (whole, term.sizes[0] - 1), (multiple, term.sizes[0] - 3), (factors, term.sizes[1] - 1)
+                saved += max((size for mark, size in sizes if mark in known), default=0)
+                fresh |= {whole, multiple, factors}
             known |= fresh
             for earlier in {one.equation for one, other in alike if other.equation == at}:
                 shared = {
@@ -225,20 +257,33 @@ class _System:
             found.append(max(saved, self.saved[at]))
         return found
 
-    def _equations(self, names: Sequence[int], saved: Sequence[int]) -> list[Equation]:
+    def _equations(self, names: Sequence[Name], saved: Sequence[int]) -> list[Equation]:
         """The equations, whose constants of one name begin with their mean."""
         values = np.array(self.fitted.constants)
-        for name in set(names):
-            own = [place for place, each in enumerate(names) if each == name]
-            values[own] = np.add.reduce(values[own]) / len(own)
+        factors = np.array([float(factor) for _, factor in names])
+        for name in {name for name, _ in names}:
+            own = [place for place, each in enumerate(names) if each[0] == name]
+            values[own] = factors[own] * (np.add.reduce(values[own] / factors[own]) / len(own))
         equations = [Equation(model) for model in self.fitted.equations]
         firsts = (0, *self.fitted.compiled.ends[:-1])
         for number, place in enumerate(self.fitted.sought):
             model, part = self.fitted.equations[place], slice(firsts[place], self.fitted.compiled.ends[place])
             tree = with_numbers(model.tree, values[part])
-            texts = tuple(f"shared.{name}" for name in names[part])
-            equations[place] = Equation(replace(model, tree=tree, digits=None), texts, saved[number])
+            texts = tuple(f"shared.{name}" for name, _ in names[part])
+            own_factors = tuple(factors[part].tolist())
+            equations[place] = Equation(replace(model, tree=tree, digits=None), texts, saved[number], own_factors)
         return equations
+
+
+def _joined(names: list[Name], first: int, second: int, ratio: Fraction) -> list[Name]:
+    """The names if the second constant is the first times a ratio."""
+    (kept, factor), (gone, other) = names[first], names[second]
+    if kept == gone:
+        return names
+    times = factor * ratio / other
+    if gone < kept:
+        kept, gone, times = gone, kept, 1 / times
+    return [(kept, own * times) if name == gone else (name, own) for name, own in names]
 
 
 def _written(product: Product) -> tuple[str, bool]:

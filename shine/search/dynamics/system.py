@@ -86,6 +86,8 @@ class SystemModel:
         Position of the state whose rate shows the last state, which nobody read.
     unknowns : Unknowns, optional
         Which of the constants are known or one number; by default none.
+    stiff : bool
+        Whether the fitted rollouts took implicit steps.
     """
 
     equations: tuple[Model, ...]
@@ -108,6 +110,7 @@ class SystemModel:
     runs: tuple[str, ...] = ()
     hidden: int | None = None
     unknowns: Unknowns | None = None
+    stiff: bool = False
 
     is_field: ClassVar[bool] = False
     """Whether the states are fields."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from shine.formats.write.systems.python import right_hand_side
+from shine.formats.write.systems.python import FLOW_MAIN, MAP_MAIN, field_program, right_hand_side, surroundings
 from shine.formats.write.systems.system import System, filled
 
 _PROGRAM = '''\
 """
 @EQUATIONS@
 
-Written by Shine.
+Written by Shine. Run it with @USE@
 """
 
-import jax
-import jax.numpy as np@IMPORT@
+import sys
 
-jax.config.update("jax_enable_x64", True)@RUNS@
+@IMPORT@
 
+STATES = @STATES@
+CONTROLS = @CONTROLS@
+@RUNS@
 
 def @NAME@(t_, states_, controls_=()):
-    """@WHAT@, from the states at one time: both have shape (n_states,)."""
+    """@WHAT@"""
 @UNPACKED@    return np.stack([
         np.asarray(each, float)
         for each in (
@@ -29,35 +31,62 @@ def @NAME@(t_, states_, controls_=()):
 
 @SIMULATE@'''
 
-_INTEGRATE = '''\
-def simulate(start, times, @RUN@controls=lambda time: (), **options):
-    """States at increasing times, shape (n_times, n_states), from those at the first, by Dormand and Prince's method.
+_IMPORT = """\
+import jax
+import jax.numpy as np
+@DIFFRAX@
+jax.config.update("jax_enable_x64", True)"""
 
-    `controls` is a function of the time, made of JAX; `options` are those of jax.experimental.ode.odeint.
+_DIFFRAX = """
+try:
+    from diffrax import ClipStepSizeController, ODETerm, PIDController, SaveAt, @SOLVER@, diffeqsolve
+except ImportError:
+    raise ImportError("this program integrates with diffrax 0.7 or later: pip install diffrax") from None
+"""
+
+_SOLVE = """\
+    size = jax.lax.stop_gradient(np.abs(start).max(initial=0.0))
+    # Steps end at the times: interpolation is less exact than they are.
+    steps = PIDController(rtol=@RTOL@, atol=@ATOL@ * np.where(size, size, 1.0))
+    steps = ClipStepSizeController(steps, step_ts=times)
+    options = {"solver": @SOLVER@(), "stepsize_controller": steps, "max_steps": 1_000_000, **options}
+    term_ = ODETerm(lambda time, states, _: @RATES_AT@)
+    options = {"t0": times[0], "t1": times[-1], "dt0": None, "saveat": SaveAt(ts=times), **options}
+    found = diffeqsolve(term_, y0=start.ravel(), **options).ys
+"""
+
+_INTEGRATE = f'''\
+def simulate(start, times, @RUN@controls=None, **options):
+    """States at increasing times, shape (n_times, n_states), from those at the first.
+
+    `controls` is a function of the time, made of JAX, or an array of shape (n_times, n_controls), linear between the
+    times; `options` are those of @OPTIONS@.
     """
-    options = {"rtol": 1e-9, "atol": 1e-12, **options}
-    start, times = np.asarray(start, float), np.asarray(times, float)
-    return odeint(lambda states, time: @NAME@(time, states, @INPUTS@), start, times, **options)
+@FLOW_INPUTS@{_SOLVE}    return found
+
+
 '''
 
 _ITERATE = '''\
-def simulate(start, steps, @RUN@controls=lambda time: ()):
+def simulate(start, steps, @RUN@controls=None):
     """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
 
-    `controls` is a function of the step, made of JAX.
+    `controls` is a function of the step, made of JAX, or an array of shape (steps, n_controls).
     """
-
-    def following(states, time):
-        states = @NAME@(time, states, @INPUTS@)
+@MAP_INPUTS@
+    def following(states, step):
+        states = @NAME@(step, states, at(step))
         return states, states
 
-    start = np.asarray(start, float)
+    start = np.asarray(start, dtype=float)
     return np.concatenate([start[None], jax.lax.scan(following, start, np.arange(steps))[1]])
+
+
 '''
 
 
 def jax_program(system: System, name: str = "f") -> str:
-    """Source of a module for JAX, with the right-hand side and a function that integrates it.
+    """Source of a module for JAX, with the right-hand side and a function that integrates it with diffrax.
 
     Raises
     ------
@@ -66,17 +95,22 @@ def jax_program(system: System, name: str = "f") -> str:
     ExportError
         If a formula calls a function without a definition, or its text would be too long.
     """
-    taken = {"jax", "np", "odeint", "simulate", "float", "RUNS"}
-    return filled(
-        _PROGRAM,
-        {
-            "RUNS": f"\n\nRUNS = {list(system.runs)!r}  # the number of one is the last of controls_"
-            * bool(system.runs),
-            "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
-            "RUN": "run, " * bool(system.runs),
-            "INPUTS": "(*controls(time), RUNS.index(run))" if system.runs else "controls(time)",
-            "IMPORT": "" if system.is_map else "\nfrom jax.experimental.ode import odeint",
-            "WHAT": "States a step later" if system.is_map else "Rates",
-            **right_hand_side(system, name, taken, "a JAX program"),
-        },
-    )
+    taken = {"jax", "np", "sys", "ClipStepSizeController", "ODETerm", "PIDController", "SaveAt", "Dopri8", "Kvaerno5"}
+    taken |= {"diffeqsolve", "simulate", "float", "STATES", "CONTROLS", "RUNS", "term_"}
+    solver, other, kind = ("Kvaerno5", "Dopri8", "not stiff") if system.stiff else ("Dopri8", "Kvaerno5", "stiff")
+    program = {
+        "SIMULATE": _ITERATE + MAP_MAIN if system.is_map else _INTEGRATE + FLOW_MAIN,
+        "IMPORT": _IMPORT.replace("@DIFFRAX@", "" if system.is_map else _DIFFRAX),
+        "QUIET": "",
+        "SOLVE": _SOLVE,
+        "RATES_AT": f"{name}(time, states, at(time))",
+        "RTOL": "1e-9",
+        "ATOL": "1e-12",
+        "SOLVER": solver,
+        "OPTIONS": f"diffrax.diffeqsolve, as solver=diffrax.{other}(), which suits systems that are {kind}",
+    }
+    if system.grid is not None:
+        program |= {"RATES_AT": "change(time, states)", "RTOL": "1e-6", "ATOL": "1e-8"}
+        return field_program(system, system.grid, name, taken, program)
+    own = {**program, **right_hand_side(system, name, taken, "a JAX program"), **surroundings(system, name)}
+    return filled(_PROGRAM, own)

@@ -1,6 +1,8 @@
-"""Systems as Python programs that integrate with SciPy, and maps as programs that apply them."""
+"""Systems as Python programs that integrate with SciPy, maps as programs that apply them; parts are JAX's, too."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from shine.formats.write.infix import word, written
 from shine.formats.write.python import Expression, identifiers
@@ -31,6 +33,19 @@ def @NAME@(t_, states_, controls_=()):
 
 @SIMULATE@'''
 
+FLOW_INPUTS = """\
+    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+    if controls is None:
+        if CONTROLS:
+            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
+        at = lambda time: ()
+    elif callable(controls):
+        at = lambda time: np.atleast_1d(np.asarray(controls(time)))
+    else:
+        columns = np.asarray(controls, dtype=float).reshape(len(times), -1).T
+        at = lambda time: [np.interp(time, times, column) for column in columns]
+@WITH_RUN@"""
+
 _INTEGRATE = '''\
 def simulate(start, times, @RUN@controls=None, **options):
     """States at increasing times, shape (n_times, n_states), from those at the first.
@@ -38,17 +53,7 @@ def simulate(start, times, @RUN@controls=None, **options):
     `controls` is a function of the time, or an array of shape (n_times, n_controls), linear between the times;
     `options` are those of scipy.integrate.solve_ivp.
     """
-    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
-    if controls is None:
-        if CONTROLS:
-            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
-        at = lambda time: ()
-    elif callable(controls):
-        at = lambda time: np.atleast_1d(controls(time))
-    else:
-        columns = np.asarray(controls, dtype=float).reshape(len(times), -1).T
-        at = lambda time: [np.interp(time, times, column) for column in columns]
-@WITH_RUN@    size = np.abs(start).max(initial=0.0) or 1.0
+@FLOW_INPUTS@    size = np.abs(start).max(initial=0.0) or 1.0
     options = {"method": "LSODA", "rtol": 1e-9, "atol": 1e-12 * size, **options}
     found = solve_ivp(lambda t, states: @NAME@(t, states, at(t)), (times[0], times[-1]), start, t_eval=times, **options)
     if not found.success:
@@ -56,13 +61,28 @@ def simulate(start, times, @RUN@controls=None, **options):
     return found.y.T
 
 
+'''
+
+FLOW_MAIN = """\
 if __name__ == "__main__":
 @POP@    *start, end, step = map(float, sys.argv[1:])
     times = np.arange(round(end / step) + 1) * step
     print(@HEADING@)
     for row in np.column_stack([times, simulate(start, times@OF_RUN@)]):
         print(",".join(repr(float(value)) for value in row))
-'''
+"""
+
+MAP_INPUTS = """\
+    if controls is None:
+        if CONTROLS:
+            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
+        at = lambda step: ()
+    elif callable(controls):
+        at = lambda step: np.atleast_1d(np.asarray(controls(step)))
+    else:
+        rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
+        at = lambda step: rows[step]
+@WITH_RUN@"""
 
 _ITERATE = '''\
 def simulate(start, steps, @RUN@controls=None):
@@ -70,29 +90,23 @@ def simulate(start, steps, @RUN@controls=None):
 
     `controls` is a function of the step, or an array of shape (steps, n_controls).
     """
-    if controls is None:
-        if CONTROLS:
-            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
-        at = lambda step: ()
-    elif callable(controls):
-        at = lambda step: np.atleast_1d(controls(step))
-    else:
-        rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
-        at = lambda step: rows[step]
-@WITH_RUN@    found = np.empty((steps + 1, len(STATES)))
+@MAP_INPUTS@    found = np.empty((steps + 1, len(STATES)))
     found[0] = start
     for step in range(steps):
         found[step + 1] = @NAME@(step, found[step], at(step))
     return found
 
 
+'''
+
+MAP_MAIN = """\
 if __name__ == "__main__":
 @POP@    *start, end = map(float, sys.argv[1:])
     found = simulate(start, int(end)@OF_RUN@)
     print(@HEADING@)
     for step, row in enumerate(found):
         print(",".join(repr(value) for value in (step, *row.tolist())))
-'''
+"""
 
 
 _FIELDS = '''\
@@ -108,8 +122,7 @@ time; the step; and the file of the result, which has one more axis for the time
 import sys
 from math import factorial
 
-import numpy as np
-from scipy.integrate import solve_ivp
+@IMPORT@
 
 FIELDS = @FIELDS@
 STEPS = @STEPS@  # of the axes
@@ -118,14 +131,13 @@ PERIODIC = @PERIODIC@
 REACH = 3  # points to each side of a difference; without PERIODIC, as many at each edge keep their values
 
 
-def @NAME@(columns_):
+@QUIET@def @NAME@(columns_):
     """Rates of the fields, shape (n_fields, *points), from them and their derivatives, shape (n_features, *points)."""
-@UNPACKED@    with np.errstate(all="ignore"):
-        return np.stack([
-            np.broadcast_to(np.asarray(each, dtype=float), columns_[0].shape)
-            for each in (
-@RATES@            )
-        ])
+@UNPACKED@    return np.stack([
+        np.broadcast_to(np.asarray(each, dtype=float), columns_[0].shape)
+        for each in (
+@RATES@        )
+    ])
 
 
 def difference(values, axis, order):
@@ -139,11 +151,11 @@ def difference(values, axis, order):
 def simulate(start, times, **options):
     """Fields at increasing times, shape (n_times, n_fields, *points), from those at the first, by the method of lines.
 
-    `options` are those of scipy.integrate.solve_ivp.
+    `options` are those of @OPTIONS@.
     """
     start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
-    inside = np.zeros(start.shape, dtype=bool)
-    inside[(slice(None), *[slice(None) if PERIODIC else slice(REACH, -REACH)] * len(STEPS))] = True
+    edge = 0 if PERIODIC else REACH
+    inside = np.pad(np.ones([points - 2 * edge for points in start.shape[1:]], dtype=bool), edge)
 
     def change(_, flat):
         columns = []
@@ -154,13 +166,7 @@ def simulate(start, times, **options):
             columns.append(values)
         return np.where(inside, @NAME@(np.concatenate(columns)), 0.0).ravel()
 
-    size = np.abs(start).max() or 1.0
-    method = "LSODA" if start.size <= 600 else "RK45"
-    options = {"method": method, "rtol": 1e-6, "atol": 1e-8 * size, **options}
-    found = solve_ivp(change, (times[0], times[-1]), start.ravel(), t_eval=times, **options)
-    if not found.success:
-        raise ArithmeticError(found.message)
-    return found.y.T.reshape(len(times), *start.shape)
+@SOLVE@    return found.reshape(len(times), *start.shape)
 
 
 if __name__ == "__main__":
@@ -169,6 +175,16 @@ if __name__ == "__main__":
     times = np.arange(round(end / step) + 1) * step
     np.save(sys.argv[4], simulate(start.reshape(len(FIELDS), *start.shape[-len(STEPS) :]), times))
 '''
+
+_SOLVE = """\
+    size = np.abs(start).max() or 1.0
+    method = "LSODA" if start.size <= 600 else "RK45"
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-8 * size, **options}
+    found = solve_ivp(change, (times[0], times[-1]), start.ravel(), t_eval=times, **options)
+    if not found.success:
+        raise ArithmeticError(found.message)
+    found = found.y.T
+"""
 
 
 LOCAL = frozenset(
@@ -187,6 +203,8 @@ LOCAL = frozenset(
         "axis",
         "order",
         "method",
+        "edge",
+        "flat",
     }
 )
 """Variables of the functions of programs, which would hide a right-hand side of their name."""
@@ -204,43 +222,53 @@ def python_program(system: System, name: str = "f") -> str:
     """
     taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "RUNS"}
     if system.grid is not None:
-        return _field_program(system, system.grid, name, taken)
+        program = {
+            "IMPORT": "import numpy as np\nfrom scipy.integrate import solve_ivp",
+            "QUIET": '@np.errstate(all="ignore")\n',
+            "OPTIONS": "scipy.integrate.solve_ivp",
+            "SOLVE": _SOLVE,
+        }
+        return field_program(system, system.grid, name, taken, program)
+    simulate = _ITERATE + MAP_MAIN if system.is_map else _INTEGRATE + FLOW_MAIN
+    imported = "" if system.is_map else "\nfrom scipy.integrate import solve_ivp"
+    own = {"SIMULATE": simulate, "IMPORT": imported, **right_hand_side(system, name, taken, "a Python program")}
+    return filled(_PROGRAM, {**own, **surroundings(system, name)})
+
+
+def surroundings(system: System, name: str) -> dict[str, str]:
+    """What programs with NumPy and JAX have around a right-hand side that is no field's."""
     starts = " ".join(f"{state.upper()}0" for state in system.states)
     use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
     if system.is_map:
         use, what, ends = "the states at step 0 and the last step", "States a step later", "END"
     if system.runs:
         use, ends = f"{use}, and the name of the run", f"{ends} RUN"
-    return filled(
-        _PROGRAM,
-        {
-            "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
-            "IMPORT": "" if system.is_map else "\nfrom scipy.integrate import solve_ivp",
-            "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
-            "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
-            "STATES": repr(list(system.states)),
-            "CONTROLS": repr(list(system.inputs)),
-            "RUNS": f"RUNS = {list(system.runs)!r}  # the number of one is the last of controls_\n" * bool(system.runs),
-            "RUN": "run, " * bool(system.runs),
-            "WITH_RUN": "    given, number = at, RUNS.index(run)\n    at = lambda time: (*given(time), number)\n"
-            * bool(system.runs),
-            "POP": "    run = sys.argv.pop()\n" * bool(system.runs),
-            "OF_RUN": ", run" * bool(system.runs),
-            "HEADING": repr(",".join((system.time, *system.states))),
-            **right_hand_side(system, name, taken, "a Python program"),
-        },
-    )
+    return {
+        "FLOW_INPUTS": FLOW_INPUTS,
+        "MAP_INPUTS": MAP_INPUTS,
+        "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
+        "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
+        "STATES": repr(list(system.states)),
+        "CONTROLS": repr(list(system.inputs)),
+        "RUNS": f"RUNS = {list(system.runs)!r}  # the number of one is the last of controls_\n" * bool(system.runs),
+        "RUN": "run, " * bool(system.runs),
+        "WITH_RUN": "    given, number = at, RUNS.index(run)\n    at = lambda time: (*given(time), number)\n"
+        * bool(system.runs),
+        "POP": "    run = sys.argv.pop()\n" * bool(system.runs),
+        "OF_RUN": ", run" * bool(system.runs),
+        "HEADING": repr(",".join((system.time, *system.states))),
+        "NAME": name,
+    }
 
 
-def _field_program(system: System, grid: Grid, name: str, taken: set[str]) -> str:
-    """As `python_program`, of fields, by the method of lines."""
+def field_program(system: System, grid: Grid, name: str, taken: set[str], program: Mapping[str, str]) -> str:
+    """The program of fields, by the method of lines, with NumPy or JAX: `program` has what differs."""
     own = {"factorial", "FIELDS", "STEPS", "DERIVATIVES", "PERIODIC", "REACH", "difference", "each", "columns_"}
-    parts = right_hand_side(system, name, {*taken, *own}, "a Python program")
     return filled(
         _FIELDS,
         {
-            **parts,
-            "RATES": "".join(f"        {line}\n" for line in parts["RATES"].splitlines()),
+            **program,
+            **right_hand_side(system, name, {*taken, *own}, "a Python program"),
             "SHAPE": f"(n_fields, {', '.join(f'n_{axis}' for axis in grid.axes)})",
             "FIELDS": repr(list(system.states)),
             "STEPS": repr(list(grid.steps)),

@@ -53,6 +53,8 @@ class System:
         Names of the runs if constants depend on them: the number of the run, from 0, is the last control.
     shown : tuple of str
         The equations for people; by default those of the trees.
+    stiff : bool
+        Whether an implicit method suits them.
     """
 
     trees: tuple[Tree, ...]
@@ -63,6 +65,7 @@ class System:
     grid: Grid | None = None
     runs: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    stiff: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -94,7 +97,7 @@ SYSTEM_EXPORTS = {
 """Module and function that write each form. Modules are imported at their first use."""
 
 
-OF_FIELDS = "python", "sympy", "latex"
+OF_FIELDS = "python", "jax", "sympy", "latex"
 """The forms that fields have, too."""
 
 

@@ -34,7 +34,12 @@ def test_robertsons_reaction_is_that_of_scipy(method):
     found = compiled(*ROBERTSON).rollout(START, TIMES, method=method)
     assert found.status == 0
     assert found.steps < 10_000
+    assert found.stiff == 1
     assert found.states == pytest.approx(robertson(), rel=2e-5)
+
+
+def test_a_motion_without_fast_decay_is_not_stiff():
+    assert compiled("y", "-x").rollout([1.0, 0.0], TIMES[:9]).stiff == 0
 
 
 @pytest.mark.slow

@@ -33,6 +33,15 @@ def test_constants_of_one_unknown_vary_together():
     assert found.tolist() == [[9, 0, 1, 9], [0, 0, 0, 0], [1, 0, 4, 1], [9, 0, 1, 9]]
 
 
+def test_constants_may_be_multiples_of_an_unknown():
+    tied = Unknowns(np.array([0, 1, 0]), np.full(2, -np.inf), np.array([2.0, np.inf]), np.array([1.0, 1.0, 3.0]))
+    assert tied.added(np.array([[1.0, 10.0, 100.0]]), 1).tolist() == [[301.0, 10.0]]
+    assert tied.added(np.array([[1.0], [10.0], [100.0]]), 0).tolist() == [[301.0], [10.0]]
+    assert tied.moved(np.array([1.0, 5.0, 3.0]), np.array([0.5, 1.0])).tolist() == [1.5, 6.0, 4.5]
+    assert tied.moved(np.array([1.0, 5.0, 3.0]), np.array([8.0, 0.0])).tolist() == [2.0, 5.0, 6.0]
+    assert tied.of_constants(np.array([[4.0, 1.0], [1.0, 9.0]])).tolist() == [[4, 1, 12], [1, 9, 3], [12, 3, 36]]
+
+
 @pytest.fixture(scope="module")
 def epidemic():
     """Susceptible, ill and recovered people, with noise; and the system with the rates 0.4 and 0.1."""

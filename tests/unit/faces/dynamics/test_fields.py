@@ -116,23 +116,30 @@ def test_plots_of_fields(monkeypatch):
         model.plot("phase")
 
 
-def test_a_program_integrates_a_field_as_the_model_does(monkeypatch):
-    pytest.importorskip("scipy")
+PROGRAMS = pytest.mark.parametrize(
+    ("to", "needs"), [("python", "scipy"), pytest.param("jax", "diffrax", marks=pytest.mark.slow)]
+)
+
+
+@PROGRAMS
+def test_a_program_integrates_a_field_as_the_model_does(monkeypatch, to, needs):
+    pytest.importorskip(needs)
     model = known(monkeypatch)
     program = {"__name__": "program"}
-    exec(model.export("python", "rates"), program)
+    exec(model.export(to, "rates"), program)
     start = burgers(STILL, T[:1] + 1)
     np.testing.assert_allclose(program["simulate"](start, T[:40])[:, 0], model.simulate(start[0], T[:40]), atol=1e-5)
     found = program["rates"](np.ones((4, 5)))
     np.testing.assert_allclose(found, model.best_.equations[0].kernel(*np.ones((4, 5)))[None])
 
 
-def test_a_program_of_two_periodic_axes(monkeypatch):
-    pytest.importorskip("scipy")
+@PROGRAMS
+def test_a_program_of_two_periodic_axes(monkeypatch, to, needs):
+    pytest.importorskip(needs)
     x = np.arange(36) * 0.2
     model = known(monkeypatch, x, two=True, periodic=True)
     program = {"__name__": "program"}
-    exec(model.export("python"), program)
+    exec(model.export(to), program)
     start = np.sin(2 * np.pi * x / 7.2)[:, None] * np.cos(2 * np.pi * np.arange(33) / 33)
     wanted = model.simulate(start, T[:3])
     np.testing.assert_allclose(program["simulate"](start[None], T[:3])[:, 0], wanted, atol=1e-4)
@@ -149,7 +156,7 @@ def test_equations_of_fields_for_mathematics(monkeypatch):
     value = equation.rhs.subs(sympy.Function("u")(t, x), wave).doit().subs({t: 0, x: 0})
     assert abs(float(value) - sum(numbers)) < 1e-9
     assert equation.lhs == sympy.Function("u")(t, x).diff(t)
-    with pytest.raises(ExportError, match="there is no export c of fields; use one of python, sympy, latex"):
+    with pytest.raises(ExportError, match="there is no export c of fields; use one of python, jax, sympy, latex"):
         model.export("c")
 
 

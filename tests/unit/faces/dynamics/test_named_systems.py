@@ -53,6 +53,7 @@ def test_robertsons_stiff_reaction_is_found():
     model.fit(readings, times)
     other = solved(rates, [0.5, 0.0, 0.5], times, "Radau")
     np.testing.assert_allclose(model.simulate([0.5, 0.0, 0.5], times), other, rtol=1e-4, atol=1e-7)
+    assert '"solver": Kvaerno5()' in model.export("jax")
 
 
 def test_an_oregonator_is_found_from_times_that_resolve_its_pulses():

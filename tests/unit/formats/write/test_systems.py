@@ -242,19 +242,38 @@ def test_julia_means_what_the_formulas_mean():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("stiff", [False, True], ids=["explicit", "implicit"])
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_jax_programs_integrate(name):
-    pytest.importorskip("jax")
+def test_jax_programs_integrate_with_diffrax(name, stiff):
+    pytest.importorskip("diffrax")
     given, rates, start = SYSTEMS[name]
-    program = namespace(export_system(given, "jax"))
+    program = namespace(export_system(replace(given, stiff=stiff), "jax"))
     end = 1.5 if name == "Lorenz" else 3.0  # chaos
     wanted = expected(rates, start, end, 0.25)
-    np.testing.assert_allclose(program["simulate"](start, wanted[:, 0]), wanted[:, 1:], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(program["simulate"](start, wanted[:, 0]), wanted[:, 1:], rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.slow
-def test_jax_programs_are_differentiated_and_take_controls():
-    jax = pytest.importorskip("jax")
+def test_a_stiff_system_takes_an_implicit_method_of_diffrax():
+    pytest.importorskip("diffrax")
+    # Robertson's reaction; SciPy's Radau integrates it, too.
+    given = system("abc", "1e4*b*c - 0.04*a", "0.04*a - 1e4*b*c - 3e7*b**2", "3e7*b**2")
+    times = np.array([0.0, 0.4, 40.0, 4e3])
+    program = namespace(export_system(replace(given, stiff=True), "jax"))
+    found = program["simulate"]([1.0, 0.0, 0.0], times)
+    rates = namespace(export_system(given, "python"))["f"]
+    solve_ivp = pytest.importorskip("scipy.integrate").solve_ivp
+    wanted = solve_ivp(rates, (0, 4e3), [1.0, 0.0, 0.0], "Radau", times, rtol=1e-10, atol=1e-14).y.T
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert 'Kvaerno5(), "stepsize' in export_system(replace(given, stiff=True), "jax")
+    assert 'Dopri8(), "stepsize' in export_system(given, "jax")
+
+
+@pytest.mark.slow
+def test_jax_programs_are_differentiated_mapped_over_starts_and_take_controls():
+    pytest.importorskip("diffrax")
+    import jax
+
     driven = system("x", "u - 2*x", controls=("u",))
     program = namespace(export_system(driven, "jax"))
 
@@ -262,9 +281,35 @@ def test_jax_programs_are_differentiated_and_take_controls():
         return program["simulate"]([start], [0.0, 1.0], lambda time: (jax.numpy.exp(-time),))[-1, 0]
 
     value, slope = jax.value_and_grad(last)(3.0)
-    assert value == pytest.approx(2 * np.exp(-2) + np.exp(-1), abs=1e-7)
-    assert slope == pytest.approx(np.exp(-2), abs=1e-7)
-    np.testing.assert_allclose(namespace(export_system(MAP, "jax"))["simulate"]([0.1, 0.2], 9), iterated(9), rtol=1e-9)
+    assert value == pytest.approx(2 * np.exp(-2) + np.exp(-1), abs=1e-9)
+    assert slope == pytest.approx(np.exp(-2), abs=1e-9)
+    many = jax.vmap(last)(jax.numpy.array([3.0, 0.0]))
+    np.testing.assert_allclose(many, [value, np.exp(-1) - np.exp(-2)], atol=1e-9)
+    # A control that rises evenly: x = t/2 - 1/4 from -1/4.
+    np.testing.assert_allclose(program["simulate"]([-0.25], [0.0, 2.0], [0.0, 2.0])[:, 0], [-0.25, 0.75], atol=1e-9)
+    with pytest.raises(TypeError, match="give the controls u"):
+        program["simulate"]([1.0], [0.0, 1.0])
+
+
+def test_a_map_in_jax_is_a_loop():
+    pytest.importorskip("jax")
+    program = namespace(export_system(MAP, "jax"))
+    np.testing.assert_allclose(program["simulate"]([0.1, 0.2], 9), iterated(9), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_a_jax_program_prints_a_table_and_says_what_it_needs(tmp_path):
+    pytest.importorskip("diffrax")
+    given, rates, start = SYSTEMS["Lotka-Volterra"]
+    (tmp_path / "f.py").write_text(export_system(given, "jax"))
+    words = [sys.executable, "f.py", *map(str, start), "2", "0.5"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    heading, found = table(ran.stdout)
+    assert heading == ["t", "x", "y"]
+    np.testing.assert_allclose(found, expected(rates, start, 2, 0.5), rtol=1e-7)
+    (tmp_path / "diffrax.py").write_text("raise ImportError")
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stderr.endswith("ImportError: this program integrates with diffrax 0.7 or later: pip install diffrax\n")
 
 
 @pytest.mark.parametrize("to", SYSTEM_EXPORTS)
