@@ -28,7 +28,7 @@ from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, to_refit
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
+from shine.search.finishing.polishing import not_beaten, oddities_of, population_of, unless_interrupted
 from shine.search.finishing.refinement import Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
@@ -38,7 +38,6 @@ from shine.search.models.certainty import (
     Choice,
     choose,
     lengths_of,
-    population_of,
 )
 from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
@@ -146,7 +145,10 @@ class Finish:
 
     def _explained(self, models: Sequence[Model], rows: Dataset, noise: str) -> Explained:
         """The target as the formulas explain it, their constants fitted under a model of the noise."""
-        weighted, population = with_model(rows, noise), population_of(models, rows.features)
+        weighted = with_model(rows, noise)
+        # The functions of the search are compiled already.
+        primitives = replace(with_functions(self.task.primitives, LINE_FUNCTIONS), features=rows.features)
+        population = population_of([replace(model.tree, parameters=rows.features) for model in models], primitives)
         for _ in range(2):
             fitted = MachineLinearizer(weighted, self.loss, self.threads).fit(population, STEPS, tolerance=TOLERANCE)
             evaluator = MachineEvaluator(weighted, self.loss, False, "float64", self.threads)
