@@ -143,15 +143,21 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
     """
     length = form.description(number)
     found: list[tuple[Candidate, WeakFit]] = []
+    known: dict[str, Candidate] = {}
 
     def fitted(model: Model) -> Candidate:
+        # Formulas that lose the same operand in another order of steps are one.
+        same = with_named_constants(model.tree)[0].readable
+        if same in known and math.isfinite(known[same].nats):
+            return known[same]
         fit = weak_fit(model.tree, form, number)
         size, constants = np.array([fit.tree.size]), np.array([len(fit.constants)])
         nats = float(length.final(np.array([fit.loss]), size, constants)[0])
         digits = digits_of(fit.constants, np.sqrt(np.diagonal(fit.covariance)))
         own = replace(model, tree=fit.tree, digits=digits, basis=None, known=None, sums=None)
-        found.append((Candidate(own, nats), fit))
-        return found[-1][0]
+        known[same] = Candidate(own, nats)
+        found.append((known[same], fit))
+        return known[same]
 
     def by_nats() -> list[tuple[Candidate, WeakFit]]:
         usable = [each for each in found if math.isfinite(each[0].nats)] or found[:1]
