@@ -1,8 +1,9 @@
 """How often do 95 % intervals of the constants of equations of motion hold the truth?
 
-`python experiments/motion_intervals.py --fits 200` fits three systems to simulated trajectories: the form is known, or,
-with `--seconds 5`, searched for. SciPy fits the true rates by each formula that is found: its constants are then the
-truth, however the formula is written. Fits of formulas that cannot be the true ones are counted, and left out.
+`python experiments/motion_intervals.py --fits 200` fits four systems, one with shared constants, to simulated
+trajectories: the form is known, or, with `--seconds 5`, searched for. SciPy fits the true rates by each formula that is
+found: its constants are then the truth, however the formula is written. Fits of formulas that cannot be the true ones
+are counted, and left out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ SYSTEMS = {
     "a driven level": (
         Motion("", "x' = 2.1*sin(y) - 0.57*x\ny' = 0.9 - 0.31*y", ((1.0, 3.0), (0.0, 2.0)), 10.0),
         "x' = s*sin(y) - a*x; y' = b - c*y",
+    ),
+    "an epidemic": (
+        Motion("", "s' = -1.5*s*i\ni' = 1.5*s*i - 0.5*i\nr' = 0.5*i", ((0.95, 0.05, 0.0), (0.8, 0.2, 0.0)), 16.0),
+        "s' = -b*s*i; i' = b*s*i - g*i; r' = g*i",
     ),
 }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from shine.formats.write.systems.python import FLOW_MAIN, MAP_MAIN, field_program, right_hand_side, surroundings
+from shine.formats.write.systems.python import field_program, right_hand_side, surroundings
 from shine.formats.write.systems.system import System, filled
 
 _PROGRAM = '''\
 """
 @EQUATIONS@
 
-Written by Shine. Run it with @USE@
+Written by Shine. @USE@
 """
 
 import sys
@@ -29,7 +29,7 @@ def @NAME@(t_, states_, controls_=()):
     ])
 
 
-@SIMULATE@'''
+@SIMULATE@@MAIN@'''
 
 _IMPORT = """\
 import jax
@@ -63,8 +63,6 @@ def simulate(start, times, @RUN@controls=None, **options):
     times; `options` are those of @OPTIONS@.
     """
 @FLOW_INPUTS@{_SOLVE}    return found
-
-
 '''
 
 _ITERATE = '''\
@@ -80,8 +78,6 @@ def simulate(start, steps, @RUN@controls=None):
 
     start = np.asarray(start, dtype=float)
     return np.concatenate([start[None], jax.lax.scan(following, start, np.arange(steps))[1]])
-
-
 '''
 
 
@@ -99,7 +95,7 @@ def jax_program(system: System, name: str = "f") -> str:
     taken |= {"diffeqsolve", "simulate", "float", "STATES", "CONTROLS", "RUNS", "term_"}
     solver, other, kind = ("Kvaerno5", "Dopri8", "not stiff") if system.stiff else ("Dopri8", "Kvaerno5", "stiff")
     program = {
-        "SIMULATE": _ITERATE + MAP_MAIN if system.is_map else _INTEGRATE + FLOW_MAIN,
+        "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
         "IMPORT": _IMPORT.replace("@DIFFRAX@", "" if system.is_map else _DIFFRAX),
         "QUIET": "",
         "SOLVE": _SOLVE,

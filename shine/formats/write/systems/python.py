@@ -13,7 +13,7 @@ _PROGRAM = '''\
 """
 @EQUATIONS@
 
-Written by Shine. Run it with @USE@
+Written by Shine. @USE@
 """
 
 import sys
@@ -31,9 +31,9 @@ def @NAME@(t_, states_, controls_=()):
 @RATES@        ], dtype=float)
 
 
-@SIMULATE@'''
+@SIMULATE@@MAIN@'''
 
-FLOW_INPUTS = """\
+_FLOW_INPUTS = """\
     start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
     if controls is None:
         if CONTROLS:
@@ -59,12 +59,13 @@ def simulate(start, times, @RUN@controls=None, **options):
     if not found.success:
         raise ArithmeticError(found.message)
     return found.y.T
-
-
 '''
 
-FLOW_MAIN = """\
+_FLOW_MAIN = """
+
 if __name__ == "__main__":
+    if len(sys.argv) != @N_WORDS@:
+        sys.exit(@GIVE@)
 @POP@    *start, end, step = map(float, sys.argv[1:])
     times = np.arange(round(end / step) + 1) * step
     print(@HEADING@)
@@ -72,7 +73,7 @@ if __name__ == "__main__":
         print(",".join(repr(float(value)) for value in row))
 """
 
-MAP_INPUTS = """\
+_MAP_INPUTS = """\
     if controls is None:
         if CONTROLS:
             raise TypeError(f"give the controls {', '.join(CONTROLS)}")
@@ -95,12 +96,13 @@ def simulate(start, steps, @RUN@controls=None):
     for step in range(steps):
         found[step + 1] = @NAME@(step, found[step], at(step))
     return found
-
-
 '''
 
-MAP_MAIN = """\
+_MAP_MAIN = """
+
 if __name__ == "__main__":
+    if len(sys.argv) != @N_WORDS@:
+        sys.exit(@GIVE@)
 @POP@    *start, end = map(float, sys.argv[1:])
     found = simulate(start, int(end)@OF_RUN@)
     print(@HEADING@)
@@ -170,6 +172,8 @@ def simulate(start, times, **options):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit("give a file with the fields at time 0, the last time, the step and the file of the result")
     start = np.load(sys.argv[1])
     end, step = map(float, sys.argv[2:4])
     times = np.arange(round(end / step) + 1) * step
@@ -229,7 +233,7 @@ def python_program(system: System, name: str = "f") -> str:
             "SOLVE": _SOLVE,
         }
         return field_program(system, system.grid, name, taken, program)
-    simulate = _ITERATE + MAP_MAIN if system.is_map else _INTEGRATE + FLOW_MAIN
+    simulate = _ITERATE if system.is_map else _INTEGRATE
     imported = "" if system.is_map else "\nfrom scipy.integrate import solve_ivp"
     own = {"SIMULATE": simulate, "IMPORT": imported, **right_hand_side(system, name, taken, "a Python program")}
     return filled(_PROGRAM, {**own, **surroundings(system, name)})
@@ -243,10 +247,14 @@ def surroundings(system: System, name: str) -> dict[str, str]:
         use, what, ends = "the states at step 0 and the last step", "States a step later", "END"
     if system.runs:
         use, ends = f"{use}, and the name of the run", f"{ends} RUN"
+    run = "" if system.inputs else _MAP_MAIN if system.is_map else _FLOW_MAIN
     return {
-        "FLOW_INPUTS": FLOW_INPUTS,
-        "MAP_INPUTS": MAP_INPUTS,
-        "USE": f"{use}:\n\n    python {name}.py {starts} {ends}",
+        "MAIN": run,
+        "FLOW_INPUTS": _FLOW_INPUTS,
+        "MAP_INPUTS": _MAP_INPUTS,
+        "USE": f"Run it with {use}:\n\n    python {name}.py {starts} {ends}" if run else "Call simulate.",
+        "N_WORDS": str(1 + len(f"{starts} {ends}".split())),
+        "GIVE": repr(f"give {use}: {starts} {ends}"),
         "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",
         "STATES": repr(list(system.states)),
         "CONTROLS": repr(list(system.inputs)),

@@ -312,6 +312,14 @@ def test_a_jax_program_prints_a_table_and_says_what_it_needs(tmp_path):
     assert ran.stderr.endswith("ImportError: this program integrates with diffrax 0.7 or later: pip install diffrax\n")
 
 
+def test_a_program_called_with_too_few_words_says_what_it_takes(tmp_path):
+    (tmp_path / "f.py").write_text(export_system(SYSTEMS["Lotka-Volterra"][0], "python"))
+    ran = subprocess.run([sys.executable, "f.py", "1", "2"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode and ran.stderr == "give the states at time 0, the last time and the step: X0 Y0 END STEP\n"
+    # Words cannot give controls.
+    assert not any("__main__" in export_system(CONTROLLED, to) for to in ("python", "jax"))
+
+
 @pytest.mark.parametrize("to", SYSTEM_EXPORTS)
 def test_every_form_begins_with_no_leftover_blank(to):
     if to == "sympy":
