@@ -194,9 +194,13 @@ FREEDOM_OF_A_CENTRE = 18 / 35
 """Degrees of freedom that each of many overlapping comparisons is worth, by the variance of the estimate of Gasser,
 Sroka and Jennen-Steinmetz."""
 
-SMOOTH = 1.25
-"""Factor of the estimate below which one from twice as many neighbours, which are farther away, shows the same noise: a
-law that bends between the rows would add more to it."""
+MOST_BENDING = 0.25
+"""Largest share of the estimate that a bent law may have. What it adds grows with the fourth power of the distance, so
+twice as many neighbours, which are farther away, show it; in many dimensions, where they are hardly farther, little."""
+
+MOST_TAILED = 4.0
+"""Largest fourth moment of the differences, in squares of their second one, that passes for noise. Normal values have
+3; what a law leaves is concentrated where it bends."""
 
 NORMAL = 1.96
 """Standard deviations of an interval that holds the truth in 95 of 100 cases."""
@@ -232,7 +236,7 @@ def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
     if freedom >= FEWEST:
         low, high = (loss * freedom / _quantile(freedom, side) for side in (NORMAL, -NORMAL))
         return NoiseEstimate(model, "replicates", loss, low, high)
-    loss, freedom = _of_neighbours(rows)
+    loss, freedom, *_ = _of_neighbours(rows)
     if freedom >= FEWEST and math.isfinite(loss):
         return NoiseEstimate(model, "neighbours", loss, 0.0, loss * freedom / _quantile(freedom, -NORMAL))
     return None
@@ -249,8 +253,9 @@ def resolved_noise(dataset: Dataset) -> float:
     variance = rows.target_square / rows.weight
     loss, freedom = _of_replicates(rows)
     if freedom < FEWEST:
-        loss, freedom = _of_neighbours(rows)
-        if not _of_neighbours(rows, 2)[0] <= SMOOTH * loss:
+        loss, freedom, tails, near = _of_neighbours(rows)
+        farther, _, _, far = _of_neighbours(rows, 2)
+        if not (tails <= MOST_TAILED and farther - loss <= MOST_BENDING * loss * min(far / near - 1, 1.0)):
             return 0.0
     return loss / variance if freedom >= FEWEST and 0 < loss < variance < math.inf else 0.0
 
@@ -280,33 +285,38 @@ def _of_replicates(rows: Dataset) -> tuple[float, float]:
     return (float(stable_sum(squares)) / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
-def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float]:
+def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, float]:
     """Mean weighted square of the differences from a plane through the nearest rows, and its degrees of freedom.
 
-    `times` as many neighbours are farther away.
+    The third figure is the fourth moment of the differences in squares of the second one, the last one the mean fourth
+    power of the distances. `times` as many neighbours are farther away.
     """
-    count = 2 * times * (len(rows.columns) + 1)
+    count, nothing = 2 * times * (len(rows.columns) + 1), (math.inf, 0.0, math.inf, math.inf)
     if rows.n_rows <= count:
-        return math.inf, 0.0
+        return nothing
     means = [float(stable_sum(column)) / rows.n_rows for column in rows.columns]
     spread = [np.sqrt(stable_sum((column - mean) ** 2)) for column, mean in zip(rows.columns, means, strict=True)]
     varying = [column / scale for column, scale in zip(rows.columns, spread, strict=True) if scale > 0]
     if not varying:
-        return math.inf, 0.0
+        return nothing
     compared = min(CENTRES, int(WORK / (count * (len(varying) + 1) ** 2)))
     if compared * FREEDOM_OF_A_CENTRE < FEWEST:
-        return math.inf, 0.0
+        return nothing
     centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:compared])
     near = nearest(varying, centres, count)
-    columns = np.stack([np.ones(near.shape), *(column[near] - column[centres, None] for column in varying)], axis=1)
-    plane = Regression.of(columns)
+    away = [column[near] - column[centres, None] for column in varying]
+    distance = float(stable_sum((sum(each**2 for each in away) ** 2).ravel())) / near.size
+    plane = Regression.of(np.stack([np.ones(near.shape), *away], axis=1))
     expected, variances = plane.coefficients(rows.target[near])[:, 0], plane.variances[:, 0]
     with np.errstate(all="ignore"):
         squares = (rows.target[centres] - expected) ** 2 / (1 + variances)
     weights = rows.row_weights[centres] * np.isfinite(squares)
     total = float(stable_sum(weights))
-    loss = float(stable_sum(np.where(weights > 0, weights * squares, 0.0))) / total if total > 0 else math.inf
-    return loss, FREEDOM_OF_A_CENTRE * np.count_nonzero(weights)
+    squares = np.where(weights > 0, weights * squares, 0.0)
+    sum_of_squares, number = float(stable_sum(squares)), np.count_nonzero(weights)
+    loss = sum_of_squares / total if total > 0 else math.inf
+    tails = number * float(stable_sum(squares**2)) / sum_of_squares**2 if sum_of_squares > 0 else math.inf
+    return loss, FREEDOM_OF_A_CENTRE * number, tails, distance
 
 
 def nearest(columns: list[Floats], centres: Indices, count: int) -> Indices:

@@ -359,6 +359,46 @@ def test_a_law_that_bends_between_its_rows_is_no_noise():
     assert resolved_noise(Dataset.from_arrays(X, law(X))) < 1e-5
 
 
+BENT = {
+    "product": lambda X: np.prod(1 + 0.5 * X, axis=1),
+    "quotient": lambda X: (1 + X[:, 0]) / (0.3 + X[:, -1] ** 2),
+    "law of gravity": lambda X: np.prod(X[:, 1:] + 1, axis=1) / (1 + X[:, 0]) ** 2,
+    "waves": lambda X: np.exp(X[:, 0]) * np.sin(np.sum(X, axis=1) / X.shape[1]),
+}
+
+
+@pytest.mark.parametrize("law", BENT.values(), ids=BENT)
+@pytest.mark.parametrize("rows", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_noise_is_seen_without_noise_in_one_to_nine_features(law, rows):
+    for features in range(1, 10):
+        X = np.random.default_rng(features).uniform(0, 3, (rows, features))
+        assert resolved_noise(Dataset.from_arrays(X, law(X))) < 1e-5
+
+
+@pytest.mark.parametrize("rows", [200, 500])
+def test_noise_is_seen_in_one_to_nine_features_if_the_law_bends_little(rows):
+    found = []
+    for features in range(1, 10):
+        rng = np.random.default_rng(features)
+        X = rng.uniform(0, 1, (rows, features))
+        law = np.sum(X, axis=1) + 0.1 * X[:, 0] ** 2
+        noise = 0.5 * law.std() * rng.normal(size=rows)
+        found.append(resolved_noise(Dataset.from_arrays(X, law + noise)))
+    seen = [share for share in found if share > 0]
+    assert len(seen) >= 7
+    assert seen == pytest.approx([0.2] * len(seen), rel=0.35)
+
+
+def test_rows_along_a_curve_tell_the_noise_as_one_feature_would():
+    rng = np.random.default_rng(0)
+    t = np.sort(rng.uniform(0, 1, 1000))
+    X = np.stack([np.sin(t), np.cos(2 * t), t**2], axis=1)
+    law = np.exp(X[:, 0]) * X[:, 1]
+    assert resolved_noise(Dataset.from_arrays(X, law)) < 1e-5
+    found = resolved_noise(Dataset.from_arrays(X, law + 0.1 * law.std() * rng.normal(size=1000)))
+    assert found == pytest.approx(0.01, rel=0.35)
+
+
 def test_relative_noise_is_measured_with_its_weights():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 100, 400)
