@@ -20,9 +20,9 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import exp, log
+from shine.compiler.tapes import count_oddities
 from shine.lang.forms.facts import names_where
 from shine.lang.population import Population
-from shine.lang.subtrees import begins
 
 NATS_A_NODE = 1.25
 """Price of a node. A node multiplies the number of different formulas by three to five. Prices from 1.25 to 2.5 choose
@@ -48,9 +48,12 @@ PERIODIC = 1.0
 SUM_INSIDE = 0.5
 """Nats for a sum or difference inside a function."""
 
-_NESTS = names_where(lambda facts: facts.family == "function" and not facts.nests_freely)
-_PERIODIC = names_where(lambda facts: facts.period is not None)
-_SUMS = frozenset({"add", "sub"})
+_ODD = {
+    1: names_where(lambda facts: facts.family == "function" and not facts.nests_freely),
+    2: names_where(lambda facts: facts.period is not None),
+    4: frozenset({"add", "sub"}),
+}
+"""Functions that count inside one of the first, anywhere, and inside one of the first (see `count_oddities`)."""
 
 LEAST_FALL = 1.0
 """Nats by which a description must be shorter to count: the data are then e times more probable."""
@@ -194,37 +197,16 @@ class DescriptionLength:
 
 def oddities(population: Population) -> Floats:
     """Nats of each individual, shape (n_individuals,), float64."""
-    nests, periodic, sums = (_is_one_of(population, names) for names in (_NESTS, _PERIODIC, _SUMS))
-    total: Floats = PERIODIC * periodic.sum(axis=1)
-    # Most individuals have no function around anything odd; subtrees take most of the time.
-    which = np.flatnonzero(nests.any(axis=1) & ((nests | sums).sum(axis=1) > 1))
-    if len(which):
-        nests, sums = nests[which], sums[which]
-        inside = _count_around(population.take(which), nests) > 0
-        total[which] += (NESTED * (nests & inside) + SUM_INSIDE * (sums & inside)).sum(axis=1)
-    return total
-
-
-def _is_one_of(population: Population, names: frozenset[str]) -> Mask:
-    """Whether each cell is a call of one of the functions, shape (n_individuals, width)."""
     known = population.primitives
-    marked = np.zeros(len(known.arities), np.bool_)
-    marked[[code for name, code in known.function_codes.items() if name in names]] = True
-    if not marked.any():
-        return np.zeros(population.codes.shape, np.bool_)
-    # Cells beyond the end of a tape may hold any code.
-    in_use = np.arange(population.width) < population.sizes[:, None]
-    return marked.take(population.codes, mode="clip") & in_use
-
-
-def _count_around(population: Population, marked: Mask) -> Indices:
-    """Number of marked nodes that each node is an argument of, directly or not, shape (n_individuals, width)."""
-    rows, ends = np.nonzero(marked)
-    changes = np.zeros((len(population), population.width + 1), np.int64)
-    np.add.at(changes, (rows, begins(population, rows, ends)), 1)
-    np.add.at(changes, (rows, ends), -1)
-    around: Indices = np.cumsum(changes, axis=1)[:, :-1]
-    return around
+    kinds = [sum(bit for bit, names in _ODD.items() if name in names) for name in known.function_codes]
+    by_code = np.zeros(len(known.arities), np.int64)
+    by_code[list(known.function_codes.values())] = kinds
+    found = np.empty((len(population), 3), np.int64)
+    tapes = population.codes, population.sizes, known.arities
+    count_oddities(len(population), population.width, *tapes, by_code, found)
+    nested, periodic, sums = found.T
+    total: Floats = NESTED * nested + PERIODIC * periodic + SUM_INSIDE * sums
+    return total
 
 
 @dataclass(frozen=True)

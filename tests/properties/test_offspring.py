@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.search.evolution.oracles import Node, assert_same, assert_valid, tree_of
 
+from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.evolution.operators import variation
 from shine.search.evolution.operators.creation import ptc2
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.base.parallel import ParallelSettings
+from shine.compiler.tapes import depths
 from shine.data.columns.headings import names_of_headings
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
@@ -41,7 +42,6 @@ from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.forms.printing import definition_source
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
-from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.constraints import Constraints
 from shine.search.dynamics.forms import known_units

@@ -41,12 +41,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from shine.base.errors import ShineError
+from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.subtrees import depths
 from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

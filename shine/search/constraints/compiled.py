@@ -9,11 +9,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.tapes import Subtrees
 from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
-from shine.lang.subtrees import Subtrees
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.dimensional_analysis import DimensionalAnalysis
 from shine.search.constraints.units import parse_unit

@@ -19,13 +19,13 @@ from itertools import product
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.tapes import Subtrees
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.population import Population
-from shine.lang.subtrees import Subtrees
 from shine.lang.values import ValueGraph
 from shine.search.constraints.units import BASE, DIMENSIONLESS, Dimension
 

@@ -15,20 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.tapes import count_powers
 from shine.lang.forms.names import listed, normalized, shown
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
-from shine.lang.subtrees import begins
 
 CONSTANT_NAME = "constant"
 """Name of constants among complexity weights and constraints."""
 
 POWER = ("exp", "mul", "log")
 """Functions that a power is written with if the search has no `pow`."""
-
-SHORTEST_POWER = 5
-"""Nodes of exp(c*log(x))."""
 
 SLACK = 1e-9
 """Keeps sums of the same weights in another order from being rounded to different numbers."""
@@ -84,22 +81,11 @@ def _power_counts(population: Population) -> Indices:
     """Number of nodes exp(c*log(...)) or exp(log(...)*c) in each individual."""
     known = population.primitives.function_codes
     counts = np.zeros(len(population), np.int64)
-    if not all(name in known for name in POWER) or population.width < SHORTEST_POWER:
+    if not all(name in known for name in POWER):
         return counts
     exp, mul, log = (known[name] for name in POWER)
-    codes = population.codes
-    rows, ends = np.nonzero((codes[:, 1:] == exp) & (codes[:, :-1] == mul))
-    ends = ends + 1
-    inside = (ends < population.sizes[rows]) & (ends >= SHORTEST_POWER - 1)
-    rows, ends = rows[inside], ends[inside]
-    last = (codes[rows, ends - 2] == CONSTANT) & (codes[rows, ends - 3] == log)
-    # With the constant first, the logarithm has all other nodes of the product.
-    maybe = np.flatnonzero(codes[rows, ends - 2] == log)
-    found = last.copy()
-    if len(maybe):
-        before = begins(population, rows[maybe], ends[maybe] - 2) - 1
-        found[maybe] = (before >= 0) & (codes[rows[maybe], before] == CONSTANT)
-    np.add.at(counts, rows[found], 1)
+    tapes = population.codes, population.sizes, population.primitives.arities
+    count_powers(len(population), population.width, exp, mul, log, *tapes, counts)
     return counts
 
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shine.base.parallel import Pool, Round, Shipment
+from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island
 from shine.search.evolution.memory import CAPACITY, Known

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from shine.base.stages import stage
+from shine.compiler.tapes import Parents
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World

@@ -9,10 +9,10 @@ from typing import Any, assert_never
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import at_width, limit_of, within, within_life

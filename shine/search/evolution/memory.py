@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
-from shine.base.typing import Floats, Hashes, Indices, Mask
+from shine.base.typing import Floats, Hashes, Mask
+from shine.compiler.tapes import find_keys, hash_tapes, insert_keys
 from shine.evaluate.scores import Scores
-from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 
 CAPACITY = 1 << 20
@@ -22,6 +21,8 @@ _SMALLEST_TABLE = 1 << 12
 def hashes(population: Population) -> Hashes:
     """Hash of each individual, made of the codes and positions of its nodes and the bits of its constants.
 
+    The bits have the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
+
     Returns
     -------
     ndarray of shape (n_individuals,), uint64
@@ -32,53 +33,19 @@ def hashes(population: Population) -> Hashes:
     -----
     The hash is the sum of one pseudorandom number for each node (Zobrist 1970).
     """
-    inside, cells = _cells(population)
-    at = np.flatnonzero(inside & (population.codes == CONSTANT))
-    # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
-    cells.put(at, _mixed(cells.take(at) ^ population.values.take(at).view(np.uint64)))
-    return _added(cells, inside)
+    return _hashed(population, whole=True)
 
 
 def symbols(population: Population) -> Hashes:
     """Hash of the symbols of each individual, in any order, without the values of constants (see `hashes`)."""
-    inside, _ = _cells(population)
-    numbers = _numbers(population.width, len(population.primitives.arities))
-    return _added(numbers.take(population.codes, mode="clip"), inside)
+    return _hashed(population, whole=False)
 
 
-def _cells(population: Population) -> tuple[Mask, Hashes]:
-    """Cells in use, and a pseudorandom number for each code and position."""
-    width, known = population.width, len(population.primitives.arities)
-    positions = np.arange(width)
-    inside = positions < population.sizes[:, None]
-    # Cells beyond the end of a tape may hold any code.
-    return inside, _numbers(width, known).take(population.codes + known * positions, mode="clip")
-
-
-def _added(cells: Hashes, inside: Mask) -> Hashes:
-    """The sum of the cells in use, never 0."""
-    cells *= inside
-    total: Hashes = np.add.reduce(cells, axis=1, dtype=np.uint64)
-    return np.maximum(total, np.uint64(1))
-
-
-@lru_cache(maxsize=4)
-def _numbers(width: int, codes: int) -> Hashes:
-    """A pseudorandom number for each code at each position, in the order of positions."""
-    positions: Hashes = np.arange(width, dtype=np.uint64)
-    first: Hashes = np.arange(1, codes + 1, dtype=np.uint64)
-    return _mixed(np.add.outer(positions << np.uint64(16), first)).ravel()
-
-
-def _mixed(x: Hashes) -> Hashes:
-    """A bijection that turns similar numbers into unrelated ones: splitmix64 (Steele et al. 2014)."""
-    x = x * np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
+def _hashed(population: Population, whole: bool) -> Hashes:
+    found = np.empty(len(population), np.uint64)
+    tapes = population.codes, population.values.view(np.uint64), population.sizes
+    hash_tapes(len(population), population.width, whole, *tapes, found)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +121,7 @@ class Memory:
 
 
 class _Table:
-    """A hash table with linear probing (Knuth, TAOCP 3, 6.4); all keys take each probe together.
+    """A hash table with linear probing.
 
     The slots hold positions in a list of entries, which keeps the order of arrival. Position 0 stands for a free slot:
     the list begins with the key 0, which no individual has.
@@ -184,31 +151,13 @@ class _Table:
 
     def find(self, keys: Hashes) -> Floats:
         """The row of each key, shape (n, 3); NaN if unknown."""
-        found = np.zeros(len(keys), np.int32)
-        pending, slots = np.arange(len(keys)), self._first_slots(keys)
-        while len(pending):
-            positions = self._positions[slots]
-            there = self._keys[positions] == keys[pending]
-            found[pending[there]] = positions[there]
-            searching = ~there & (positions != 0)
-            pending, slots = pending[searching], self._next_slots(slots[searching])
+        found = np.empty(len(keys), np.int32)
+        find_keys(len(keys), len(self._positions), keys, self._positions, self._keys, found)
         return self._rows[found]
 
     def insert(self, keys: Hashes, rows: Floats) -> None:
         """Add distinct new keys; the table must have room for them."""
-        positions = np.arange(self.count + 1, self.count + 1 + len(keys), dtype=np.int32)
-        self._keys[positions], self._rows[positions] = keys, rows
-        pending, slots = np.arange(len(keys)), self._first_slots(keys)
-        while len(pending):
-            free = self._positions[slots] == 0
-            # If several keys take one free slot, the last one written stays; the others see it and move on.
-            self._positions[slots[free]] = positions[pending[free]]
-            placed = self._positions[slots] == positions[pending]
-            pending, slots = pending[~placed], self._next_slots(slots[~placed])
+        new = slice(self.count + 1, self.count + 1 + len(keys))
+        self._keys[new], self._rows[new] = keys, rows
+        insert_keys(len(keys), len(self._positions), new.start, keys, self._positions)
         self.count += len(keys)
-
-    def _first_slots(self, keys: Hashes) -> Indices:
-        return (keys & np.uint64(len(self._positions) - 1)).astype(np.int64)
-
-    def _next_slots(self, slots: Indices) -> Indices:
-        return (slots + 1) & (len(self._positions) - 1)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.lang.subtrees import Parents
+from shine.compiler.tapes import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution import evolution
 from shine.search.evolution.archive import Archive

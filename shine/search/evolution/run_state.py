@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from shine.base.typing import AnyArray, Mask
+from shine.compiler.tapes import Parents
 from shine.evaluate.scores import Scores
 from shine.lang.forms.names import cut, normalized
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Island

@@ -14,6 +14,7 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
+from shine.compiler.tapes import Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
@@ -28,7 +29,6 @@ from shine.lang.forms.tree import Tree
 from shine.lang.numerals import rounded, rounded_to
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
-from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import constant_counts, weighed

@@ -14,6 +14,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED, dot, inner
+from shine.compiler.tapes import Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import tree_from_tape
@@ -23,7 +24,6 @@ from shine.lang.numerals import rounded
 from shine.lang.population import Population
 from shine.lang.simplify.terms import Range
 from shine.lang.simplify.tidy import tidy
-from shine.lang.subtrees import Subtrees
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.complexity import tree_complexity
 from shine.search.finishing.polishing import population_of

@@ -14,6 +14,7 @@ import numpy as np
 
 from shine.base.typing import Codes, Floats
 from shine.compiler.arrays import COMPILED
+from shine.compiler.tapes import Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.neighbourhood import NEARER
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
@@ -22,7 +23,6 @@ from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate, evaluate_tape
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
-from shine.lang.subtrees import Subtrees
 from shine.search.finishing.polishing import population_of
 from shine.search.models.model import Model
 

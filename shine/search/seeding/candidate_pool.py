@@ -11,8 +11,8 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot, log
+from shine.compiler.tapes import depths
 from shine.lang.population import Population
-from shine.lang.subtrees import depths
 from shine.search.description import SPARE_ROWS
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer, tape, unknown, with_constants
 from shine.search.seeding.fits.free_constants import ConstantFits

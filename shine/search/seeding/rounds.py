@@ -17,8 +17,7 @@ from shine.search.seeding.bank.formula_writer import Nodes
 from shine.search.seeding.bank.one_coordinate import Coordinates, one_coordinate_systems
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
-from shine.search.seeding.fits.correlations import Normalized
-from shine.search.seeding.fits.monomial_projection import beyond_monomials
+from shine.search.seeding.fits.correlations import Normalized, beyond_monomials
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import values_of
 from shine.search.seeding.search_runner import (

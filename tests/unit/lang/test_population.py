@@ -7,8 +7,8 @@ import pytest
 
 import shine
 from shine.base.errors import UnsupportedSyntaxError
+from shine.compiler.tapes import depths
 from shine.lang.forms.tape import tape_from_tree
-from shine.lang.subtrees import depths
 
 
 def triple(x):

@@ -7,9 +7,9 @@ from math import ceil
 import numpy as np
 
 from shine.base.typing import Indices, Mask
+from shine.compiler.tapes import Parents, Subtrees, depths
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents, Subtrees, depths
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
 
 LIVES = (1.0, 1 / 3, 2 / 3)

@@ -6,13 +6,13 @@ first.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import log
+from shine.compiler.tapes import rank_by_fronts
 
 NOISE_BITS = 20
 """Low bits of a loss that count as noise: losses tie if they differ by less than about 2^-32 of their size."""
@@ -187,15 +187,8 @@ def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
 
 
 def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, n: int) -> Indices:
-    # In ascending order of loss, only earlier individuals can dominate one. It belongs to the first front whose least
-    # second objective so far is larger than its own. These least values ascend from front to front.
-    least: list[int] = []
-    found: list[int] = []
-    for value in second[best].tolist():
-        rank = bisect_right(least, value)
-        least[rank : rank + 1] = (value,)
-        found.append(rank)
-    ranks = np.array(found, np.int64)
+    ranks, least = np.empty(len(best), np.int64), np.empty(len(best) + 1, np.int64)
+    rank_by_fronts(len(best), second[best], least, ranks)
     by_front = best[np.argsort(ranks, kind="stable")]
     if len(best) > n:
         # The last front with survivors, and its begin and end.

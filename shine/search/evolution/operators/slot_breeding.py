@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.tapes import Parents, Subtrees
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import limit_of
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots

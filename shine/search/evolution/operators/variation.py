@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
+from shine.compiler.tapes import Parents, pick_cells, splice_tapes
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents
 from shine.search.evolution.operators.creation import grown
 from shine.search.evolution.settings import EvolutionSettings
 
@@ -54,48 +54,30 @@ def splice(receivers: Segments, donors: Segments) -> Population:
 
     Both populations have the same number of individuals and the same width, and every result must fit that width.
     """
-    n, width = receivers.population.codes.shape
-    positions = np.arange(width)
-    begin = (receivers.ends + 1 - receivers.sizes)[:, None]
-    growth = (donors.sizes - receivers.sizes)[:, None]
-    inserted_end = begin + donors.sizes[:, None]
-    sizes = receivers.population.sizes + growth[:, 0]
-    rows = width * np.arange(n)[:, None]
-    # Indices into the receivers' cells followed by the donors' cells, and a cell of 0 for positions beyond the end.
-    source = positions + rows
-    before_end = positions < inserted_end
-    np.subtract(source, growth, out=source, where=~before_end)
-    inserted = before_end & (positions >= begin)
-    from_donors = n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin
-    np.add(source, from_donors, out=source, where=inserted)
-    np.copyto(source, 2 * n * width, where=positions >= sizes[:, None])
-    codes, values = (
-        np.concatenate([own.ravel(), other.ravel(), np.zeros(1, own.dtype)]).take(source)
-        for own, other in (
-            (receivers.population.codes, donors.population.codes),
-            (receivers.population.values, donors.population.values),
-        )
-    )
-    return Population(codes, values, sizes, receivers.population.primitives)
+    own, other = receivers.population, donors.population
+    shape = own.codes.shape
+    codes, values, sizes = np.empty(shape, np.int16), np.empty(shape), np.empty(len(own), np.int64)
+    receiving = own.codes, own.values, own.sizes, receivers.ends, receivers.sizes
+    giving = other.codes, other.values, donors.ends, donors.sizes
+    splice_tapes(len(own), own.width, *receiving, *giving, codes, values, sizes)
+    return Population(codes, values, sizes, own.primitives)
 
 
 def choose(mask: Mask, rng: np.random.Generator) -> Indices:
     """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
-    n, width = mask.shape
-    counts = np.count_nonzero(mask, axis=1)
-    drawn = (rng.random(n) * counts).astype(np.int64)
-    cells = np.flatnonzero(mask)[np.cumsum(counts) - counts + drawn]
-    chosen: Indices = cells - width * np.arange(n)
-    return chosen
+    return _picked(mask, mask, np.ones(len(mask), np.bool_), rng)
 
 
 def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Indices:
     """Like `choose`, but a function with probability `FUNCTION_BIAS` if the row has functions and terminals."""
-    function = rng.random(len(mask)) < FUNCTION_BIAS
-    preferred = mask & (is_function == function[:, None])
-    none = ~preferred.any(axis=1)
-    preferred[none] = mask[none]
-    return choose(preferred, rng)
+    return _picked(mask, is_function, rng.random(len(mask)) < FUNCTION_BIAS, rng)
+
+
+def _picked(mask: Mask, kinds: Mask, wanted: Mask, rng: np.random.Generator) -> Indices:
+    """One position of each row where the mask holds, of the wanted kind if there is one."""
+    found = np.empty(len(mask), np.int64)
+    pick_cells(len(mask), mask.shape[1], mask, kinds, wanted, rng.random(len(mask)), found)
+    return found
 
 
 def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: np.random.Generator) -> Population:

@@ -10,8 +10,13 @@ import numpy as np
 
 from shine.base.typing import Floats, Singles
 from shine.compiler.arrays import Panels, dot, exp
-from shine.search.seeding.fits.correlations import Normalized, best_matches, fitted_lines
-from shine.search.seeding.fits.monomial_projection import beyond_monomials, monomial_basis
+from shine.search.seeding.fits.correlations import (
+    Normalized,
+    best_matches,
+    beyond_monomials,
+    fitted_lines,
+    monomial_basis,
+)
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import Chain, View, slope, values_of

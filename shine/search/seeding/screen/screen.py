@@ -12,8 +12,7 @@ from shine.base.typing import Floats, Indices, Singles
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Nodes, Writer
 from shine.search.seeding.bank.one_coordinate import Coordinates
-from shine.search.seeding.fits.correlations import Normalized
-from shine.search.seeding.fits.monomial_projection import beyond_monomials, monomial_basis
+from shine.search.seeding.fits.correlations import Normalized, beyond_monomials, monomial_basis
 from shine.search.seeding.fits.target_errors import TargetErrors, together
 from shine.search.seeding.screen import target_views
 from shine.search.seeding.screen.skeletons import ProductSkeleton, SumSkeleton

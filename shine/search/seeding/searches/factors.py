@@ -13,9 +13,8 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import Panels, exp, power
 from shine.lang.forms.primitives import CONSTANT
-from shine.search.seeding.fits.correlations import Normalized, best_matches, fitted_lines
+from shine.search.seeding.fits.correlations import Normalized, best_matches, beyond_monomials, fitted_lines
 from shine.search.seeding.fits.forward_selection import Dictionary, first_terms, replaced, with_another_term
-from shine.search.seeding.fits.monomial_projection import beyond_monomials
 from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums, unexplained_by_sums
 from shine.search.seeding.screen.logarithms import lines
 from shine.search.seeding.screen.screen import Screen

@@ -13,8 +13,7 @@ from shine.base.typing import Floats, Indices, Singles
 from shine.compiler.arrays import Panels, dot, inner
 from shine.search.seeding.bank.formula_writer import Nodes, constant
 from shine.search.seeding.bank.function_families import EXPONENTIAL, FACTORS, rate
-from shine.search.seeding.fits.correlations import best_pairs
-from shine.search.seeding.fits.monomial_projection import beyond_monomials
+from shine.search.seeding.fits.correlations import best_pairs, beyond_monomials
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.logarithms import Logarithms, powers, residuals_of_pairs
 from shine.search.seeding.screen.screen import Screen

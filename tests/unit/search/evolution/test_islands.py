@@ -23,13 +23,13 @@ from unit.search.evolution.habitats import (
 from unit.search.evolution.oracles import NodeCounter, assert_same, assert_valid, evolve, population_of
 
 import shine
+from shine.compiler.tapes import Parents, Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island, migrated
 from shine.search.evolution.memory import hashes

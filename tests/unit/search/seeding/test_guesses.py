@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from helpers.markers import mostly_slow
 
+from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
-from shine.lang.subtrees import depths
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
 from shine.search.seeding import Guesses, SeedingSettings, SeedingTask, find_guesses, search_table

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from unit.search.evolution.oracles import assert_same, assert_valid, primitive_set, tree_of
 
+from shine.compiler.tapes import depths
 from shine.lang.growth import Terminals
-from shine.lang.subtrees import depths
 from shine.search.evolution.operators.creation import ptc2, ramped_half_and_half
 
 METHODS = [ptc2, ramped_half_and_half]

@@ -9,8 +9,8 @@ import pytest
 from unit.search.evolution.habitats import PRIMITIVES, SETTINGS, habitat_of, stepped
 from unit.search.evolution.oracles import assert_same, population_of
 
+from shine.compiler.tapes import Parents, Subtrees
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.islands import migrated
 from shine.search.evolution.memory import hashes
 from shine.search.evolution.operators.limits import at_width, limit_of, within

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from helpers.templates import composition, individuals
 
+from shine.compiler.tapes import Parents, Subtrees
 from shine.evaluate.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.lang.subtrees import Parents, Subtrees
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.operators.limits import formula_depths, formula_sizes, limit_of, width_of, within_life

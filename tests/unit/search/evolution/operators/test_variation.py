@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from unit.search.evolution.oracles import NO_VARIATION, assert_same, assert_valid, population_of, primitive_set
 
+from shine.compiler.tapes import Parents
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
-from shine.lang.subtrees import Parents
 from shine.search.evolution.operators import variation
 from shine.search.evolution.operators.creation import ptc2
 from shine.search.evolution.operators.variation import Segments, breed, splice

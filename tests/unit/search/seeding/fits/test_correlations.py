@@ -4,10 +4,18 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from unit.search.seeding.least_squares import VALUES, unexplained_by_least_squares, units
+from unit.search.seeding.least_squares import VALUES, WEIGHTS, unexplained_by_least_squares, units
 
 from shine.compiler.arrays import Panels
-from shine.search.seeding.fits.correlations import Normalized, best_matches, best_pairs, best_triples, largest
+from shine.search.seeding.fits.correlations import (
+    Normalized,
+    best_matches,
+    best_pairs,
+    best_triples,
+    beyond_monomials,
+    largest,
+    monomial_basis,
+)
 
 RNG = np.random.default_rng(1)
 
@@ -54,3 +62,23 @@ def test_unusable_rows_become_zero():
     normal = Normalized.of(values, np.full(3, 1 / 3))
     assert not normal.units[:3].any()
     assert (normal.units[3] ** 2).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_the_rest_of_a_logarithm_is_orthogonal_to_monomials():
+    columns = RNG.uniform(0.5, 3, (2, 50))
+    basis = monomial_basis(columns, WEIGHTS)
+    values = np.array(
+        [
+            columns[0] ** 2 / columns[1],
+            np.exp(columns[0]),
+            -np.exp(columns[0]) * columns[1] ** 3,
+            columns[0] - columns[0],
+        ]
+    )
+    rest, lengths = beyond_monomials(values, basis, WEIGHTS)
+    assert lengths[0] == lengths[3] == 0 < lengths[1]
+    assert rest[1] == pytest.approx(rest[2], abs=1e-9)
+    share = unexplained_by_least_squares(np.log(columns), columns[0]) * (
+        WEIGHTS @ (columns[0] - columns[0] @ WEIGHTS) ** 2
+    )
+    assert lengths[1] ** 2 == pytest.approx(share)

@@ -1,0 +1,311 @@
+"""Loops over many tapes as native code: subtrees, hashes, splices, tables of hashes, fronts.
+
+A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel says what it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
+from shine.compiler.kernels import Library
+from shine.lang.population import Population, positions_of
+
+Integers = NDArray[np.int32]
+
+_native = Library("tapes")
+
+
+@_native(writes=3)
+def _sweep(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, sizes: Integers, depths: Integers,
+           levels: Integers) -> None:  # fmt: skip
+    """Write size, depth and level of the subtree that ends at each position; 0 beyond the end of a tape."""
+    for i in range(n):
+        row = i * width
+        end = row + lengths[i]
+        for at in range(row, end):
+            size, depth = 1, 1
+            # The last argument of a function ends just before it, each earlier one before the one that follows.
+            for _ in range(arities[codes[at]]):
+                depth = max(depth, 1 + depths[at - size])
+                size += sizes[at - size]
+            sizes[at] = size
+            depths[at] = depth
+        levels[end - 1] = 0
+        at = end - 1
+        while at >= row:
+            size = 1
+            for _ in range(arities[codes[at]]):
+                levels[at - size] = levels[at] + 1
+                size += sizes[at - size]
+            at -= 1
+        for at in range(end, row + width):
+            sizes[at] = 0
+            depths[at] = 0
+            levels[at] = 0
+
+
+@_native(writes=1)
+def _begins(n: int, width: int, codes: Codes, arities: Indices, rows: Indices, ends: Indices, found: Indices) -> None:
+    """Write the first position of the subtree that ends at each position."""
+    for i in range(n):
+        at = rows[i] * width + ends[i]
+        missing = arities[codes[at]]
+        while missing > 0:
+            at -= 1
+            missing += arities[codes[at]] - 1
+        found[i] = at - rows[i] * width
+
+
+@_native(writes=1)
+def hash_tapes(n: int, width: int, whole: int, codes: Codes, bits: Hashes, lengths: Indices, found: Hashes) -> None:
+    """Write the sum of a pseudorandom number for each node, never 0.
+
+    With `whole` it depends on the positions and on the bits of constants, else on the codes alone. Similar numbers are
+    turned into unrelated ones by a bijection, splitmix64 (Steele et al. 2014).
+    """
+    for i in range(n):
+        row = i * width
+        total = 0
+        for place in range(lengths[i]):
+            code = codes[row + place]
+            x = code + 1
+            if whole:
+                x += place << 16
+            rounds = 1
+            if whole and code == 0:
+                rounds = 2
+            for turn in range(rounds):
+                if turn:
+                    x = x ^ bits[row + place]
+                x = x * 0x9E3779B97F4A7C15
+                x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+                x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+                x = x ^ (x >> 31)
+            total += x
+        if total == 0:
+            total = 1
+        found[i] = total
+
+
+@_native(writes=3)
+def splice_tapes(
+    n: int, width: int, codes: Codes, values: Floats, lengths: Indices, ends: Indices, removed: Indices,
+    other_codes: Codes, other_values: Floats, other_ends: Indices, inserted: Indices, new_codes: Codes,
+    new_values: Floats, new_lengths: Indices,
+) -> None:  # fmt: skip
+    """Write the tapes with the `removed` nodes before each end replaced by the `inserted` ones of other tapes."""
+    for i in range(n):
+        row = i * width
+        begin = row + ends[i] + 1 - removed[i]
+        for at in range(row, begin):
+            new_codes[at] = codes[at]
+            new_values[at] = values[at]
+        shift = row + other_ends[i] + 1 - inserted[i] - begin
+        for at in range(begin, begin + inserted[i]):
+            new_codes[at] = other_codes[at + shift]
+            new_values[at] = other_values[at + shift]
+        growth = inserted[i] - removed[i]
+        end = row + lengths[i] + growth
+        for at in range(begin + inserted[i], end):
+            new_codes[at] = codes[at - growth]
+            new_values[at] = values[at - growth]
+        for at in range(end, row + width):
+            new_codes[at] = 0
+            new_values[at] = 0.0
+        new_lengths[i] = lengths[i] + growth
+
+
+@_native(writes=1)
+def pick_cells(n: int, width: int, mask: Mask, kinds: Mask, wanted: Mask, draws: Floats, found: Indices) -> None:
+    """Write a position of each row where the mask holds, of the wanted kind if there is one, by a draw from 0 to 1."""
+    for i in range(n):
+        row = i * width
+        every, own = 0, 0
+        for at in range(row, row + width):
+            every += mask[at]
+            own += mask[at] & (kinds[at] == wanted[i])
+        left = int(draws[i] * (own if own > 0 else every))
+        at = row - 1
+        while left >= 0 and at < row + width - 1:
+            at += 1
+            if mask[at] and (own == 0 or kinds[at] == wanted[i]):
+                left -= 1
+        found[i] = at - row
+
+
+@_native(writes=1)
+def count_powers(n: int, width: int, exp: int, mul: int, log: int, codes: Codes, lengths: Indices, arities: Indices,
+                 found: Indices) -> None:  # fmt: skip
+    """Write the number of nodes exp(c*log(...)) and exp(log(...)*c) with a constant c."""
+    for i in range(n):
+        row = i * width
+        count = 0
+        for at in range(row + 4, row + lengths[i]):
+            if codes[at] == exp and codes[at - 1] == mul:
+                if codes[at - 2] == 0:
+                    count += codes[at - 3] == log
+                elif codes[at - 2] == log:
+                    # With the constant first, the logarithm has all other nodes of the product.
+                    before = at - 2
+                    missing = 1
+                    while missing > 0:
+                        missing += arities[codes[before]] - 1
+                        before -= 1
+                    if before >= row:
+                        count += codes[before] == 0
+        found[i] = count
+
+
+@_native(writes=1)
+def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, kinds: Indices,
+                   found: Indices) -> None:  # fmt: skip
+    """Write how many nodes have the bit 1 of `kinds` inside a node with it, the bit 2 anywhere, 4 inside one with 1."""
+    for i in range(n):
+        at = i * width + lengths[i] - 1
+        nested, anywhere, inside, missing = 0, 0, 0, 0
+        while at >= i * width:
+            kind = kinds[codes[at]]
+            anywhere += (kind >> 1) & 1
+            if missing > 0:
+                nested += kind & 1
+                inside += (kind >> 2) & 1
+                missing += arities[codes[at]] - 1
+            elif kind & 1:
+                missing = arities[codes[at]]
+            at -= 1
+        found[3 * i] = nested
+        found[3 * i + 1] = anywhere
+        found[3 * i + 2] = inside
+
+
+@_native(writes=1)
+def find_keys(n: int, slots: int, keys: Hashes, table: Integers, known: Hashes, found: Integers) -> None:
+    """Write the entry of each key in a table with linear probing (Knuth, TAOCP 3, 6.4), or 0."""
+    for i in range(n):
+        slot = keys[i] & (slots - 1)
+        while table[slot] != 0 and known[table[slot]] != keys[i]:
+            slot = (slot + 1) & (slots - 1)
+        found[i] = table[slot]
+
+
+@_native(writes=1)
+def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -> None:
+    """Write the entries first, first + 1, ... of new keys into a table."""
+    for i in range(n):
+        slot = keys[i] & (slots - 1)
+        while table[slot] != 0:
+            slot = (slot + 1) & (slots - 1)
+        table[slot] = first + i
+
+
+@_native(writes=2)
+def rank_by_fronts(n: int, second: Indices, least: Indices, ranks: Indices) -> int:
+    """Write the front of each individual, given its second objective in ascending order of the first; their number.
+
+    Only earlier individuals can dominate one. It belongs to the first front whose least second objective so far is
+    larger than its own. These least values ascend from front to front.
+    """
+    count = 0
+    for i in range(n):
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) >> 1
+            if least[middle] <= second[i]:
+                low = middle + 1
+            else:
+                high = middle
+        least[low] = second[i]
+        count = max(count, low + 1)
+        ranks[i] = low
+    return count
+
+
+@dataclass(frozen=True, eq=False)
+class Subtrees:
+    """The subtree that ends at each position of each tape.
+
+    Each array has shape (n_individuals, width) and is 0 beyond the end of a tape.
+
+    Parameters
+    ----------
+    sizes : ndarray, int32
+        Nodes of each subtree; it lies at the positions ``position - size + 1 .. position``.
+    depths : ndarray, int32
+        Levels of each subtree; a single node has one.
+    levels : ndarray, int32
+        Distance of each node from the root.
+    """
+
+    sizes: Integers
+    depths: Integers
+    levels: Integers
+
+    @classmethod
+    def of(cls, population: Population) -> Self:
+        """The subtrees of a population."""
+        shape = population.codes.shape
+        sizes, depths, levels = (np.empty(shape, np.int32) for _ in range(3))
+        tapes = population.codes, population.sizes, population.primitives.arities
+        _sweep(len(population), population.width, *tapes, sizes, depths, levels)
+        return cls(sizes, depths, levels)
+
+    def take(self, indices: ArrayLike) -> Subtrees:
+        """The subtrees of the individuals at some indices, or where a mask holds."""
+        at = positions_of(indices)
+        return Subtrees(self.sizes.take(at, axis=0), self.depths.take(at, axis=0), self.levels.take(at, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Parents:
+    """Individuals that may have offspring, with their subtrees.
+
+    Parameters
+    ----------
+    population : Population
+    subtrees : Subtrees
+        Subtrees of the same individuals.
+    """
+
+    population: Population
+    subtrees: Subtrees
+
+    @classmethod
+    def of(cls, population: Population) -> Self:
+        """Every individual of a population as a parent."""
+        return cls(population, Subtrees.of(population))
+
+    def __len__(self) -> int:
+        return len(self.population)
+
+    @classmethod
+    def concatenate(cls, groups: Sequence[Parents]) -> Self:
+        """The parents of several groups, in order."""
+        subtrees = Subtrees(
+            np.concatenate([group.subtrees.sizes for group in groups]),
+            np.concatenate([group.subtrees.depths for group in groups]),
+            np.concatenate([group.subtrees.levels for group in groups]),
+        )
+        return cls(Population.concatenate([group.population for group in groups]), subtrees)
+
+    def take(self, indices: ArrayLike) -> Parents:
+        """The parents at some indices; an index may repeat."""
+        return Parents(self.population.take(indices), self.subtrees.take(indices))
+
+
+def depths(population: Population) -> Integers:
+    """Levels of each individual, shape (n_individuals,)."""
+    return Subtrees.of(population).depths[np.arange(len(population)), population.sizes - 1]
+
+
+def begins(population: Population, rows: Indices, ends: Indices) -> Indices:
+    """First position of the subtree that ends at each of some positions, shape (n_positions,)."""
+    found = np.empty(len(rows), np.int64)
+    codes, arities = population.codes, population.primitives.arities
+    _begins(len(rows), population.width, codes, arities, rows, ends, found)
+    return found

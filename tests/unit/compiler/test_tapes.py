@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from unit.search.evolution.oracles import population_of, primitive_set, tree_of
+
+from shine.compiler import tapes
+from shine.compiler.tapes import Parents, Subtrees, begins, depths
+from shine.lang.growth import Terminals
+from shine.search.evolution.operators.creation import ptc2
+
+
+def random_population(seed=0, width=40):
+    return ptc2(200, primitive_set(), width, 9, Terminals(), np.random.default_rng(seed))
+
+
+def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
+    population = random_population()
+    subtrees = Subtrees.of(population)
+    for index in range(len(population)):
+        for node, level in tree_of(population, index).with_levels():
+            found = [cells[index, node.position] for cells in (subtrees.sizes, subtrees.depths, subtrees.levels)]
+            assert found == [node.size, node.depth, level]
+
+
+def test_begins_are_where_a_walk_of_the_tree_finds_them():
+    population = random_population()
+    for index in range(len(population)):
+        nodes = [node for node, _ in tree_of(population, index).with_levels()]
+        ends = np.array([node.position for node in nodes])
+        expected = [node.position + 1 - node.size for node in nodes]
+        assert begins(population, np.full(len(ends), index), ends).tolist() == expected
+
+
+def test_all_arrays_are_zero_beyond_the_end_of_a_tape():
+    population = random_population()
+    subtrees = Subtrees.of(population)
+    behind = np.arange(population.width) >= population.sizes[:, None]
+    assert not any(cells[behind].any() for cells in (subtrees.sizes, subtrees.depths, subtrees.levels))
+
+
+def test_depth_of_an_individual_is_the_depth_at_its_root():
+    population = random_population()
+    assert depths(population).tolist() == [tree_of(population, i).depth for i in range(len(population))]
+
+
+def test_a_single_node_has_one_level():
+    assert depths(population_of(["x"], primitive_set(), 3)).tolist() == [1]
+
+
+def test_a_ternary_function_spans_its_three_arguments():
+    subtrees = Subtrees.of(population_of(["x y neg 1 2 add where"], primitive_set(), 8))
+    assert subtrees.sizes[0].tolist() == [1, 1, 2, 1, 1, 3, 7, 0]
+    assert subtrees.levels[0].tolist() == [1, 2, 1, 2, 2, 1, 0, 0]
+
+
+def test_an_empty_population_has_empty_arrays():
+    empty = random_population().take(np.zeros(0, int))
+    assert Subtrees.of(empty).sizes.shape == (0, 40)
+
+
+def test_taken_parents_have_the_subtrees_of_their_individuals():
+    population = random_population()
+    indices = np.array([5, 5, 0, 199])
+    taken = Parents.of(population).take(indices)
+    assert np.array_equal(taken.subtrees.levels, Subtrees.of(population.take(indices)).levels)
+
+
+def test_native_kernels_do_what_they_do_in_python():
+    population = random_population(1, 25)
+    n, width, arities = len(population), population.width, population.primitives.arities
+    rng = np.random.default_rng(2)
+    mask, kinds = rng.random((2, n, width)) < 0.5
+    mask[:, 0] = True
+    names = population.primitives.function_codes
+    codes, sizes = population.codes, population.sizes
+    keys = rng.integers(1, 1 << 62, 90).astype(np.uint64)
+    known = np.append(np.uint64(0), keys)
+    for kernel, given, room in (
+        (tapes._sweep, (n, width, codes, sizes, arities), [np.empty((n, width), np.int32) for _ in range(3)]),
+        (tapes.pick_cells, (n, width, mask, kinds, kinds[:, 0], rng.random(n)), [np.empty(n, np.int64)]),
+        (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
+         [np.empty(n, np.int64)]),
+        (tapes.count_oddities, (n, width, codes, sizes, arities, rng.integers(0, 8, len(arities))),
+         [np.empty((n, 3), np.int64)]),
+        (tapes.insert_keys, (90, 128, 1, keys), [np.zeros(128, np.int32)]),
+        (tapes.rank_by_fronts, (90, rng.integers(0, 9, 90)), [np.zeros(91, np.int64), np.zeros(90, np.int64)]),
+    ):  # fmt: skip
+        again = [array.copy() for array in room]
+        kernel(*given, *room)
+        kernel.__wrapped__(*(np.ravel(a) if np.ndim(a) else a for a in given), *(a.reshape(-1) for a in again))
+        assert all(np.array_equal(a, b) for a, b in zip(room, again, strict=True))
+    table, found = np.zeros(128, np.int32), np.zeros(90, np.int32)
+    tapes.insert_keys(90, 128, 1, keys, table)
+    tapes.find_keys(90, 128, keys, table, known, found)
+    assert found.tolist() == list(range(1, 91))
+
+
+def test_hashes_are_sums_of_splitmix64():
+    population = random_population(3, 12)
+    for whole in (False, True):
+        found = np.empty(len(population), np.uint64)
+        bits = population.values.view(np.uint64)
+        tapes.hash_tapes(len(population), 12, whole, population.codes, bits, population.sizes, found)
+        for i, size in enumerate(population.sizes.tolist()):
+            numbers = []
+            for place, (code, own) in enumerate(
+                zip(population.codes[i, :size].tolist(), bits[i].tolist(), strict=False)
+            ):
+                number = splitmix64((place << 16 if whole else 0) + code + 1)
+                numbers.append(splitmix64(number ^ own) if whole and code == 0 else number)
+            assert int(found[i]) == sum(numbers) % 2**64
+
+
+def splitmix64(x):
+    x = x * 0x9E3779B97F4A7C15 % 2**64
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def test_a_kernel_does_not_write_to_arrays_of_another_type():
+    with pytest.raises(TypeError, match="writes to an array of int64"):
+        tapes.rank_by_fronts(1, np.ones(1, np.int64), np.ones(1, np.int64), np.ones(1, np.int32))
