@@ -255,48 +255,6 @@ class Subtrees:
         _sweep(len(population), population.width, *tapes, sizes, depths, levels)
         return cls(sizes, depths, levels)
 
-    def take(self, indices: ArrayLike) -> Subtrees:
-        """The subtrees of the individuals at some indices, or where a mask holds."""
-        at = positions_of(indices)
-        return Subtrees(self.sizes.take(at, axis=0), self.depths.take(at, axis=0), self.levels.take(at, axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Parents:
-    """Individuals that may have offspring, with their subtrees.
-
-    Parameters
-    ----------
-    population : Population
-    subtrees : Subtrees
-        Subtrees of the same individuals.
-    """
-
-    population: Population
-    subtrees: Subtrees
-
-    @classmethod
-    def of(cls, population: Population) -> Self:
-        """Every individual of a population as a parent."""
-        return cls(population, Subtrees.of(population))
-
-    def __len__(self) -> int:
-        return len(self.population)
-
-    @classmethod
-    def concatenate(cls, groups: Sequence[Parents]) -> Self:
-        """The parents of several groups, in order."""
-        subtrees = Subtrees(
-            np.concatenate([group.subtrees.sizes for group in groups]),
-            np.concatenate([group.subtrees.depths for group in groups]),
-            np.concatenate([group.subtrees.levels for group in groups]),
-        )
-        return cls(Population.concatenate([group.population for group in groups]), subtrees)
-
-    def take(self, indices: ArrayLike) -> Parents:
-        """The parents at some indices; an index may repeat."""
-        return Parents(self.population.take(indices), self.subtrees.take(indices))
-
 
 def depths(population: Population) -> Integers:
     """Levels of each individual, shape (n_individuals,)."""

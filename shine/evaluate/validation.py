@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -22,6 +26,9 @@ Show = Callable[[object], str]
 """A value as the message shows it: of YAML or of Python."""
 
 Wording = Callable[[dict[str, Any], object, Show], str]
+
+BOUNDS = ("ge", "gt", "le", "lt")
+"""Bounds of numbers, by the functions that compare with them."""
 
 LARGEST = 2**63 - 1
 """Largest whole number that compiled code takes."""
@@ -50,7 +57,10 @@ def valid_settings(
         raise ValueError("; ".join(_problem((name,), "must be below 2**63", words, prefix) for name in huge))
     if not plain and all({each.default, each.default_factory} != {MISSING} for each in fields(kind)):  # type: ignore[arg-type]
         return kind()
-    from pydantic import ValidationError  # an eighth of a first search
+    quick = _plainly_valid(kind, plain)
+    if quick is not None:
+        return quick
+    from pydantic import ValidationError
 
     try:
         found = _validator(kind).validate_python(plain)  # type: ignore[arg-type]
@@ -64,6 +74,36 @@ def valid_settings(
             article = "true or false" if isinstance(made, bool) else "a number"
             raise ValueError(_problem((name,), f"must be {article}, is {value_text(value)}", words, prefix))
     return found
+
+
+def _plainly_valid(kind: type[Section], values: Mapping[str, Any]) -> Section | None:
+    """Settings of plain values, or None: pydantic, which takes an eighth of a first search, decides the rest."""
+    hints = get_type_hints(kind, include_extras=True)
+    try:
+        return kind(**{name: _plain(value, hints[name]) for name, value in values.items()})
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """A value of a type; a `ValueError` if that is in doubt."""
+    inner = get_args(hint)
+    if get_origin(hint) is Annotated:
+        found, bounds = _plain(value, inner[0]), [(type(bound).__name__.lower(), bound) for bound in inner[1:]]
+        if all(name in BOUNDS and getattr(operator, name)(found, getattr(bound, name)) for name, bound in bounds):
+            return found
+    elif get_origin(hint) in (Union, UnionType):
+        for each in inner:
+            with suppress(ValueError):
+                return _plain(value, each)
+    elif get_origin(hint) is Literal:
+        if isinstance(value, str) and value in inner:
+            return value
+    elif hint is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    elif hint in (int, bool, str, NoneType) and type(value) is hint:
+        return value
+    raise ValueError("not plain")
 
 
 @cache

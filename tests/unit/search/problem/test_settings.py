@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
+from dataclasses import fields
 from functools import reduce
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,11 +14,13 @@ import pytest
 import shine
 from shine.base.errors import DataError
 from shine.evaluate.losses.form import LOSSES
+from shine.evaluate.validation import _plainly_valid, _validator
 from shine.faces.config import Config
 from shine.faces.keywords import KEYWORDS, constraints_from, settings_from
 from shine.search.constraints.constraints import Constraints
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.problem import DEFAULT_PRIMITIVES
-from shine.search.problem.settings import SearchSettings
+from shine.search.problem.settings import FitnessSettings, SearchSettings
 
 DATA_AND_REPORT = {
     "X",
@@ -135,3 +140,18 @@ def test_constraints_are_given_as_such_or_by_their_fields():
     assert constraints_from(None) == Constraints()
     with pytest.raises(ValueError, match="constraints has no 'limit'; did you mean 'limits'\\? it has limits, nesting"):
         constraints_from({"limit": {}})
+
+
+def test_settings_of_plain_values_are_those_that_pydantic_makes():
+    choose = Random(0).choice
+    numbers = [0, 1, -1, 8, 1024, 1025, 10**7, 10**7 + 1, 0.5, 3.5, 1e-20, math.inf, math.nan]
+    values = [*numbers, True, None, (1.0, 2.0), {}, "mse", "auto", "nsga2", "machine"]
+    quick = 0
+    for _ in range(4000):
+        kind = choose([EvolutionSettings, StopSettings, FitnessSettings])
+        given = {choose(fields(kind)).name: choose(values) for _ in range(choose([1, 1, 2]))}
+        found = _plainly_valid(kind, given)
+        if found is not None:
+            quick += 1
+            assert repr(found) == repr(_validator(kind).validate_python(given))
+    assert quick > 500
