@@ -183,7 +183,7 @@ def schedule(generations: int, latency: float, bandwidth: float) -> None:
 
 def diversity(state: State) -> tuple[float, float]:
     """Shares of the living individuals whose symbols differ from all others, and of those only one island has."""
-    islands = [np.unique(symbols(island.parents.population)) for island in state.islands]
+    islands = [np.unique(symbols(island.parents)) for island in state.islands]
     living = sum(len(island.parents) for island in state.islands)
     found, counts = np.unique(np.concatenate(islands), return_counts=True)
     return len(found) / living, float(np.mean(counts == 1))

@@ -5,16 +5,15 @@ A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel say
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
 from shine.compiler.kernels import Library
-from shine.lang.population import Population, positions_of
+from shine.lang.population import Population
 
 Integers = NDArray[np.int32]
 

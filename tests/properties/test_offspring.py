@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.search.evolution.oracles import Node, assert_same, assert_valid, tree_of
 
-from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.growth import Terminals
@@ -23,7 +22,7 @@ from shine.search.evolution.operators.creation import ptc2
 class Case:
     """Random parents, the limits they keep, and a seed for an operator."""
 
-    parents: Parents
+    parents: Population
     max_size: int
     max_depth: int
     terminals: Terminals
@@ -45,7 +44,7 @@ def cases(draw: st.DrawFn) -> Case:
     seed = draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
     population = ptc2(12, PrimitiveSet(functions, features), max_size, max_depth, terminals, rng)
-    return Case(Parents.of(population), max_size, max_depth, terminals, seed + 1)
+    return Case(population, max_size, max_depth, terminals, seed + 1)
 
 
 def crossover(case: Case) -> Population:
@@ -62,11 +61,11 @@ def hoist_mutation(case: Case) -> Population:
 
 
 def point_mutation(case: Case) -> Population:
-    return variation.point_mutation(case.parents.population, case.terminals, case.rng)
+    return variation.point_mutation(case.parents, case.terminals, case.rng)
 
 
 def constant_mutation(case: Case) -> Population:
-    return variation.constant_mutation(case.parents.population, case.rng)
+    return variation.constant_mutation(case.parents, case.rng)
 
 
 def coefficient_mutation(case: Case) -> Population:
@@ -120,7 +119,7 @@ def test_a_seed_repeats_bit_for_bit(case: Case, operator: Callable[[Case], Popul
 
 @given(cases())
 def test_crossover_puts_one_subtree_of_the_donor_in_place_of_one_of_the_receiver(case: Case) -> None:
-    parents, offspring = case.parents.population, crossover(case)
+    parents, offspring = case.parents, crossover(case)
     n = len(parents)
     for index in range(n):
         receiver = expression(parents, index, tree_of(parents, index))
@@ -131,7 +130,7 @@ def test_crossover_puts_one_subtree_of_the_donor_in_place_of_one_of_the_receiver
 
 @given(cases())
 def test_hoist_puts_a_part_of_a_subtree_in_its_place(case: Case) -> None:
-    parents, offspring = case.parents.population, hoist_mutation(case)
+    parents, offspring = case.parents, hoist_mutation(case)
     for index in range(len(parents)):
         parent = expression(parents, index, tree_of(parents, index))
         child = expression(offspring, index, tree_of(offspring, index))
@@ -141,7 +140,7 @@ def test_hoist_puts_a_part_of_a_subtree_in_its_place(case: Case) -> None:
 
 @given(cases())
 def test_point_and_constant_mutation_keep_the_shape(case: Case) -> None:
-    parents = case.parents.population
+    parents = case.parents
     arities = parents.primitives.arities
     for offspring in (point_mutation(case), constant_mutation(case)):
         assert np.array_equal(arities[offspring.codes], arities[parents.codes])

@@ -167,7 +167,7 @@ def islands_part(islands: Sequence[Island], place: SearchView) -> Content:
     headings = ("Island", "Best loss", "Formulas", "Different", "Median size", "Generation", "Improved", "Life")
     rows = []
     for at, island in enumerate(islands):
-        population = island.parents.population
+        population = island.parents
         different = len(np.unique(symbols(population))) / max(len(population), 1)
         ago = island.generation - island.improved
         rows.append((

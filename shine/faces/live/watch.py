@@ -232,7 +232,7 @@ def judged(formula: PutIn, state: State, place: SearchView) -> PutIn:
     alike = np.isin(symbols(archive.individuals), own) & np.isfinite(archive.scores.losses)
     losses = archive.scores.losses[alike].tolist()
     for island in state.islands:
-        losses += island.losses[np.isin(symbols(island.parents.population), own)].tolist()
+        losses += island.losses[np.isin(symbols(island.parents), own)].tolist()
     found = [place.loss(loss) for loss in losses if math.isfinite(loss)]
     found += [] if formula.loss is None else [formula.loss]
     on_front = bool(alike[archive.front_rows(place.enough)].any())

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 
 from shine.base.parallel import Pool, Round, Shipment
-from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
@@ -45,7 +44,7 @@ class World:
     scoring : Scoring
     enough : float
         Loss that ends the run.
-    parts : Parents, optional
+    parts : Population, optional
         Formulas with useful parts, which the seeding has found.
     """
 
@@ -53,7 +52,7 @@ class World:
     settings: EvolutionSettings
     scoring: Scoring
     enough: float
-    parts: Parents | None = None
+    parts: Population | None = None
 
     def habitat(self, number: int, scorer: Scorer) -> Habitat:
         """The habitat of an island, by its number from 0."""

@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from shine.base.stages import stage
-from shine.compiler.tapes import Parents
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
@@ -211,7 +210,7 @@ class _Run:
     def resumed(self, state: State) -> list[Island]:
         """The populations of an earlier part of the run."""
         if len(state.parts):
-            self.world = replace(self.world, parts=Parents.of(state.parts))
+            self.world = replace(self.world, parts=state.parts)
         self.generation, self.stagnation = state.generation, state.stagnation
         self.known, self.evaluations = list(state.known), state.evaluations
         return list(state.islands)
@@ -302,7 +301,7 @@ class _Run:
             self.archive, self.evaluations = scorer.archive, scorer.evaluations
             raise KeyboardInterrupt if found.interrupted else OutOfTime
         if len(found.parts):
-            self.world = replace(self.world, parts=Parents.of(at_width(found.parts, width)))
+            self.world = replace(self.world, parts=at_width(found.parts, width))
         return everyone
 
     def _stagnant(self) -> bool:
@@ -326,17 +325,17 @@ class _Run:
         patience = self.world.settings.of_island(number).patience
         if self._in_epoch or island.generation - island.improved < patience:
             return island
-        nobody = island.parents.population.take(np.zeros(0, np.int64))
+        nobody = island.parents.take(np.zeros(0, np.int64))
         return Founding(nobody, self.rng.spawn(1)[0].bit_generator.state, island.life + 1)
 
     def _state(self, islands: Sequence[Island]) -> State:
         parts = self.world.parts
-        nobody = islands[0].parents.population.take(np.zeros(0, np.int64))
+        nobody = islands[0].parents.take(np.zeros(0, np.int64))
         return State(
             tuple(islands),
             self.archive,
             tuple(self.known),
-            nobody if parts is None else parts.population,
+            nobody if parts is None else parts,
             self.generation,
             self.stagnation,
             self.evaluations,

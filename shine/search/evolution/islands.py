@@ -9,7 +9,6 @@ from typing import Any, assert_never
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.tapes import Parents
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -31,7 +30,7 @@ class Island:
 
     Parameters
     ----------
-    parents : Parents
+    parents : Population
     losses : ndarray of shape (n_individuals,), float64
     births : ndarray of shape (n_individuals,), int64
         Generation in which the first ancestor of each individual joined the island.
@@ -45,7 +44,7 @@ class Island:
         State of the bit generator.
     """
 
-    parents: Parents
+    parents: Population
     losses: Floats
     births: Indices
     generation: int
@@ -70,7 +69,7 @@ class Habitat:
     scorer : Scorer
     errors : callable, optional
         Needed for lexicase selection.
-    parts : Parents, optional
+    parts : Population, optional
         Formulas with useful parts, for part mutation.
     """
 
@@ -78,7 +77,7 @@ class Habitat:
     settings: EvolutionSettings
     scorer: Scorer
     errors: Errors | None = None
-    parts: Parents | None = None
+    parts: Population | None = None
 
     def __post_init__(self) -> None:
         if self.settings.selection == "lexicase" and self.errors is None:
@@ -95,12 +94,12 @@ class Habitat:
         everyone = Population.concatenate([given, self._random(n, rng, life)])
         population, losses = self.scorer.scored(everyone)
         births = np.zeros(len(population), np.int64)
-        return Island(Parents.of(population), losses, births, 0, 0, life, rng.bit_generator.state)
+        return Island(population, losses, births, 0, 0, life, rng.bit_generator.state)
 
     def stepped(self, island: Island) -> Island:
         """The island after one more generation."""
         settings, rng = self.settings, generator_of(island.random)
-        weights = complexities(island.parents.population, settings.complexity)
+        weights = complexities(island.parents, settings.complexity)
         bred = self._bred(island, self._selector(island, weights, rng), rng)
         births = island.births[bred.ancestors]
         offspring, losses = self.scorer.scored(bred.population)
@@ -117,12 +116,12 @@ class Habitat:
         """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
         small = within_life(arrivals, island.life, self.settings.max_size)
         births = np.full(np.count_nonzero(small), island.generation, np.int64)
-        weights = complexities(island.parents.population, self.settings.complexity)
+        weights = complexities(island.parents, self.settings.complexity)
         return self._survived(island, weights, arrivals.take(small), losses[small], births)
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
         """The fittest individuals of an island, with their losses."""
-        population = island.parents.population
+        population = island.parents
         ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
         return population.take(ranked[:n]), island.losses[ranked[:n]]
 
@@ -135,9 +134,8 @@ class Habitat:
         weights = np.concatenate([weights, complexities(offspring, settings.complexity)])
         survive = SURVIVAL[settings.survival]
         kept = np.sort(survive(all_losses, weights, island.generation - all_births, settings.population))
-        # Most survivors were parents: their subtrees are known.
         old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
-        everyone = Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))])
+        everyone = Population.concatenate([parents.take(old), offspring.take(new)])
         return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])
 
     def _selector(self, island: Island, weights: Indices, rng: np.random.Generator) -> Callable[[int], Indices]:
@@ -149,7 +147,7 @@ class Habitat:
                 return lambda n: tournaments(ranked, n, settings.tournament, rng)
             case "lexicase":
                 assert self.errors is not None
-                errors = self.errors(island.parents.population, rng)
+                errors = self.errors(island.parents, rng)
                 # Individuals that break a constraint, or fail on other rows, are never selected.
                 errors[~np.isfinite(island.losses)] = np.inf
                 return lambda n: lexicase(errors, n, rng)

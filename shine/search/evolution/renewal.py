@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.compiler.tapes import Parents
 from shine.search.description import Stagnation
 from shine.search.evolution import evolution
 from shine.search.evolution.archive import Archive
@@ -92,8 +91,8 @@ def renewed(state: State, scoring: Scoring, clock: Callable[[], float]) -> State
     scorer.scored(old.individuals.take(np.flatnonzero(np.isfinite(old.scores.losses))))
     islands = []
     for island in state.islands:
-        population, losses = scorer.scored(island.parents.population)
-        islands.append(replace(island, parents=Parents.of(population), losses=losses))
+        population, losses = scorer.scored(island.parents)
+        islands.append(replace(island, parents=population, losses=losses))
     length = float(scorer.archive.lengths(description).min())
     return replace(
         state,

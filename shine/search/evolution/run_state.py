@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from shine.base.typing import AnyArray, Mask
-from shine.compiler.tapes import Parents
 from shine.evaluate.scores import Scores
 from shine.lang.forms.names import cut, normalized
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
@@ -113,7 +112,7 @@ class State:
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """All arrays by name; the islands are concatenated."""
-        everyone = Population.concatenate([island.parents.population for island in self.islands])
+        everyone = Population.concatenate([island.parents for island in self.islands])
         scores = self.archive.scores
         return {
             **_population_arrays("islands", everyone),
@@ -201,7 +200,7 @@ def _islands(
         generation = check_integer(header["generation"], "generation of an island", 0, generations)
         generator_of(header["random"])
         yield Island(
-            Parents.of(everyone.take(own)),
+            everyone.take(own),
             arrays["islands.losses"][own],
             arrays["islands.births"][own],
             generation,
@@ -259,12 +258,12 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise ValueError("the state belongs to a run with another max_size, complexity or number of islands")
-    everyone = [*(island.parents.population for island in state.islands), state.parts]
+    everyone = [*(island.parents for island in state.islands), state.parts]
     _, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
     if any((formula_depths(population) > levels).any() for population in everyone):
         raise ValueError("the state has individuals with more levels than max_depth allows")
     for island in state.islands:
-        if not within_life(island.parents.population, island.life, settings.max_size).all():
+        if not within_life(island.parents, island.life, settings.max_size).all():
             raise ValueError(f"the state has larger individuals than life {island.life} of their island allows")
 
 

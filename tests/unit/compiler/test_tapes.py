@@ -3,7 +3,7 @@ import pytest
 from unit.search.evolution.oracles import population_of, primitive_set, tree_of
 
 from shine.compiler import tapes
-from shine.compiler.tapes import Parents, Subtrees, begins, depths
+from shine.compiler.tapes import Subtrees, begins, depths
 from shine.lang.growth import Terminals
 from shine.search.evolution.operators.creation import ptc2
 
@@ -55,13 +55,6 @@ def test_a_ternary_function_spans_its_three_arguments():
 def test_an_empty_population_has_empty_arrays():
     empty = random_population().take(np.zeros(0, int))
     assert Subtrees.of(empty).sizes.shape == (0, 40)
-
-
-def test_taken_parents_have_the_subtrees_of_their_individuals():
-    population = random_population()
-    indices = np.array([5, 5, 0, 199])
-    taken = Parents.of(population).take(indices)
-    assert np.array_equal(taken.subtrees.levels, Subtrees.of(population.take(indices)).levels)
 
 
 def test_native_kernels_do_what_they_do_in_python():

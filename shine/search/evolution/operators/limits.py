@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from shine.base.typing import Indices, Mask
-from shine.compiler.tapes import Parents, Subtrees, depths
+from shine.compiler.tapes import Subtrees, depths
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
@@ -82,11 +82,6 @@ def at_width(population: Population, width: int) -> Population:
     return Population(codes, values, population.sizes, population.primitives)
 
 
-def within(parents: Parents, limit: int) -> Parents:
+def within(parents: Population, limit: int) -> Population:
     """The parents of at most `limit` nodes, which have offspring of at most `limit` nodes."""
-    if parents.population.width <= limit:
-        return parents
-    small = parents.take(parents.population.sizes <= limit)
-    cells = small.subtrees
-    subtrees = Subtrees(*(np.ascontiguousarray(a[:, :limit]) for a in (cells.sizes, cells.depths, cells.levels)))
-    return Parents(at_width(small.population, limit), subtrees)
+    return parents if parents.width <= limit else at_width(parents.take(parents.sizes <= limit), limit)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.tapes import Parents, Subtrees
+from shine.base.typing import Floats, Indices
+from shine.compiler.tapes import Subtrees
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -87,35 +87,16 @@ def formulas_in(population: Population, slot: int, width: int) -> Population:
     """The formulas in one slot, as individuals of the slot's own primitive set."""
     primitives = population.primitives
     assert isinstance(primitives, SlottedSet)
-    rows, at, inside, sizes = _cells(population, slot, width)
+    begins, ends = _places(population, slot)
+    sizes, rows = ends + 1 - begins, np.arange(len(population))[:, None]
+    inside = np.arange(width) < sizes[:, None]
+    at = np.where(inside, begins[:, None] + np.arange(width), 0)
     own = np.zeros(len(primitives.arities), np.int16)
     translated = primitives.codes_of_slots[slot]
     own[translated] = np.arange(len(translated))
     codes = np.where(inside, own[population.codes[rows, at]], 0).astype(np.int16)
     values = np.where(inside, population.values[rows, at], 0.0)
     return Population(codes, values, sizes, primitives.slots[slot].primitives)
-
-
-def formulas_of_slot(parents: Parents, slot: int, width: int) -> Parents:
-    """The formulas in one slot of each parent, with their subtrees (see `formulas_in`)."""
-    rows, at, inside, _ = _cells(parents.population, slot, width)
-    given = parents.subtrees
-    subtrees = Subtrees(
-        np.where(inside, given.sizes[rows, at], 0),
-        np.where(inside, given.depths[rows, at], 0),
-        # The root of the individual is one level above the root of the formula.
-        np.where(inside, given.levels[rows, at] - 1, 0),
-    )
-    return Parents(formulas_in(parents.population, slot, width), subtrees)
-
-
-def _cells(population: Population, slot: int, width: int) -> tuple[Indices, Indices, Mask, Indices]:
-    """Rows and columns of the cells of a slot's formulas, which of them are in use, and the sizes of the formulas."""
-    begins, ends = _places(population, slot)
-    sizes = ends + 1 - begins
-    inside = np.arange(width) < sizes[:, None]
-    at = np.where(inside, begins[:, None] + np.arange(width), 0)
-    return np.arange(len(sizes))[:, None], at, inside, sizes
 
 
 def _places(population: Population, slot: int) -> tuple[Indices, Indices]:
@@ -126,26 +107,26 @@ def _places(population: Population, slot: int) -> tuple[Indices, Indices]:
 
 
 def breed_slots(
-    everyone: Parents,
+    everyone: Population,
     select: Callable[[int], Indices],
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,
     life: int,
-    parts: Parents | None = None,
+    parts: Population | None = None,
 ) -> Offspring:
     """A generation of offspring, each with one slot that differs from that of its parent.
 
     Parameters
     ----------
-    everyone : Parents
+    everyone : Population
         All possible parents; their primitive set is a `SlottedSet`.
     select, settings, terminals, rng, parts
         See `shine.search.evolution.operators.variation.breed`.
     life : int
         Life of the island, which limits the size of formulas.
     """
-    primitives = everyone.population.primitives
+    primitives = everyone.primitives
     assert isinstance(primitives, SlottedSet)
     slots = len(primitives.slots)
     segments = slots + bool(primitives.numbers)
@@ -156,13 +137,13 @@ def breed_slots(
         if count:
             own = replace(settings, population=count, max_depth=primitives.slots[slot].max_depth)
             limit = limit_of(life, primitives.slots[slot].max_size)
-            useful = None if parts is None else formulas_of_slot(parts, slot, limit)
-            formulas = formulas_of_slot(everyone, slot, limit)
+            useful = None if parts is None else formulas_in(parts, slot, limit)
+            formulas = formulas_in(everyone, slot, limit)
             bred = breed(formulas, select, own, terminals, rng, useful, scaled=False)
-            receivers = everyone.population.take(bred.ancestors)
+            receivers = everyone.take(bred.ancestors)
             found.append(Offspring(_with_formulas(receivers, slot, bred.population), bred.ancestors))
     if exchanged:
-        found.append(_exchanged(everyone.population, select(exchanged), select(exchanged), segments, rng))
+        found.append(_exchanged(everyone, select(exchanged), select(exchanged), segments, rng))
     return Offspring(
         Population.concatenate([each.population for each in found]), np.concatenate([each.ancestors for each in found])
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Parents, pick_cells, splice_tapes
+from shine.compiler.tapes import Subtrees, pick_cells, splice_tapes
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -80,12 +80,14 @@ def _picked(mask: Mask, kinds: Mask, wanted: Mask, rng: np.random.Generator) -> 
     return found
 
 
-def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: np.random.Generator) -> Population:
+def subtree_crossover(
+    receivers: Population, donors: Population, max_depth: int, rng: np.random.Generator
+) -> Population:
     """Receivers with one subtree replaced by a subtree of their donor (Koza 1992).
 
     Parameters
     ----------
-    receivers, donors : Parents
+    receivers, donors : Population
         The same number of individuals; the i-th donor gives to the i-th receiver.
     max_depth : int
         Most levels of an offspring.
@@ -96,45 +98,45 @@ def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: 
     Population
         The donor's subtree is drawn from the subtrees that keep the offspring within both limits; every leaf does.
     """
-    subtrees = receivers.subtrees
-    removed = _points(receivers, rng)
-    room = _room(receivers, removed)
+    subtrees, others = Subtrees.of(receivers), Subtrees.of(donors)
+    removed = _points(receivers, subtrees, rng)
+    room = _room(receivers, subtrees, removed)
     headroom = max_depth - _at(subtrees.levels, removed)
-    fits = (donors.subtrees.sizes <= room[:, None]) & (donors.subtrees.depths <= headroom[:, None])
-    fits &= donors.subtrees.sizes > 0
-    given = choose_biased(fits, _functions(donors.population), rng)
+    fits = (others.sizes <= room[:, None]) & (others.depths <= headroom[:, None])
+    fits &= others.sizes > 0
+    given = choose_biased(fits, _functions(donors), rng)
     return splice(
-        Segments(receivers.population, removed, _at(subtrees.sizes, removed)),
-        Segments(donors.population, given, _at(donors.subtrees.sizes, given)),
+        Segments(receivers, removed, _at(subtrees.sizes, removed)),
+        Segments(donors, given, _at(others.sizes, given)),
     )
 
 
-def subtree_mutation(parents: Parents, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
+def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
     """Parents with one subtree replaced by a random one, grown by PTC2 to at most `LARGEST_MUTATION` nodes."""
-    primitives, width = parents.population.primitives, parents.population.width
-    removed = _points(parents, rng)
-    room = np.minimum(_room(parents, removed), LARGEST_MUTATION)
-    headroom = max_depth - _at(parents.subtrees.levels, removed)
+    primitives, width, subtrees = parents.primitives, parents.width, Subtrees.of(parents)
+    removed = _points(parents, subtrees, rng)
+    room = np.minimum(_room(parents, subtrees, removed), LARGEST_MUTATION)
+    headroom = max_depth - _at(subtrees.levels, removed)
     targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
     inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
     return splice(
-        Segments(parents.population, removed, _at(parents.subtrees.sizes, removed)),
+        Segments(parents, removed, _at(subtrees.sizes, removed)),
         Segments(inserted, inserted.sizes - 1, inserted.sizes),
     )
 
 
-def hoist_mutation(parents: Parents, rng: np.random.Generator) -> Population:
+def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
     """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
-    sizes = parents.subtrees.sizes
-    single = parents.population.sizes == 1
+    sizes = Subtrees.of(parents).sizes
+    single = parents.sizes == 1
     removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
-    positions = np.arange(parents.population.width)
+    positions = np.arange(parents.width)
     begin = removed + 1 - _at(sizes, removed)
     within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
     kept = choose(within, rng)
     return splice(
-        Segments(parents.population, removed, _at(sizes, removed)),
-        Segments(parents.population, kept, _at(sizes, kept)),
+        Segments(parents, removed, _at(sizes, removed)),
+        Segments(parents, kept, _at(sizes, kept)),
     )
 
 
@@ -177,15 +179,14 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
 
 def coefficient_mutation(
-    parents: Parents, max_depth: int, rng: np.random.Generator, *, at_root: bool = False
+    population: Population, max_depth: int, rng: np.random.Generator, *, at_root: bool = False
 ) -> Population:
     """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and one more constant to fit.
 
     With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
     change; no parent does if the primitives neither multiply nor add.
     """
-    population, subtrees = parents.population, parents.subtrees
-    width, neutral = population.width, neutral_elements(population.primitives)
+    width, neutral, subtrees = population.width, neutral_elements(population.primitives), Subtrees.of(population)
     choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
     allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
     rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
@@ -222,9 +223,9 @@ def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) ->
     return others
 
 
-def _points(parents: Parents, rng: np.random.Generator) -> Indices:
+def _points(parents: Population, subtrees: Subtrees, rng: np.random.Generator) -> Indices:
     """The root of the subtree to be removed, for each parent."""
-    return choose_biased(parents.subtrees.sizes > 0, _functions(parents.population), rng)
+    return choose_biased(subtrees.sizes > 0, _functions(parents), rng)
 
 
 def _functions(population: Population) -> Mask:
@@ -232,9 +233,9 @@ def _functions(population: Population) -> Mask:
     return population.codes >= population.primitives.first_function
 
 
-def _room(parents: Parents, removed: Indices) -> Indices:
+def _room(parents: Population, subtrees: Subtrees, removed: Indices) -> Indices:
     """Most nodes that may replace the removed subtree of each parent."""
-    room: Indices = parents.population.width - parents.population.sizes + _at(parents.subtrees.sizes, removed)
+    room: Indices = parents.width - parents.sizes + _at(subtrees.sizes, removed)
     return room
 
 
@@ -259,12 +260,12 @@ class Offspring:
 
 
 def breed(
-    everyone: Parents,
+    everyone: Population,
     select: Callable[[int], Indices],
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,
-    parts: Parents | None = None,
+    parts: Population | None = None,
     *,
     scaled: bool = True,
 ) -> Offspring:
@@ -272,14 +273,14 @@ def breed(
 
     Parameters
     ----------
-    everyone : Parents
+    everyone : Population
         All possible parents.
     select : callable
         ``select(n)``: indices of n parents.
     settings : EvolutionSettings
     terminals : Terminals
     rng : numpy.random.Generator
-    parts : Parents, optional
+    parts : Population, optional
         Formulas with useful parts; without them there is no part mutation.
     scaled : bool
         Whether linear scaling fits the coefficients of each formula.
@@ -294,8 +295,8 @@ def breed(
         "subtree_mutation": subtree_mutation(parents["subtree_mutation"], depth, terminals, rng),
         "part_mutation": subtree_crossover(parents["part_mutation"], useful, depth, rng),
         "hoist_mutation": hoist_mutation(parents["hoist_mutation"], rng),
-        "point_mutation": point_mutation(parents["point_mutation"].population, terminals, rng),
-        "constant_mutation": constant_mutation(parents["constant_mutation"].population, rng),
+        "point_mutation": point_mutation(parents["point_mutation"], terminals, rng),
+        "constant_mutation": constant_mutation(parents["constant_mutation"], rng),
         "coefficient_mutation": coefficient_mutation(parents["coefficient_mutation"], depth, rng, at_root=not scaled),
     }
     population = Population.concatenate([offspring[operator] for operator in selected])

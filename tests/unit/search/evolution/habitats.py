@@ -36,11 +36,8 @@ def stepped(habitat, island, times=1):
 
 def bits(island: Island) -> bytes:
     """The whole content of an island as bytes."""
-    population, subtrees = island.parents.population, island.parents.subtrees
-    arrays = (
-        population.codes, population.values, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels,
-        island.losses, island.births,
-    )  # fmt: skip
+    population = island.parents
+    arrays = population.codes, population.values, population.sizes, island.losses, island.births
     rest = island.generation, island.improved, repr(island.random)
     return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
 

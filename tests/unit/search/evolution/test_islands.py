@@ -23,7 +23,6 @@ from unit.search.evolution.habitats import (
 from unit.search.evolution.oracles import NodeCounter, assert_same, assert_valid, evolve, population_of
 
 import shine
-from shine.compiler.tapes import Parents, Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
@@ -93,15 +92,12 @@ def test_an_island_with_fitted_constants_evolves_the_same_in_a_new_habitat():
 
 
 @pytest.mark.parametrize("survival", SURVIVALS)
-def test_an_island_keeps_its_size_and_limits_and_the_subtrees_of_its_parents(survival):
+def test_an_island_keeps_its_size_and_limits(survival):
     habitat = habitat_of(replace(SETTINGS, survival=survival))
     island = stepped(habitat, settled(habitat), 4)
-    assert_valid(island.parents.population, 15, 6)
+    assert_valid(island.parents, 15, 6)
     assert len(island.parents) == len(island.losses) == len(island.births) == 60
-    subtrees = Subtrees.of(island.parents.population)
-    for name in ("sizes", "depths", "levels"):
-        assert np.array_equal(getattr(subtrees, name), getattr(island.parents.subtrees, name))
-    assert np.array_equal(NodeCounter(NEG, 50).score(island.parents.population).losses, island.losses)
+    assert np.array_equal(NodeCounter(NEG, 50).score(island.parents).losses, island.losses)
 
 
 def test_the_best_loss_never_rises_and_improved_is_the_generation_it_last_fell():
@@ -120,7 +116,7 @@ def test_a_new_island_has_the_given_individuals_and_random_ones():
     habitat = habitat_of()
     island = habitat.settled(population_of(["x neg neg", "y"], PRIMITIVES, 15), np.random.default_rng(0))
     assert len(island.parents) == 60
-    assert_same(island.parents.population.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
+    assert_same(island.parents.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
 
 
 def test_new_individuals_join_every_generation_if_survival_is_by_age():
@@ -139,7 +135,7 @@ def test_lexicase_selection_needs_errors():
 def island_of(texts, losses):
     """An island of given individuals, born in generation 0, 1, 2, ..."""
     n = len(texts)
-    parents = Parents.of(population_of(texts, PRIMITIVES, 15))
+    parents = population_of(texts, PRIMITIVES, 15)
     return Island(parents, np.array(losses), np.arange(n), 7, 3, 0, np.random.default_rng(0).bit_generator.state)
 
 
@@ -162,8 +158,8 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     # The better individual of each complexity stays, and there is room for three.
     assert [sorted(island.losses.tolist()) for island in after] == [[10, 11, 12], [10, 21, 22], [20, 31, 32]]
     arrived = [
-        after[1].parents.population.take(after[1].losses == 10),
-        after[2].parents.population.take(after[2].losses == 20),
+        after[1].parents.take(after[1].losses == 10),
+        after[2].parents.take(after[2].losses == 20),
     ]
     assert_same(arrived[0], population_of(["x"], PRIMITIVES, 15))
     assert_same(arrived[1], population_of(["y"], PRIMITIVES, 15))

@@ -82,7 +82,7 @@ def test_an_island_within_another_limit_than_that_of_its_life_is_refused():
     settings = replace(SETTINGS, max_size=30)
     _, states, _, _ = run(settings)
     header = states[-1].header()
-    assert states[-1].islands[0].parents.population.sizes.max() > 10
+    assert states[-1].islands[0].parents.sizes.max() > 10
     islands = [{**each, "life": 1} for each in header["islands"]]
     state = State.from_arrays({**header, "islands": islands}, states[-1].to_arrays(), PRIMITIVES.table)
     with pytest.raises(ValueError, match="larger individuals than life 1"):

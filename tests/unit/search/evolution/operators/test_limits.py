@@ -9,8 +9,6 @@ import pytest
 from unit.search.evolution.habitats import PRIMITIVES, SETTINGS, habitat_of, stepped
 from unit.search.evolution.oracles import assert_same, population_of
 
-from shine.compiler.tapes import Parents, Subtrees
-from shine.lang.population import Population
 from shine.search.evolution.islands import migrated
 from shine.search.evolution.memory import hashes
 from shine.search.evolution.operators.limits import at_width, limit_of, within
@@ -29,19 +27,17 @@ def test_the_width_does_not_change_individuals():
     assert hashes(at_width(EVERYONE, 40)).tolist() == hashes(EVERYONE).tolist()
 
 
-def test_only_small_parents_are_within_a_limit_and_keep_their_subtrees():
-    parents = within(Parents.of(EVERYONE), 4)
-    assert_same(at_width(parents.population, 15), EVERYONE.take([0, 1]))
-    expected = Subtrees.of(Population.from_trees([EVERYONE.tree(i) for i in (0, 1)], PRIMITIVES, 4))
-    for name in ("sizes", "depths", "levels"):
-        assert np.array_equal(getattr(parents.subtrees, name), getattr(expected, name))
+def test_only_small_parents_are_within_a_limit():
+    parents = within(EVERYONE, 4)
+    assert_same(at_width(parents, 15), EVERYONE.take([0, 1]))
+    assert parents.width == 4
 
 
 def test_the_individuals_of_a_narrow_life_keep_its_limit():
     habitat = habitat_of(replace(SETTINGS, max_depth=15))  # chains of neg are the best individuals
     wide = stepped(habitat, habitat.settled(NOBODY, np.random.default_rng(0)), 15)
     narrow = stepped(habitat, habitat.settled(NOBODY, np.random.default_rng(1), life=1), 15)
-    assert wide.parents.population.sizes.max() > 10 >= narrow.parents.population.sizes.max()
-    assert narrow.parents.population.width == 15
+    assert wide.parents.sizes.max() > 10 >= narrow.parents.sizes.max()
+    assert narrow.parents.width == 15
     # Neither do larger migrants join.
-    assert migrated([wide, narrow], [habitat] * 2)[1].parents.population.sizes.max() <= 10
+    assert migrated([wide, narrow], [habitat] * 2)[1].parents.sizes.max() <= 10

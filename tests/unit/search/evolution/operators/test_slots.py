@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.templates import composition, individuals
 
-from shine.compiler.tapes import Parents, Subtrees
+from shine.compiler.tapes import Subtrees
 from shine.evaluate.scores import Scores
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
@@ -20,7 +20,6 @@ from shine.search.evolution.operators.slot_breeding import (
     breed_slots,
     created_with_slots,
     formulas_in,
-    formulas_of_slot,
 )
 from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
 from shine.search.evolution.run_state import header_of_slots, keep_slots, slotted_set
@@ -55,14 +54,6 @@ def test_slots_end_where_the_next_formula_begins(population):
         assert population.sizes[i] == sum(sizes) + GENOME.frame
 
 
-def test_subtrees_of_a_slot_are_those_of_the_formula_alone(population):
-    for slot in (0, 1):
-        found = formulas_of_slot(Parents.of(population), slot, 12)
-        alone = Subtrees.of(formulas_in(population, slot, 12))
-        for name in ("sizes", "depths", "levels"):
-            assert np.array_equal(getattr(found.subtrees, name), getattr(alone, name))
-
-
 def test_a_root_of_a_thousand_arguments_is_no_special_case():
     made = composition("f(a)*k[g]", ("a", "g"), 1000)
     found = individuals(made, 5)
@@ -85,19 +76,19 @@ def test_new_individuals_keep_the_limits_and_have_the_starting_numbers(life):
 @pytest.mark.parametrize("with_parts", [False, True])
 def test_offspring_keep_slots_primitives_and_limits(life, with_parts):
     rng = np.random.default_rng(life)
-    parents = Parents.of(created_with_slots(150, GENOME, SETTINGS, TERMINALS, rng, life))
+    parents = created_with_slots(150, GENOME, SETTINGS, TERMINALS, rng, life)
     parts = parents.take(np.arange(20)) if with_parts else None
     for _ in range(5):
         bred = breed_slots(parents, lambda n: rng.integers(0, 150, n), SETTINGS, TERMINALS, rng, life, parts)
         found = bred.population
         assert len(found) == 200 and found.is_valid and keep_slots(found).all()
         assert within_life(found, life, 12).all() and (formula_depths(found) <= 4).all()
-        parents = Parents.of(found)
+        parents = found
 
 
 def test_each_offspring_differs_from_its_parent_in_one_segment(population):
     rng = np.random.default_rng(0)
-    parents = Parents.of(population)
+    parents = population
     bred = breed_slots(parents, lambda n: rng.integers(0, 200, n), SETTINGS, TERMINALS, rng, 0)
     before = population.take(bred.ancestors)
     changed = []

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from unit.search.evolution.oracles import NO_VARIATION, assert_same, assert_valid, population_of, primitive_set
 
-from shine.compiler.tapes import Parents
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
 from shine.search.evolution.operators import variation
@@ -18,7 +17,7 @@ def rng():
 
 
 def parents_of(texts, width=12, primitives=None):
-    return Parents.of(population_of(texts, primitives or primitive_set(), width))
+    return population_of(texts, primitives or primitive_set(), width)
 
 
 def at(*positions):
@@ -88,11 +87,11 @@ def test_hoist_shrinks_all_individuals_except_single_nodes():
 
 def test_hoist_does_not_change_a_single_node():
     parents = parents_of(["x", "2.5"])
-    assert_same(variation.hoist_mutation(parents, rng()), parents.population)
+    assert_same(variation.hoist_mutation(parents, rng()), parents)
 
 
 def test_point_mutation_keeps_every_arity():
-    parents = parents_of(["x y add neg 2 mul"] * 100).population
+    parents = parents_of(["x y add neg 2 mul"] * 100)
     children = variation.point_mutation(parents, Terminals(), rng())
     arities = parents.primitives.arities
     assert np.array_equal(arities[children.codes], arities[parents.codes])
@@ -106,7 +105,7 @@ def test_point_mutation_replaces_a_function_by_another():
 
 
 def test_constant_mutation_moves_one_constant_and_nothing_else():
-    parents = parents_of(["1 2 add x mul"] * 50).population
+    parents = parents_of(["1 2 add x mul"] * 50)
     children = variation.constant_mutation(parents, rng())
     assert np.array_equal(children.codes, parents.codes)
     moved = children.values != parents.values
@@ -115,17 +114,17 @@ def test_constant_mutation_moves_one_constant_and_nothing_else():
 
 
 def test_constant_mutation_does_not_change_an_individual_without_constants():
-    parents = parents_of(["x y add"]).population
+    parents = parents_of(["x y add"])
     assert_same(variation.constant_mutation(parents, rng()), parents)
 
 
 def test_coefficient_mutation_changes_no_value():
     parents = parents_of(["x y add neg 2 mul", "x neg neg"] * 100)
     children = variation.coefficient_mutation(parents, 10, rng())
-    assert (children.sizes == parents.population.sizes + 2).all()
+    assert (children.sizes == parents.sizes + 2).all()
     columns = np.random.default_rng(0).normal(size=(2, 5))
     for index in range(len(children)):
-        child, parent = (evaluate(some.tree(index), columns) for some in (children, parents.population))
+        child, parent = (evaluate(some.tree(index), columns) for some in (children, parents))
         assert child.tolist() == parent.tolist()
 
 
@@ -141,24 +140,24 @@ def test_coefficient_mutation_adds_either_neutral_element_to_any_part_except_the
 @pytest.mark.parametrize(("text", "width", "depth"), [("x", 12, 10), ("x y mul", 4, 10), ("x y mul", 12, 2)])
 def test_coefficient_mutation_does_not_change_an_individual_without_room(text, width, depth):
     parents = parents_of([text], width)
-    assert_same(variation.coefficient_mutation(parents, depth, rng()), parents.population)
+    assert_same(variation.coefficient_mutation(parents, depth, rng()), parents)
 
 
 def test_coefficient_mutation_needs_a_function_that_multiplies_or_adds():
     parents = parents_of(["x neg neg"], primitives=primitive_set("neg where"))
-    assert_same(variation.coefficient_mutation(parents, 10, rng()), parents.population)
+    assert_same(variation.coefficient_mutation(parents, 10, rng()), parents)
 
 
 def test_operators_do_not_change_their_parents():
     parents = parents_of(["1 2 add x mul", "x", "y neg neg"])
-    before = parents.population.take(np.arange(3))
+    before = parents.take(np.arange(3))
     variation.subtree_crossover(parents, parents, 5, rng())
     variation.subtree_mutation(parents, 5, Terminals(), rng())
     variation.hoist_mutation(parents, rng())
-    variation.point_mutation(parents.population, Terminals(), rng())
-    variation.constant_mutation(parents.population, rng())
+    variation.point_mutation(parents, Terminals(), rng())
+    variation.constant_mutation(parents, rng())
     variation.coefficient_mutation(parents, 5, rng())
-    assert_same(parents.population, before)
+    assert_same(parents, before)
 
 
 SETTINGS = EvolutionSettings(population=300, max_size=20, max_depth=6)
@@ -170,7 +169,7 @@ def population_of_parents():
 
 def bred(settings=SETTINGS, seed=1, among=100):
     rng = np.random.default_rng(seed)
-    return breed(Parents.of(population_of_parents()), lambda n: rng.integers(0, among, n), settings, Terminals(), rng)
+    return breed(population_of_parents(), lambda n: rng.integers(0, among, n), settings, Terminals(), rng)
 
 
 def test_offspring_are_as_many_as_the_population():
@@ -186,7 +185,7 @@ def test_most_of_an_offspring_comes_from_its_ancestor(operator):
     parents = population_of([f"{part} {part} mul {part} {part} add mul" for part in bottom], primitives, 31)
     settings = replace(SETTINGS, **{**NO_VARIATION, operator: 1.0}, max_size=31)
     rng = np.random.default_rng(1)
-    found = breed(Parents.of(parents), lambda n: rng.integers(0, 50, n), settings, Terminals((60.0, 70.0), 1.0), rng)
+    found = breed(parents, lambda n: rng.integers(0, 50, n), settings, Terminals((60.0, 70.0), 1.0), rng)
     constants = np.where(found.population.codes == 0, found.population.values, np.nan)
     constants[np.arange(31) >= found.population.sizes[:, None]] = np.nan
     own = np.nansum(constants == found.ancestors[:, None], axis=1) / np.count_nonzero(~np.isnan(constants), axis=1)
@@ -214,8 +213,8 @@ def test_without_useful_parts_there_is_no_part_mutation():
 
 def test_part_mutation_inserts_a_part_of_a_useful_formula():
     primitives = primitive_set()
-    parents = Parents.of(population_of(["x y add", "y x mul"], primitives, 20))
-    parts = Parents.of(population_of(["7 neg"], primitives, 20))
+    parents = population_of(["x y add", "y x mul"], primitives, 20)
+    parts = population_of(["7 neg"], primitives, 20)
     settings, rng = (
         replace(SETTINGS, **{**NO_VARIATION, "part_mutation": 1.0, "hoist_mutation": 1e-9}),
         np.random.default_rng(0),
