@@ -288,7 +288,7 @@ class SymbolicDynamics(FittedDynamics):
 
         Parameters
         ----------
-        x0 : array-like of shape (n_states,), or mapping by state
+        x0 : array-like of shape (n_states,), mapping by state, or one row of a data frame
             States at the first of the times. With lags those of ``lags + 1`` steps, the oldest first, and for
             ``order=2`` positions and rates: two rows or more, or a mapping to lists. A hidden state is the last one;
             ``best_.starts`` has those that were fitted. A field has its points, on a grid with the steps of the fit;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +26,15 @@ their range, from which on they are."""
 
 
 def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
-    """All states at the first time (see `SystemModel.start_of`), from an array or a mapping by state."""
-    if isinstance(x0, Mapping):
+    """All states at the first time (see `SystemModel.start_of`), from an array, a mapping, a table or a row of one."""
+    headings = x0.keys() if hasattr(x0, "keys") else getattr(x0, "columns", None)
+    if headings is not None:
         states = [*states, *(() if model.hidden is None else model.states[-1:])]
-        missing = [state for state in states if state not in x0]
+        missing = [state for state in states if state not in headings]
         if missing:
-            raise DataError(f"x0 has {listed(map(str, x0))}, and lacks {listed(missing)}")
+            raise DataError(f"x0 has {listed(map(str, headings))}, and lacks {listed(missing)}")
         x0 = np.stack([np.asarray(x0[state], np.float64) for state in states], axis=-1)
+        x0 = x0[0] if x0.ndim == 2 and len(x0) == 1 else x0
     given = np.atleast_1d(np.asarray(x0))
     return model.start_of(numbers(given, "x0", min(given.ndim, 2)))
 

@@ -119,6 +119,16 @@ def test_the_text_has_a_line_a_state_and_marks_the_choice(fitted):
     assert "<math" in fitted._repr_html_()
 
 
+def test_a_start_may_be_a_row_of_a_table(fitted):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"t": [5.0, 6.0], "v": [2.0, 1.0], "x": [0.0, 3.0]})
+    wanted = fitted.simulate([0.0, 2.0], TIMES)
+    for start in (table[:1], table.iloc[0]):
+        np.testing.assert_array_equal(fitted.simulate(start, TIMES), wanted)
+    with pytest.raises(DataError, match="give one value for each of x, v"):
+        fitted.simulate(table, TIMES)
+
+
 def test_forms_are_those_of_the_chosen_system(fitted):
     sympy = pytest.importorskip("sympy")
     t = sympy.Symbol("t", real=True)
