@@ -162,6 +162,8 @@ def check_heading(X: Any, heading: str, role: str) -> None:
         texts = [str(each) for each in headings]
         near = similar(heading, texts)
         hint = f"did you mean {shown(near)}? " if near else ""
+        if heading in getattr(getattr(X, "index", None), "names", ()):
+            hint = "its index has this name: X.reset_index() makes it a column; "
         raise DataError(
             f"X has no column {value_text(heading)}, which is given as {role}; {hint}it has {listed(texts)}"
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError
-from shine.data.columns.headings import split_loss_columns, without_columns
+from shine.data.columns.headings import check_heading, split_loss_columns, without_columns
 
 VALUES = {"a": [1.0, 2.0], "upper limit": [3.0, 4.0], "b": [5.0, 6.0]}
 
@@ -34,3 +34,10 @@ def test_arrays_go_by_their_names():
 def test_an_unknown_column_is_refused():
     with pytest.raises(DataError, match=r"X has no column 'upper', which is given as loss_columns; .*it has a, upper"):
         split_loss_columns(frames()[0], ["upper"])
+
+
+def test_an_index_of_the_name_is_told():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"t": [0.0, 1.0], "x": [2.0, 3.0]}).set_index("t")
+    with pytest.raises(DataError, match=r"t; its index has this name: X.reset_index\(\) makes it a column; it"):
+        check_heading(table, "t", "t")
