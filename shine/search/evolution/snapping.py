@@ -21,6 +21,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import inverse_diagonal
 from shine.evaluate.protocols import Fit, Linearizer, NormalEquations
+from shine.lang.forms.primitives import CONSTANT
 from shine.lang.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
 from shine.search.evolution.scoring import places
@@ -285,9 +286,12 @@ class _Proposal:
 
 
 def _constants(population: Population, individual: int) -> Floats:
-    tape = population.take(np.array([individual]))
-    _, columns, _ = places(tape)
-    return tape.values[0, columns]
+    return population.values[individual, _columns(population, individual)]
+
+
+def _columns(population: Population, individual: int) -> Indices:
+    """Positions of the constants of an individual."""
+    return np.flatnonzero(population.codes[individual, : population.sizes[individual]] == CONSTANT)
 
 
 def _structure(population: Population) -> Mask:
@@ -302,8 +306,7 @@ def _structure(population: Population) -> Mask:
 
 
 def _set_constant(population: Population, individual: int, rank: int, number: float) -> None:
-    _, columns, _ = places(population.take(np.array([individual])))
-    population.values[individual, columns[rank]] = number
+    population.values[individual, _columns(population, individual)[rank]] = number
 
 
 def _rounding_errors(population: Population, equations: NormalEquations, least_error: float, which: Indices) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Trifles:
     rows: Dataset
     shares: Floats
     enough: float
+    _known: dict[Tree, Floats] = field(default_factory=dict)
+    _wild: dict[Tree, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dataset: Dataset, enough: float) -> Trifles | None:
@@ -116,8 +118,10 @@ class Trifles:
         return None
 
     def _values(self, tree: Tree) -> Floats:
-        with np.errstate(all="ignore"):
-            return self.shares * evaluate(tree, list(self.rows.columns), np.float64, COMPILED)
+        if tree not in self._known:
+            with np.errstate(all="ignore"):
+                self._known[tree] = self.shares * evaluate(tree, list(self.rows.columns), np.float64, COMPILED)
+        return self._known[tree]
 
     def _alike(self, values: Floats, others: Floats) -> bool:
         with np.errstate(all="ignore"):
@@ -125,6 +129,11 @@ class Trifles:
 
     def _runs_away(self, tree: Tree) -> bool:
         """Whether the formula explodes if one of its columns goes beyond its ends, and the others stay."""
+        if tree not in self._wild:
+            self._wild[tree] = self._is_wild(tree)
+        return self._wild[tree]
+
+    def _is_wild(self, tree: Tree) -> bool:
         names = set(tree.tokens)
         for at, name in enumerate(self.rows.features):
             if ("name", name) in names:
