@@ -18,7 +18,6 @@ from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses.form import SQUARED, Loss
 from shine.evaluate.losses.rows import takes_noise
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
@@ -151,15 +150,15 @@ class Finish:
         population = population_of([replace(model.tree, parameters=rows.features) for model in models], primitives)
         for _ in range(2):
             fitted = MachineLinearizer(weighted, self.loss, self.threads).fit(population, STEPS, tolerance=TOLERANCE)
-            evaluator = MachineEvaluator(weighted, self.loss, False, "float64", self.threads)
-            losses, values = evaluator.score(fitted.population).losses, evaluator.predict(fitted.population)
-            there = [replace(model, loss=float(loss)) for model, loss in zip(models, losses, strict=True)]
+            losses = (fitted.errors / weighted.weight).tolist()
+            there = [replace(model, loss=loss) for model, loss in zip(models, losses, strict=True)]
             lengths = lengths_of(there, description_length(weighted, self.loss), self._further_nats(models, rows))
             best = int(np.argmin(lengths))
+            values = replace(models[best], tree=fitted.population.tree(best)).predict(rows.columns.T)
             unit = shared_unit(weighted) * constant_loss(weighted, self.loss)
             length = float(lengths[best]) + weighted.effective_rows * self.loss.log_likelihood * math.log(unit)
-            weighted = with_expected_noise(weighted, noise, values[best], self.loss)
-        return Explained.of(noise, length, rows, values[best])
+            weighted = with_expected_noise(weighted, noise, values, self.loss)
+        return Explained.of(noise, length, rows, values)
 
     def _follows(self, rows: Dataset) -> bool:
         """Whether the weights of the rows are those of a noise that follows the formula."""
