@@ -297,6 +297,8 @@ def c_program(system: System, name: str = "f") -> str:
         if system.inputs
         else f"As a program: cc -O2 -D{name.upper()}_MAIN {name}.c -lm -o {name}."
     )
+    if system.stiff:
+        use += " The fit took implicit steps, as stiff systems need: those of this method are many."
     values = {
         "COMMENT": commented(in_comment(ascii(system.text)[1:-1].replace("\\n", "\n") + _NOTE.format(use=use))),
         "FUNCTIONS": "\n".join(functions),

@@ -269,6 +269,12 @@ def test_a_stiff_system_takes_an_implicit_method_of_diffrax():
     assert 'Dopri8(), "stepsize' in export_system(given, "jax")
 
 
+def test_the_note_of_a_stiff_system_in_c_says_that_it_takes_many_steps():
+    given = SYSTEMS["Lotka-Volterra"][0]
+    texts = [export_system(replace(given, stiff=stiff), "c") for stiff in (False, True)]
+    assert ["The fit took implicit steps" in text.replace("\n * ", " ") for text in texts] == [False, True]
+
+
 @pytest.mark.slow
 def test_jax_programs_are_differentiated_mapped_over_starts_and_take_controls():
     pytest.importorskip("diffrax")
