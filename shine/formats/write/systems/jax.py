@@ -62,7 +62,8 @@ def simulate(start, times, @RUN@controls=None, **options):
     `controls` is a function of the time, made of JAX, or an array of shape (n_times, n_controls), linear between the
     times; `options` are those of @OPTIONS@.
     """
-@FLOW_INPUTS@{_SOLVE}    return found
+    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+@IN@{_SOLVE}    return found
 '''
 
 _ITERATE = '''\
@@ -71,7 +72,7 @@ def simulate(start, steps, @RUN@controls=None):
 
     `controls` is a function of the step, made of JAX, or an array of shape (steps, n_controls).
     """
-@MAP_INPUTS@
+@IN@
     def following(states, step):
         states = @NAME@(step, states, at(step))
         return states, states

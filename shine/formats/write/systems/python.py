@@ -33,8 +33,7 @@ def @NAME@(t_, states_, controls_=()):
 
 @SIMULATE@@MAIN@'''
 
-_FLOW_INPUTS = """\
-    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+_INPUTS = """\
     if controls is None:
         if CONTROLS:
             raise TypeError(f"give the controls {', '.join(CONTROLS)}")
@@ -42,9 +41,17 @@ _FLOW_INPUTS = """\
     elif callable(controls):
         at = lambda time: np.atleast_1d(np.asarray(controls(time)))
     else:
+@GIVEN@@WITH_RUN@"""
+
+_FLOW_GIVEN = """\
         columns = np.asarray(controls, dtype=float).reshape(len(times), -1).T
         at = lambda time: [np.interp(time, times, column) for column in columns]
-@WITH_RUN@"""
+"""
+
+_MAP_GIVEN = """\
+        rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
+        at = lambda step: rows[step]
+"""
 
 _INTEGRATE = '''\
 def simulate(start, times, @RUN@controls=None, **options):
@@ -53,7 +60,8 @@ def simulate(start, times, @RUN@controls=None, **options):
     `controls` is a function of the time, or an array of shape (n_times, n_controls), linear between the times;
     `options` are those of scipy.integrate.solve_ivp.
     """
-@FLOW_INPUTS@    size = np.abs(start).max(initial=0.0) or 1.0
+    start, times = np.asarray(start, dtype=float), np.asarray(times, dtype=float)
+@IN@    size = np.abs(start).max(initial=0.0) or 1.0
     options = {"method": "LSODA", "rtol": 1e-9, "atol": 1e-12 * size, **options}
     found = solve_ivp(lambda t, states: @NAME@(t, states, at(t)), (times[0], times[-1]), start, t_eval=times, **options)
     if not found.success:
@@ -73,25 +81,13 @@ if __name__ == "__main__":
         print(",".join(repr(float(value)) for value in row))
 """
 
-_MAP_INPUTS = """\
-    if controls is None:
-        if CONTROLS:
-            raise TypeError(f"give the controls {', '.join(CONTROLS)}")
-        at = lambda step: ()
-    elif callable(controls):
-        at = lambda step: np.atleast_1d(np.asarray(controls(step)))
-    else:
-        rows = np.asarray(controls, dtype=float).reshape(len(controls), -1)
-        at = lambda step: rows[step]
-@WITH_RUN@"""
-
 _ITERATE = '''\
 def simulate(start, steps, @RUN@controls=None):
     """States at the steps 0 to `steps`, shape (steps + 1, n_states), from those at step 0.
 
     `controls` is a function of the step, or an array of shape (steps, n_controls).
     """
-@MAP_INPUTS@    found = np.empty((steps + 1, len(STATES)))
+@IN@    found = np.empty((steps + 1, len(STATES)))
     found[0] = start
     for step in range(steps):
         found[step + 1] = @NAME@(step, found[step], at(step))
@@ -191,26 +187,8 @@ _SOLVE = """\
 """
 
 
-LOCAL = frozenset(
-    {"start", "times", "steps", "step", "end", "row", "rows", "controls", "options", "at", "size", "found", "time"}
-    | {
-        "columns",
-        "given",
-        "number",
-        "run",
-        "states",
-        "following",
-        "inside",
-        "change",
-        "counts",
-        "values",
-        "axis",
-        "order",
-        "method",
-        "edge",
-        "flat",
-    }
-)
+LOCAL = """start times steps step end row rows controls options at size found time columns given number run states
+following inside change counts values axis order method edge flat"""
 """Variables of the functions of programs, which would hide a right-hand side of their name."""
 
 
@@ -250,8 +228,8 @@ def surroundings(system: System, name: str) -> dict[str, str]:
     run = "" if system.inputs else _MAP_MAIN if system.is_map else _FLOW_MAIN
     return {
         "MAIN": run,
-        "FLOW_INPUTS": _FLOW_INPUTS,
-        "MAP_INPUTS": _MAP_INPUTS,
+        "IN": _INPUTS,
+        "GIVEN": _MAP_GIVEN if system.is_map else _FLOW_GIVEN,
         "USE": f"Run it with {use}:\n\n    python {name}.py {starts} {ends}" if run else "Call simulate.",
         "N_WORDS": str(1 + len(f"{starts} {ends}".split())),
         "GIVE": repr(f"give {use}: {starts} {ends}"),
@@ -297,7 +275,7 @@ def right_hand_side(system: System, name: str, taken: set[str], program: str) ->
         If a formula calls a function without a definition, or its text would be too long.
     """
     check_variable(name, "function")
-    if name in taken or name in LOCAL:
+    if name in taken or name in LOCAL.split():
         raise ValueError(f"{name!r} is a name of the program itself; choose another")
     names = identifiers(system.parameters, {*taken, name, "t_", "states_", "controls_"})
     if system.grid is None:

@@ -139,7 +139,7 @@ def test_constants_by_run_are_in_one_program_of_python():
 
 
 def test_constants_by_run_are_in_one_program_of_jax():
-    pytest.importorskip("jax")
+    pytest.importorskip("diffrax")
     program = namespace(export_system(alone(), "jax"))
     times = np.linspace(0, 2, 5)
     np.testing.assert_allclose(program["simulate"]([3.0], times, "slow")[:, 0], 3 * np.exp(-0.5 * times), rtol=1e-6)
