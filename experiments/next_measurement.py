@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import shine
+from shine.search.models.certainty import fitted_constants
 from shine.search.models.measuring.next_measurement import ODDS
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
@@ -61,6 +62,18 @@ LAWS = {
     "attraction": Law("2.5*a/b**2", {"a": (1, 10), "b": (1, 5)}, {"a": (1, 4), "b": (2, 4)}),
 }
 
+UNTOUCHED = {
+    "barrier": Law("5*exp(-3/x)", {"x": (0.5, 10)}, {"x": (1, 3)}),
+    "inverse": Law("1.5 + 4/x", {"x": (0.5, 10)}, {"x": (1, 3)}),
+    "logarithm": Law("2 + 1.3*log(x)", {"x": (0.5, 20)}, {"x": (0.5, 5)}),
+    "bell": Law("4*exp(-0.1*x**2)", {"x": (0, 8)}, {"x": (0, 2)}),
+    "adsorption": Law("1.8*x**0.4", {"x": (0.1, 10)}, {"x": (0.1, 2)}),
+    "kinetic": Law("0.5*m*v**2", {"m": (1, 10), "v": (1, 10)}, {"m": (1, 4), "v": (1, 4)}),
+    "circuit": Law("5*a/(b + 2)", {"a": (0, 10), "b": (0, 10)}, {"a": (0, 4), "b": (0, 4)}),
+    "absorption": Law("3*a*exp(-0.4*b)", {"a": (0, 10), "b": (0, 6)}, {"a": (1, 4), "b": (0, 2)}),
+}
+"""Laws on which nothing was tried before the last measurement."""
+
 
 def is_law(found: Model, law: Law) -> bool:
     """Whether a formula becomes the law by other constants, and has no more of them."""
@@ -68,7 +81,9 @@ def is_law(found: Model, law: Law) -> bool:
     exact = law.model.predict(points)
     fitted = found.with_data(points, exact)
     left = fitted.uncertainty.total / len(points) / exact.var()
-    return left < EXACT and len(fitted.form().names) <= len(law.model.form().names)
+    # As written, and as counted where 1 and whole exponents may move too.
+    most = max(fitted_constants(law.model.tree), len(law.model.form().names))
+    return left < EXACT and fitted_constants(found.tree) <= most
 
 
 Experimenter = Callable[[Law, Result, np.random.Generator], np.ndarray]
@@ -118,13 +133,15 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=15, help="readings after which a series ends")
     parser.add_argument("--noise", type=float, default=NOISE)
     parser.add_argument("--generations", type=int, default=2)
-    parser.add_argument("--laws", default=",".join(LAWS))
+    parser.add_argument("--laws", default=",".join(LAWS), help="names, or `untouched`")
+    parser.add_argument("--who", default=",".join(EXPERIMENTERS))
     options = parser.parse_args()
-    every: dict[str, list[tuple[int, int]]] = {name: [] for name in EXPERIMENTERS}
-    for name in options.laws.split(","):
+    laws = UNTOUCHED if options.laws == "untouched" else {name: LAWS[name] for name in options.laws.split(",")}
+    every: dict[str, list[tuple[int, int]]] = {who: [] for who in options.who.split(",")}
+    for name, law in laws.items():
         told = []
-        for who, experimenter in EXPERIMENTERS.items():
-            counts = [needed(LAWS[name], experimenter, seed, options) for seed in range(options.seeds)]
+        for who in every:
+            counts = [needed(law, EXPERIMENTERS[who], seed, options) for seed in range(options.seeds)]
             every[who] += counts
             told.append(f"{who} {' '.join(f'{first}/{last}' for first, last in counts)}")
         print(f"{name:12} {'; '.join(told)}", flush=True)

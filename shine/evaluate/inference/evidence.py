@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,11 +122,14 @@ class Predictions:
         For each form, derivatives by independent directions of its constants, each one standard error long.
     noise : ndarray of shape (n_points,)
         Variance of a reading around the law; positive.
+    freedom : float
+        Degrees of freedom of the noise's scale; inf if it is known.
     """
 
     values: Floats
     slopes: Sequence[Floats]
     noise: Floats
+    freedom: float = math.inf
 
     @property
     def variances(self) -> Floats:
@@ -135,13 +138,14 @@ class Predictions:
 
     def at(self, places: Indices) -> Predictions:
         """The predictions at some of the points."""
-        return Predictions(self.values[:, places], [each[:, places] for each in self.slopes], self.noise[places])
+        slopes = [each[:, places] for each in self.slopes]
+        return replace(self, values=self.values[:, places], slopes=slopes, noise=self.noise[places])
 
     def joined_with(self, others: Predictions) -> Predictions:
         """These predictions, and then those at other points."""
         slopes = [np.concatenate(pair, axis=1) for pair in zip(self.slopes, others.slopes, strict=True)]
         values = np.concatenate([self.values, others.values], axis=1)
-        return Predictions(values, slopes, np.concatenate([self.noise, others.noise]))
+        return replace(self, values=values, slopes=slopes, noise=np.concatenate([self.noise, others.noise]))
 
 
 def information(weights: Floats, means: Floats, variances: Floats) -> Floats:
@@ -239,6 +243,8 @@ def foreseen(weights: Floats, chosen: Predictions, count: int, rng: np.random.Ge
     for form in range(forms):
         own = drawn == form
         readings[own] += rng.standard_normal((int(own.sum()), len(slopes[form]))) @ slopes[form]
+    if math.isfinite(chosen.freedom):
+        readings *= np.sqrt(chosen.freedom / rng.chisquare(chosen.freedom, (count, 1)))
     likelihoods: list[Floats] = []
     moved: list[Floats] = []
     roots: list[Floats] = []
@@ -248,20 +254,11 @@ def foreseen(weights: Floats, chosen: Predictions, count: int, rng: np.random.Ge
         covariance = np.asarray(np.linalg.inv(precision), np.float64)
         mean: Floats = from_drawn @ slopes[form].T @ covariance
         errors = (from_drawn * (from_drawn - mean @ slopes[form])).sum(axis=1)
+        if math.isfinite(chosen.freedom):
+            errors = (chosen.freedom + points) * np.log1p(errors / chosen.freedom)
         likelihoods.append(-errors / 2 - np.linalg.slogdet(precision)[1] / 2)
         moved.append(mean)
         roots.append(np.asarray(np.linalg.cholesky((covariance + covariance.T) / 2), np.float64))
     after = np.log(np.maximum(weights, LEAST_PROBABILITY)) + np.stack(likelihoods, axis=1)
     after = np.exp(after - after.max(axis=1, keepdims=True))
     return Cases(after / after.sum(axis=1, keepdims=True), moved, roots)
-
-
-def of_constants(weights: Floats, chosen: Predictions, further: Predictions) -> Floats:
-    """Nats that one more reading tells about the constants, each form by its weight, shape (n_points,)."""
-    found = np.zeros(further.values.shape[1])
-    for weight, before, slopes in zip(weights, chosen.slopes, further.slopes, strict=True):
-        scaled = before / np.sqrt(chosen.noise)
-        covariance = np.linalg.inv(np.eye(len(slopes)) + scaled @ scaled.T)
-        left = np.einsum("ir,ij,jr->r", slopes, covariance, slopes, optimize=True)
-        found += weight * np.log1p(np.maximum(left, 0.0) / further.noise) / 2
-    return found

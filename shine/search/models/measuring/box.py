@@ -29,8 +29,8 @@ LARGEST, SMALLEST = sys.float_info.max, 1e-322
 """Largest number, and least step between points: powers of ten below it are 0."""
 
 
-MOST_ROWS = 1000
-"""Most rows whose distance to points counts."""
+MOST_ROWS, SPREAD_ROWS = 1000, 32
+"""Most rows that count as places where was measured, and the number of places if rows are not known."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,15 @@ class Axis:
         with np.errstate(over="ignore"):
             return np.clip(np.rint(found / level) * level, self.low, self.high)
 
+    def shares(self, values: Floats) -> Floats:
+        """Where values are on the way from one end to the other; of labels, their numbers."""
+        if self.labels:
+            return values
+        if self.low > 0 and self.high >= DECADES * self.low:
+            decades = np.log10(np.maximum(values, self.low / DECADES)) - math.log10(self.low)
+            return decades / (math.log10(self.high) - math.log10(self.low))
+        return values / self.width - self.low / self.width
+
     def columns(self, values: Floats) -> dict[str, Floats]:
         """Columns of the features for such values."""
         if not self.labels:
@@ -143,22 +152,15 @@ class Box:
         """Distance of points beyond the rows, as a share of the range of a feature, shape (n_points,)."""
         return np.max([axis.excess(own) for axis, own in zip(self.axes, values, strict=True)], axis=0)
 
-    def distances(self, values: Floats, further: Floats, free: Sequence[int]) -> Floats:
-        """Distance of points to the nearest row or further point, along free axes, as a share of these; 1 without any.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_axes, n_points)
-        further : ndarray of shape (n_axes, n_further)
-        free : sequence of int
-            Positions of the axes.
-        """
-        known = further if self.rows is None else np.concatenate([self.rows, further], axis=1)
-        squares = np.zeros((values.shape[1], known.shape[1]))
-        for at in free:
-            apart = np.abs(values[at][:, None] - known[at])
-            squares += (apart > 0) if self.axes[at].labels else (apart / self.axes[at].width) ** 2
-        return np.sqrt(squares.min(axis=1, initial=len(self.axes)))
+    @property
+    def measured(self) -> Floats | None:
+        """Where was measured; points spread over the ranges of the rows if these are not known, and None without."""
+        if self.rows is not None or any(axis.known is None for axis in self.axes):
+            return self.rows
+        shares = np.random.default_rng(0).random((len(self.axes), SPREAD_ROWS))
+        low, high = np.array([axis.known for axis in self.axes]).T[:, :, None]
+        found: Floats = low * (1 - shares) + high * shares
+        return found
 
     def plain(self, point: Floats) -> dict[str, Any]:
         """A point for people, by heading."""

@@ -3,6 +3,11 @@
 A reading would tell its expected information about the form (see `shine.evaluate.inference.evidence`), by the evidence
 for each formula, the uncertainty of its constants, and the noise. Several points are found one after another, each with
 what those before it are expected to tell.
+
+Weights by evidence are right only if the law is among the formulas, and a search often has not found it. So the points
+are chosen by the root of the evidence (Grünwald and van Ommen 2017, "Inconsistency of Bayesian inference for
+misspecified linear models, and a proposal for repairing it"), and a smooth law that is none of the formulas is a rival:
+it sends readings to where they are untested.
 """
 
 from __future__ import annotations
@@ -16,16 +21,16 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats, Indices, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.inference.evidence import Cases, Predictions, foreseen, of_constants
+from shine.evaluate.inference.evidence import Cases, Predictions, foreseen
 from shine.lang.forms.names import value_text
 from shine.lang.wrapping import wrapped
 from shine.search.models.certainty import CONVINCING
 from shine.search.models.front_table import screen_width
 from shine.search.models.measuring.box import Box, Limits, box_of
 from shine.search.models.measuring.prices import Cost, point_text, price_of
-from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.measuring.rivals import NONE, Rivals, Unknown
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 
@@ -75,7 +80,7 @@ class NextMeasurement:
     missing : float
         Bits that are missing to know it: the most that they can tell.
     decides : float
-        Probability that one formula has odds of 20 to 1 after the readings.
+        Probability that one formula has odds of 20 to 1 after the readings, if the law is among them.
     used : tuple of str
         Headings of the features that matter to these formulas.
     notes : tuple of str
@@ -112,7 +117,7 @@ class NextMeasurement:
         if len(self.formulas) == 1:
             return f"{where}: the rows leave one formula, and it is least tested there"
         what = "this" if len(self.points) == 1 else "together they"
-        share = f"with a probability of {self.decides:.0%}"
+        share = f"with a probability of {self.decides:.0%} if one of them is the law"
         count = f"{len(self.formulas)} formulas, {self.information:.2g} of {self.missing:.2g} bits"
         if self.weights[0] >= ODDS / (1 + ODDS):
             return (
@@ -205,11 +210,14 @@ class Design:
     box : Box
     price : callable
         Price of points, from their values; of shape (n_points,).
+    is_open : bool
+        Whether points are also to test all rivals: the law may be none of them.
     """
 
     rivals: Rivals
     box: Box
     price: Callable[[Floats], Floats]
+    is_open: bool = True
 
     def __post_init__(self) -> None:
         self._shares = self._unused_fixed(_spread(self.free, len(self.box.axes)))
@@ -223,6 +231,12 @@ class Design:
             self.rivals = self.rivals.only(kept)
             self.predictions, self.there = self._at(self.values)
         self.prices = self.price(self.values)
+        measured = self.box.measured if self.is_open else None
+        self._unknown = None if measured is None else Unknown(self.box, self.free, measured)
+        self._weights = self.rivals.weights
+        if self._unknown is not None:
+            milder = np.sqrt(self._weights)  # They are those of the best of many formulas that a search tried.
+            self._weights = np.append((1 - NONE) * milder / milder.sum(), NONE)
 
     def _alike(self) -> list[list[int]]:
         """For each rival, those after it that predict the same everywhere in the box: no reading tells them apart."""
@@ -268,31 +282,28 @@ class Design:
 
     def scores(self) -> Floats:
         """Information of one reading for its price at each of the points, in nats."""
-        chosen = self.predictions.at(np.zeros(0, np.int64))
-        cases = foreseen(self.rivals.weights, chosen, 1, np.random.default_rng(0))
-        return self._scores(cases, chosen, self.values[:, :0], slice(None))
+        return self._scores(self._foreseen([]), slice(None))
+
+    def _every(self, places: Indices | slice) -> Predictions:
+        """Predictions of the rivals, and of the unknown law, at some of the points."""
+        found = self.predictions.at(np.arange(self.values.shape[1])[places])
+        return found if self._unknown is None else self._unknown.beside(found, self.values[:, places])
+
+    def _foreseen(self, before: list[int]) -> Cases:
+        chosen = self._every(np.array(before, np.int64))
+        return foreseen(self._weights, chosen, CASES if before else 1, np.random.default_rng(0))
 
     def _best(self, before: list[int]) -> int:
         """The point that tells most for its price, beside those chosen before."""
-        chosen, count = self.predictions.at(np.array(before, np.int64)), CASES if before else 1
-        cases = foreseen(self.rivals.weights, chosen, count, np.random.default_rng(0))
-        points = self.values[:, before]
-        scores = self._scores(cases, chosen, points, slice(None))
+        cases = self._foreseen(before)
+        scores = self._scores(cases, slice(None))
         for reach in REACHES if self.free else ():
-            scores = np.concatenate([scores, self._scores(cases, chosen, points, self._near(scores, reach))])
-        return self._nearest(scores, points)
+            scores = np.concatenate([scores, self._scores(cases, self._near(scores, reach))])
+        return self._nearest(scores, self.values[:, before])
 
-    def _scores(self, cases: Cases, chosen: Predictions, points: Floats, places: slice) -> Floats:
-        """Information of a reading for its price at some points, beside others; -inf where a formula has no value.
-
-        If one formula is left, it is put to the test: its constants count, and whether anybody measured near there.
-        """
-        further = self.predictions.at(np.arange(self.values.shape[1])[places])
-        if len(self.rivals.each) > 1:
-            told = cases.information(further)
-        else:
-            told = of_constants(self.rivals.weights, chosen, further)
-            told *= self.box.distances(self.values[:, places], points, self.free)
+    def _scores(self, cases: Cases, places: slice) -> Floats:
+        """Information of a reading for its price at some points, beside others; -inf where a formula has no value."""
+        told = cases.information(self._every(places))
         return np.where(self.there[places], told / self.prices[places], -np.inf)
 
     def _near(self, scores: Floats, reach: float) -> slice:

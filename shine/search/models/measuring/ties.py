@@ -54,9 +54,9 @@ def ties_text(models: Sequence[Model]) -> str:
         tied = [at for at, weight in enumerate(rivals.weights) if weight * ODDS >= rivals.weights[0]]
         if len(tied) < 2:
             return ""
-        box = box_of_models(models, None)
-        found = [Design(rivals.only(tied), each, _free_of_charge) for each in (box, box.beyond_the_rows())]
-        return _sentence(rivals.only(tied), *found)
+        box, rivals = box_of_models(models, None), rivals.only(tied)
+        found = [Design(rivals, each, _free_of_charge, is_open=False) for each in (box, box.beyond_the_rows())]
+        return _sentence(rivals, *found)
     except DataError:
         return ""
 

@@ -12,9 +12,11 @@ import pytest
 
 from shine.base.errors import DataError
 from shine.data.datasets.preparation import Preparation, PreparedColumn
+from shine.evaluate.inference.evidence import Predictions
 from shine.lang.parse import parse
 from shine.search.models.front import Front
-from shine.search.models.measuring.rivals import Rivals
+from shine.search.models.measuring.box import Axis, Box
+from shine.search.models.measuring.rivals import DEPARTURE, Rivals, Unknown
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
@@ -46,8 +48,8 @@ def test_two_formulas_that_the_rows_do_not_tell_apart_are_measured_where_they_pa
     found = tied.next_measurement({"x": (0, 10)})
     assert found.indices == (3, 2) or found.indices == (2, 3)
     assert 4 < found.points[0]["x"] <= 10 and found.used == ("x",)
-    assert 0.5 < found.missing <= 1 and 0.7 * found.missing < found.information < found.missing
-    assert 0.75 < found.decides < 0.95
+    assert 0.5 < found.missing <= 1 and 0.6 * found.missing < found.information < found.missing
+    assert 0.6 < found.decides < 0.9
     assert found.weights.sum() == pytest.approx(1)
     assert abs(found.values[0, 0] - found.values[1, 0]) > 2 * found.deviations.max()
     assert any(note.startswith("beyond the rows, whose x is 0.2 to 2") for note in found.notes)
@@ -106,21 +108,41 @@ def test_formulas_that_are_the_same_in_the_box_count_once():
     assert "the rows leave one formula" in str(found)
 
 
-def test_one_formula_is_tested_where_nobody_measured_and_its_constants_are_least_known():
-    found = front(1.9 * X[:, 0] + NOISE, "1.9*x")
-    (far,) = found.next_measurement({"x": (0, 10)}).points
-    assert far["x"] > 9.5 and found.next_measurement({"x": (0, 10)}).missing == 0
-    two = found.next_measurement({"x": (0, 10)}, n=2).points
-    assert abs(two[0]["x"] - two[1]["x"]) > 2
+def test_one_formula_is_tested_where_nobody_measured():
+    found = front(1.9 * X[:, 0] + NOISE, "1.9*x").next_measurement({"x": (0, 10)}, n=3)
+    far, *others = (point["x"] for point in found.points)
+    assert far > 8.5 and min(abs(far - other) for other in others) > 2 and found.missing == 0
 
 
-def test_without_noise_the_nearest_point_where_they_differ_decides():
+@pytest.mark.slow
+def test_a_formula_that_is_all_but_sure_is_tested_all_over_the_box():
+    # The evidence is right only if the law is among the formulas.
+    places, rng = np.linspace(0, 10, 101), np.random.default_rng(0)
+    rows, y = X, 1.9 * X[:, 0] + NOISE
+    for _ in range(4):
+        found = front(y, "2.1", "1.9*x", rows=rows)
+        assert found.next_measurement({"x": (0, 10)}).weights.max() > 0.95
+        point = found.next_measurement({"x": (0, 10)}).points[0]["x"]
+        rows = np.concatenate([rows, [[point]]])
+        y = np.append(y, 1.9 * point + rng.normal(0, 0.03))
+    assert np.abs(places[:, None] - rows[:, 0]).min(axis=1).max() <= 2.5
+
+
+def test_one_label_says_nothing_of_another():
+    axes = (Axis("metal", ("tin",), labels=("iron", "tin"), codes=((0.0,), (1.0,))), Axis("x", ("x",), 0.0, 1.0))
+    unknown = Unknown(Box(axes), (0, 1), np.array([[0.0] * 5, np.linspace(0, 1, 5)]))
+    two = Predictions(np.zeros((1, 2)), [np.zeros((0, 2))], np.ones(2))
+    iron, tin = unknown.beside(two, np.array([[0.0, 1.0], [0.5, 0.5]])).variances[1]
+    assert iron < 2 and tin == pytest.approx(1 + DEPARTURE**2, rel=0.2)
+
+
+def test_without_noise_whole_numbers_where_formulas_differ_decide():
     # Only rounding is left, and x**2 - x is 0 in the rows, which are whole numbers.
     rows = np.array([[0.0], [1.0]] * 6)
     found = front(2 * rows[:, 0] + 1, "2*x + 1", "2*x**2 + 1", rows=rows)
     assert found.next_measurement({"x": (0, 1)}).missing == 0
     point = found.next_measurement({"x": (0, 10)})
-    assert point.decides == 1 and point.points == ({"x": 2},)
+    assert point.decides == 1 and 2 <= point.points[0]["x"] <= 10 and isinstance(point.points[0]["x"], int)
 
 
 def test_a_cost_moves_the_point_to_cheaper_ones(tied):
