@@ -50,18 +50,6 @@ def _sweep(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices,
 
 
 @_native(writes=1)
-def _begins(n: int, width: int, codes: Codes, arities: Indices, rows: Indices, ends: Indices, found: Indices) -> None:
-    """Write the first position of the subtree that ends at each position."""
-    for i in range(n):
-        at = rows[i] * width + ends[i]
-        missing = arities[codes[at]]
-        while missing > 0:
-            at -= 1
-            missing += arities[codes[at]] - 1
-        found[i] = at - rows[i] * width
-
-
-@_native(writes=1)
 def hash_tapes(n: int, width: int, whole: int, codes: Codes, bits: Hashes, lengths: Indices, found: Hashes) -> None:
     """Write the sum of a pseudorandom number for each node, never 0.
 
@@ -204,8 +192,8 @@ def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -
 
 
 @_native(writes=2)
-def rank_by_fronts(n: int, second: Indices, least: Indices, ranks: Indices) -> int:
-    """Write the front of each individual, given its second objective in ascending order of the first; their number.
+def rank_by_fronts(n: int, second: Indices, least: Indices, ranks: Indices) -> None:
+    """Write the front of each individual, given its second objective in ascending order of the first.
 
     Only earlier individuals can dominate one. It belongs to the first front whose least second objective so far is
     larger than its own. These least values ascend from front to front.
@@ -222,7 +210,6 @@ def rank_by_fronts(n: int, second: Indices, least: Indices, ranks: Indices) -> i
         least[low] = second[i]
         count = max(count, low + 1)
         ranks[i] = low
-    return count
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,11 +245,3 @@ class Subtrees:
 def depths(population: Population) -> Integers:
     """Levels of each individual, shape (n_individuals,)."""
     return Subtrees.of(population).depths[np.arange(len(population)), population.sizes - 1]
-
-
-def begins(population: Population, rows: Indices, ends: Indices) -> Indices:
-    """First position of the subtree that ends at each of some positions, shape (n_positions,)."""
-    found = np.empty(len(rows), np.int64)
-    codes, arities = population.codes, population.primitives.arities
-    _begins(len(rows), population.width, codes, arities, rows, ends, found)
-    return found

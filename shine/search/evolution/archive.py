@@ -15,7 +15,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import begins
+from shine.compiler.tapes import Subtrees
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.population import Population
@@ -252,5 +252,6 @@ def _have_coefficient(population: Population) -> Mask:
     # If the first operand is a constant, the second has all other nodes.
     maybe = np.flatnonzero(products & ~last & (population.codes[:, 0] == CONSTANT))
     if len(maybe):
-        found[maybe] = begins(population, maybe, population.sizes[maybe] - 2) == 1
+        few = population.take(maybe)
+        found[maybe] = Subtrees.of(few).sizes[np.arange(len(few)), few.sizes - 2] == few.sizes - 2
     return found

@@ -3,7 +3,7 @@ import pytest
 from unit.search.evolution.oracles import population_of, primitive_set, tree_of
 
 from shine.compiler import tapes
-from shine.compiler.tapes import Subtrees, begins, depths
+from shine.compiler.tapes import Subtrees, depths
 from shine.lang.growth import Terminals
 from shine.search.evolution.operators.creation import ptc2
 
@@ -19,15 +19,6 @@ def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
         for node, level in tree_of(population, index).with_levels():
             found = [cells[index, node.position] for cells in (subtrees.sizes, subtrees.depths, subtrees.levels)]
             assert found == [node.size, node.depth, level]
-
-
-def test_begins_are_where_a_walk_of_the_tree_finds_them():
-    population = random_population()
-    for index in range(len(population)):
-        nodes = [node for node, _ in tree_of(population, index).with_levels()]
-        ends = np.array([node.position for node in nodes])
-        expected = [node.position + 1 - node.size for node in nodes]
-        assert begins(population, np.full(len(ends), index), ends).tolist() == expected
 
 
 def test_all_arrays_are_zero_beyond_the_end_of_a_tape():
@@ -111,5 +102,5 @@ def splitmix64(x):
 
 
 def test_a_kernel_does_not_write_to_arrays_of_another_type():
-    with pytest.raises(TypeError, match="writes to an array of int64"):
+    with pytest.raises(TypeError, match="writes to an array of int64 in one piece"):
         tapes.rank_by_fronts(1, np.ones(1, np.int64), np.ones(1, np.int64), np.ones(1, np.int32))
