@@ -55,8 +55,6 @@ def valid_settings(
     huge = [name for name, value in plain.items() if isinstance(value, int) and abs(value) > LARGEST]
     if huge:
         raise ValueError("; ".join(_problem((name,), "must be below 2**63", words, prefix) for name in huge))
-    if not plain and all({each.default, each.default_factory} != {MISSING} for each in fields(kind)):  # type: ignore[arg-type]
-        return kind()
     quick = _plainly_valid(kind, plain)
     if quick is not None:
         return quick

@@ -175,7 +175,8 @@ class Population:
 
     def take(self, indices: ArrayLike) -> Population:
         """The individuals with given indices, or those that a mask selects."""
-        at = positions_of(indices)
+        at = np.asarray(indices)
+        at = np.flatnonzero(at) if at.dtype == np.bool_ else at  # NumPy takes rows faster by indices
         return Population(
             self.codes.take(at, axis=0), self.values.take(at, axis=0), self.sizes.take(at), self.primitives
         )
@@ -189,12 +190,6 @@ class Population:
         """One individual's tree."""
         tape = self.tape(index)
         return tree_from_tape(tape.codes, tape.values, self.primitives)
-
-
-def positions_of(indices: ArrayLike) -> Indices:
-    """Indices, or the positions where a mask holds: NumPy takes rows faster by indices."""
-    at = np.asarray(indices)
-    return np.flatnonzero(at) if at.dtype == np.bool_ else at
 
 
 def _well_formed(codes: Codes, sizes: Indices, arities: Indices) -> bool:

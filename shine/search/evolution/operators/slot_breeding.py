@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.tapes import Subtrees
+from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -47,9 +47,8 @@ def _with_lines(formulas: Population, limit: int, max_depth: int, rng: np.random
     """The formulas, some of them times 1 plus 0, where there is room."""
     neutral = neutral_elements(formulas.primitives)
     more = 2 * len(neutral)
-    depths = Subtrees.of(formulas).depths[np.arange(len(formulas)), formulas.sizes - 1]
     chosen = rng.random(len(formulas)) < WITH_LINE
-    rows = np.flatnonzero(chosen & (formulas.sizes + more <= limit) & (depths + len(neutral) <= max_depth))
+    rows = np.flatnonzero(chosen & (formulas.sizes + more <= limit) & (depths(formulas) + len(neutral) <= max_depth))
     codes, values, sizes = formulas.codes.copy(), formulas.values.copy(), formulas.sizes.copy()
     for code, element in neutral:
         codes[rows, sizes[rows]], values[rows, sizes[rows]] = CONSTANT, element

@@ -16,6 +16,7 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Codes, Floats, Indices
+from shine.compiler.tapes import Subtrees
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
@@ -119,13 +120,8 @@ def ends_of_slots(population: Population) -> Indices:
     """
     primitives = population.primitives
     assert isinstance(primitives, SlottedSet)
-    formulas = population.sizes - primitives.frame
-    width = int(formulas.max(initial=1))
-    heights = np.cumsum(1 - primitives.arities[population.codes[:, :width]], axis=1)
-    inside = np.arange(width) < formulas[:, None]
-    found = []
-    for slot in range(len(primitives.slots)):
-        # After this formula the stack has one value for each so far, and later always more.
-        here = inside & (heights == slot + 1)
-        found.append(width - 1 - np.argmax(here[:, ::-1], axis=1))
-    return np.column_stack(found).astype(np.int64)
+    # Below the numbers, each formula ends before the one that follows begins.
+    sizes, ends = Subtrees.of(population).sizes, [population.sizes - primitives.frame - 1]
+    for _ in primitives.slots[1:]:
+        ends.append(ends[-1] - sizes[np.arange(len(population)), ends[-1]])
+    return np.column_stack(ends[::-1]).astype(np.int64)
