@@ -15,7 +15,7 @@ from shine.lang.population import Population
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import limit_of
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
-from shine.search.evolution.operators.variation import Offspring, Segments, breed, neutral_elements, splice
+from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, splice
 from shine.search.evolution.settings import EvolutionSettings
 
 EXCHANGED = 0.1
@@ -158,7 +158,7 @@ def _with_formulas(receivers: Population, slot: int, formulas: Population) -> Po
     codes[:, : formulas.width] = primitives.codes_of_slots[slot][formulas.codes]
     values[:, : formulas.width] = formulas.values
     donors = Population(codes, values, formulas.sizes, primitives)
-    return splice(Segments(receivers, ends, ends + 1 - begins), Segments(donors, formulas.sizes - 1, formulas.sizes))
+    return splice(receivers, ends, ends + 1 - begins, donors, formulas.sizes - 1, formulas.sizes)
 
 
 def _exchanged(
@@ -174,4 +174,4 @@ def _exchanged(
             first, last = _places(individuals.take(here), segment)
             begins[side, here], ends[side, here] = first, last
     sizes = ends + 1 - begins
-    return Offspring(splice(Segments(receivers, ends[0], sizes[0]), Segments(donors, ends[1], sizes[1])), receiving)
+    return Offspring(splice(receivers, ends[0], sizes[0], donors, ends[1], sizes[1]), receiving)

@@ -31,36 +31,19 @@ LARGEST_MUTATION = 8
 """Most nodes of the random subtree that subtree mutation inserts."""
 
 
-@dataclass(frozen=True, eq=False)
-class Segments:
-    """One stretch of tape in each individual of a population.
-
-    Parameters
-    ----------
-    population : Population
-    ends : ndarray of shape (n_individuals,), int64
-        Last position of each stretch.
-    sizes : ndarray of shape (n_individuals,), int64
-        Nodes of each stretch.
-    """
-
-    population: Population
-    ends: Indices
-    sizes: Indices
-
-
-def splice(receivers: Segments, donors: Segments) -> Population:
-    """The receivers' individuals with their segments replaced by the donors' segments.
+def splice(
+    receivers: Population, ends: Indices, removed: Indices, donors: Population, given: Indices, inserted: Indices
+) -> Population:
+    """The receivers with the `removed` nodes that end at each position replaced by the `inserted` ones of the donors.
 
     Both populations have the same number of individuals and the same width, and every result must fit that width.
     """
-    own, other = receivers.population, donors.population
-    shape = own.codes.shape
-    codes, values, sizes = np.empty(shape, np.int16), np.empty(shape), np.empty(len(own), np.int64)
-    receiving = own.codes, own.values, own.sizes, receivers.ends, receivers.sizes
-    giving = other.codes, other.values, donors.ends, donors.sizes
-    splice_tapes(len(own), own.width, *receiving, *giving, codes, values, sizes)
-    return Population(codes, values, sizes, own.primitives)
+    shape, n = receivers.codes.shape, len(receivers)
+    codes, values, sizes = np.empty(shape, np.int16), np.empty(shape), np.empty(n, np.int64)
+    receiving = receivers.codes, receivers.values, receivers.sizes, ends, removed
+    giving = donors.codes, donors.values, given, inserted
+    splice_tapes(n, receivers.width, *receiving, *giving, codes, values, sizes)
+    return Population(codes, values, sizes, receivers.primitives)
 
 
 def choose(mask: Mask, rng: np.random.Generator) -> Indices:
@@ -105,10 +88,7 @@ def subtree_crossover(
     fits = (others.sizes <= room[:, None]) & (others.depths <= headroom[:, None])
     fits &= others.sizes > 0
     given = choose_biased(fits, _functions(donors), rng)
-    return splice(
-        Segments(receivers, removed, _at(subtrees.sizes, removed)),
-        Segments(donors, given, _at(others.sizes, given)),
-    )
+    return splice(receivers, removed, _at(subtrees.sizes, removed), donors, given, _at(others.sizes, given))
 
 
 def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
@@ -119,10 +99,7 @@ def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, 
     headroom = max_depth - _at(subtrees.levels, removed)
     targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
     inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
-    return splice(
-        Segments(parents, removed, _at(subtrees.sizes, removed)),
-        Segments(inserted, inserted.sizes - 1, inserted.sizes),
-    )
+    return splice(parents, removed, _at(subtrees.sizes, removed), inserted, inserted.sizes - 1, inserted.sizes)
 
 
 def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
@@ -134,10 +111,7 @@ def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
     begin = removed + 1 - _at(sizes, removed)
     within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
     kept = choose(within, rng)
-    return splice(
-        Segments(parents, removed, _at(sizes, removed)),
-        Segments(parents, kept, _at(sizes, kept)),
-    )
+    return splice(parents, removed, _at(sizes, removed), parents, kept, _at(sizes, kept))
 
 
 def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
@@ -197,9 +171,9 @@ def coefficient_mutation(
     codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
     codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
     sizes = np.full(len(rows), 2)
-    inserted = Segments(Population(codes, values, sizes, population.primitives), sizes - 1, sizes)
-    nothing = Segments(population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64))
-    changed = splice(nothing, inserted)
+    inserted = Population(codes, values, sizes, population.primitives)
+    nothing = population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64)
+    changed = splice(*nothing, inserted, sizes - 1, sizes)
     codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
     codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes
     return Population(codes, values, sizes, population.primitives)

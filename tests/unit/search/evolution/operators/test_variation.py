@@ -8,7 +8,7 @@ from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
 from shine.search.evolution.operators import variation
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.evolution.operators.variation import Segments, breed, splice
+from shine.search.evolution.operators.variation import breed, splice
 from shine.search.evolution.settings import EvolutionSettings
 
 
@@ -28,7 +28,7 @@ def test_splice_replaces_a_segment_by_a_longer_one():
     primitives = primitive_set()
     receiver = population_of(["x neg y add"], primitives, 8)
     donor = population_of(["x 2 y add mul"], primitives, 8)
-    child = splice(Segments(receiver, at(1), at(2)), Segments(donor, at(3), at(3)))
+    child = splice(receiver, at(1), at(2), donor, at(3), at(3))
     assert_same(child, population_of(["2 y add y add"], primitives, 8))
 
 
@@ -36,14 +36,14 @@ def test_splice_replaces_a_segment_by_a_shorter_one():
     primitives = primitive_set()
     receiver = population_of(["x neg neg 3 add"], primitives, 8)
     donor = population_of(["y neg"], primitives, 8)
-    child = splice(Segments(receiver, at(2), at(3)), Segments(donor, at(0), at(1)))
+    child = splice(receiver, at(2), at(3), donor, at(0), at(1))
     assert_same(child, population_of(["y 3 add"], primitives, 8))
 
 
 def test_splice_at_the_root_is_the_donor():
     primitives = primitive_set()
     receiver, donor = population_of(["x neg"], primitives, 8), population_of(["x 2 mul"], primitives, 8)
-    assert_same(splice(Segments(receiver, at(1), at(2)), Segments(donor, at(2), at(3))), donor)
+    assert_same(splice(receiver, at(1), at(2), donor, at(2), at(3)), donor)
 
 
 def test_choose_draws_evenly_from_where_the_mask_holds():
