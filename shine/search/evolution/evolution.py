@@ -330,12 +330,11 @@ class _Run:
 
     def _state(self, islands: Sequence[Island]) -> State:
         parts = self.world.parts
-        nobody = islands[0].parents.take(np.zeros(0, np.int64))
         return State(
             tuple(islands),
             self.archive,
             tuple(self.known),
-            nobody if parts is None else parts,
+            islands[0].parents.take(np.zeros(0, np.int64)) if parts is None else parts,
             self.generation,
             self.stagnation,
             self.evaluations,

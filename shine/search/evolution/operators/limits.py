@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from shine.base.typing import Indices, Mask
-from shine.compiler.tapes import Subtrees, depths
+from shine.compiler.tapes import Subtrees
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
@@ -48,10 +48,9 @@ def formula_sizes(population: Population) -> Indices:
 
 def formula_depths(population: Population) -> Indices:
     """Levels of each formula of each individual, shape (n_individuals, n_formulas), int64."""
-    if not isinstance(population.primitives, SlottedSet):
-        return depths(population).astype(np.int64)[:, None]
-    found = np.take_along_axis(Subtrees.of(population).depths, ends_of_slots(population), axis=1)
-    return found.astype(np.int64)
+    slotted = isinstance(population.primitives, SlottedSet)
+    ends = ends_of_slots(population) if slotted else population.sizes[:, None] - 1
+    return np.take_along_axis(Subtrees.of(population).depths, ends, axis=1).astype(np.int64)
 
 
 def excess(population: Population, max_size: int, max_depth: int) -> tuple[int, str] | None:
