@@ -155,7 +155,7 @@ def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPa
 
 def test_a_hidden_state_goes_from_file_to_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "find_dynamics", known_search(("x*h", "-1.0*x"), hidden=0))
+    monkeypatch.setattr(run, "find_dynamics", known_search(("x*h", "-1.0*x"), hidden=0, stiff=True))
     times = np.linspace(0, 2, 21)
     rows = zip(times.tolist(), (2 / np.cosh(times) ** 2).tolist(), strict=True)
     Path("pulse.csv").write_text("t,x\n" + "".join(f"{at},{value}\n" for at, value in rows))
@@ -167,6 +167,7 @@ def test_a_hidden_state_goes_from_file_to_program(monkeypatch: pytest.MonkeyPatc
     assert heading == ["t", "x"]
     np.testing.assert_allclose(found[:, 1], 2 / np.cosh(times) ** 2, atol=1e-7)
     assert "int f_integrate(" in shine("export", "pulse", "--to", "c").stdout
+    assert '"solver": Kvaerno5()' in shine("export", "pulse", "--to", "jax").stdout
     assert shine("report", "pulse").exit_code == 0
     Path("start.csv").write_text("x\n1\n")
     assert "there is no column 'h'" in shine("predict", "pulse", "start.csv", "--times", "0:2:0.1").stderr

@@ -23,6 +23,7 @@ def system(
     lags: int = 0,
     order: int = 1,
     hidden: int | None = None,
+    stiff: bool = False,
 ) -> SystemModel:
     """A system with given right-hand sides; each constant has the standard deviation 0.01."""
     further = [f"{name}_lag{lag}" for lag in range(1, lags + 1) for name in trajectories.states]
@@ -47,6 +48,7 @@ def system(
         lags=lags,
         order=order,
         hidden=hidden,
+        stiff=stiff,
     )
     count = len(found.constants)
     return replace(found, covariance=1e-4 * np.eye(count))

@@ -84,6 +84,8 @@ class SystemRecord(_Record):
     """Covariance of the constants, equation after equation; null if not known."""
     restarts: int = 0
     """New starts within runs: their rollouts are stretches."""
+    stiff: bool = False
+    """Whether the fitted rollouts took implicit steps."""
     nats: FiniteFloat | None
     """Length of the description of the readings, less that by constants; null if the system cannot be integrated."""
 
@@ -211,6 +213,7 @@ class DynamicsRun:
             covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
             nats=_number(found.nats, math.inf),
             restarts=found.restarts,
+            stiff=found.stiff,
             headings=record.headings,
             is_map=record.is_map,
             step=record.step,
@@ -350,6 +353,7 @@ def _system_record(model: SystemModel) -> SystemRecord:
         covariance=None if model.covariance is None else tuple(_finite(row) for row in model.covariance),
         nats=_finite([model.nats])[0],
         restarts=model.restarts,
+        stiff=model.stiff,
     )
 
 
