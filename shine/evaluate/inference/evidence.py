@@ -250,15 +250,16 @@ def foreseen(weights: Floats, chosen: Predictions, count: int, rng: np.random.Ge
     roots: list[Floats] = []
     for form in range(forms):
         from_drawn = (chosen.values[drawn] - chosen.values[form]) / noise + readings
-        precision = np.eye(len(slopes[form])) + slopes[form] @ slopes[form].T
-        covariance = np.asarray(np.linalg.inv(precision), np.float64)
-        mean: Floats = from_drawn @ slopes[form].T @ covariance
-        errors = (from_drawn * (from_drawn - mean @ slopes[form])).sum(axis=1)
+        # By singular values: the covariance of constants that are all but unknown drowns that of others in rounding.
+        turned, sizes, across = np.linalg.svd(slopes[form], full_matrices=False)
+        wider, along = np.hypot(1.0, sizes), from_drawn @ across.T
+        beside = np.maximum((from_drawn**2).sum(axis=1) - (along**2).sum(axis=1), 0.0)
+        errors = beside + ((along / wider) ** 2).sum(axis=1)
         if math.isfinite(chosen.freedom):
             errors = (chosen.freedom + points) * np.log1p(errors / chosen.freedom)
-        likelihoods.append(-errors / 2 - np.linalg.slogdet(precision)[1] / 2)
-        moved.append(mean)
-        roots.append(np.asarray(np.linalg.cholesky((covariance + covariance.T) / 2), np.float64))
+        likelihoods.append(-errors / 2 - np.log(wider).sum())
+        moved.append((along * (sizes / wider / wider)) @ turned.T)
+        roots.append(np.eye(len(turned)) + turned * (1 / wider - 1) @ turned.T)
     after = np.log(np.maximum(weights, LEAST_PROBABILITY)) + np.stack(likelihoods, axis=1)
     after = np.exp(after - after.max(axis=1, keepdims=True))
     return Cases(after / after.sum(axis=1, keepdims=True), moved, roots)

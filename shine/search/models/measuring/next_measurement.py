@@ -49,7 +49,7 @@ REACHES, BEST_POINTS, NEAR_ONE = (0.1, 0.03, 0.01, 0.003), 6, 12
 SAME = 0.05
 """Noises by which two formulas differ at most, and share of their deviations, if a box does not tell them apart."""
 
-CASES, DRAWS = 32, 4000
+CASES, DRAWS = 16, 4000
 """Cases over which the information of a second reading is averaged, and those that tell the probability to decide."""
 
 EQUAL = 0.01

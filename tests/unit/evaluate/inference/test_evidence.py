@@ -146,6 +146,15 @@ def test_the_probability_to_decide_is_that_of_a_simulation(places, freedom):
     assert found == pytest.approx(decided, abs=0.015)
 
 
+def test_constants_that_are_all_but_unknown_leave_weights():
+    # The errors left by the best constants are differences of numbers near 1e24.
+    for seed in range(20):
+        slopes = np.random.default_rng(seed).normal(0, 1e12, (3, 2))
+        chosen = Predictions(np.array([[0.0, 1.0], [5.0, 2.0]]), [slopes, slopes[::-1] / 3], np.ones(2), 3.0)
+        found = foreseen(np.array([0.6, 0.4]), chosen, 50, np.random.default_rng(seed)).weights
+        assert np.isfinite(found).all() and found.sum(axis=1) == pytest.approx(1)
+
+
 def test_what_a_second_reading_tells_is_what_both_tell_without_what_the_first_tells():
     weights, first = np.array([0.6, 0.4]), line_and_bend([3.0])
     entropy = -float((weights * np.log(weights)).sum())
