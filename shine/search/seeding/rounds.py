@@ -215,23 +215,31 @@ class Rounds:
             yield self._steps(number, screen, system)
 
     def _steps(self, number: int, screen: Screen, whole: Coordinates) -> Iterator[Step]:
-        """The searches of a round, and last those on large banks of their own, if there are several coordinates."""
-        system = screen.coordinates
-        searches = searches_of(number, len(system.nodes), not self.pool.split, self.pool.task.noise > 0)
-        for search in searches:
-            if search.fill is None:
-                yield NextSearch(search, screen, screen.bank.count)
-            elif search.on_more_rows and not screen.merged:
-                try:
-                    yield self._on_more_rows(search, whole)
-                except Exception as error:
-                    yield FailedStep(search.name, error)
+        """The searches of a round, and building blocks before the searches that have large banks or are slow."""
+        coordinates = len(screen.coordinates.nodes)
+        searches = searches_of(number, coordinates, not self.pool.split, self.pool.task.noise > 0)
+        quick = [search for search in searches if search.fill is None or (search.on_more_rows and not search.is_slow)]
+        for search in quick:
+            yield from self._on_its_bank(search, screen, whole)
         yield BuildingBlocks(_closest_members(screen, BLOCKS_A_ROUND))
         for search in searches:
-            if search.fill is not None and not search.on_more_rows and len(system.values) > 1:
-                bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
-                search.fill(BankGrowth(bank, system.values, system.nodes))
-                yield NextSearch(search, screen.over(bank), bank.count)
+            if search not in quick:
+                yield from self._on_its_bank(search, screen, whole)
+
+    def _on_its_bank(self, search: Search, screen: Screen, whole: Coordinates) -> Iterator[Step]:
+        """A search on the bank of the screen; or on one of its own, over several coordinates or over more rows."""
+        system = screen.coordinates
+        if search.fill is None:
+            yield NextSearch(search, screen, screen.bank.count)
+        elif search.on_more_rows and not screen.merged:
+            try:
+                yield self._on_more_rows(search, whole)
+            except Exception as error:
+                yield FailedStep(search.name, error)
+        elif not search.on_more_rows and len(system.values) > 1:
+            bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
+            search.fill(BankGrowth(bank, system.values, system.nodes))
+            yield NextSearch(search, screen.over(bank), bank.count)
 
     def _on_more_rows(self, search: Search, system: Coordinates) -> NextSearch:
         """A search on a small bank of its own, over many training rows."""

@@ -117,6 +117,14 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
+    # For each view the square of `simplest` times `most`.
+    Search(
+        partial(sums_of_products, simplest=32, most=12_000, triples=16),
+        only_round=1,
+        fill=BankGrowth.fill_with_products,
+    ),
+    # Mostly the time to fill its bank.
+    Search(partial(separable_sums, candidates=200), only_round=0, fill=BankGrowth.fill_with_functions_of_one),
     # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.
     Search(
         partial(sums_with_curves, most=160, terms=6),
@@ -125,14 +133,6 @@ SEARCHES = (
         on_more_rows=True,
         most_coordinates=2,
     ),
-    # For each view the square of `simplest` times `most`.
-    Search(
-        partial(sums_of_products, simplest=32, most=12_000, triples=16),
-        only_round=1,
-        fill=BankGrowth.fill_with_products,
-    ),
-    # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
-    Search(partial(separable_sums, candidates=200), only_round=1, fill=BankGrowth.fill_with_functions_of_one),
 )
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 

@@ -55,7 +55,7 @@ def test_the_docs_list_the_searches_in_their_order():
 
 def test_a_search_for_one_round_runs_in_that_round():
     assert searches_of(0, 2)[0].name == "quadratic_forms"
-    assert searches_of(1, 2)[-1].name == "separable_sums"
+    assert searches_of(1, 2)[-1].name == "sums_of_products"
     assert searches_of(2, 2)[-1].name == "oscillations"
     assert "oscillations" not in {search.name for number in (0, 1, 3) for search in searches_of(number, 2)}
     assert {search.name for search in searches_of(3, 2)} == {s.name for s in SEARCHES if s.only_round is None}
