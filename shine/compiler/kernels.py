@@ -2,7 +2,7 @@
 
 A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays, arithmetic, comparisons, `min`,
 `max` and `int`. It means what it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in
-zeros, and that no index is checked. All kernels of a library are compiled together, at the first call of one.
+zeros, and that no index is checked.
 """
 
 from __future__ import annotations
@@ -10,104 +10,67 @@ from __future__ import annotations
 import ast
 import ctypes
 import inspect
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from shine.base.lazy import cached_property
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, load, number, store
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
-ELEMENTS: dict[str, tuple[ir.Type, type[np.generic]]] = {
-    "Codes": (ir.IntType(16), np.int16),
-    "Integers": (ir.IntType(32), np.int32),
-    "Indices": (I64, np.int64),
-    "Hashes": (I64, np.uint64),
-    "Floats": (DOUBLE, np.float64),
-    "Mask": (ir.IntType(8), np.bool_),
-}
-"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
-
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitXor: "xor", ast.RShift: "lshr",
           ast.LShift: "shl"}  # fmt: skip
 _REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul"}
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
-F = TypeVar("F", bound=Callable[..., None])
+Elements = Mapping[str, type[np.generic] | None]
+"""The elements of each parameter that is an array; None for a number."""
 
 
-class Library:
-    """Kernels that are compiled together, and the decorator that makes them native functions.
+def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements]) -> dict[str, Any]:
+    """The kernels as native functions by name, of addresses of arrays and of numbers.
 
     Parameters
     ----------
     name : str
         Part of the name in the cache. The kernels must be in the room `compiler`, whose source is the other part.
+    kernels : mapping of functions to the elements of their parameters
     """
 
-    def __init__(self, name: str) -> None:
-        self._name, self._kernels = name, dict[str, Callable[..., None]]()
+    def make() -> bytes:
+        module = ir.Module(name=name)
+        for kernel, elements in kernels.items():
+            _Emission(module, kernel, elements)
+        return host_object(str(module))
 
-    def __call__(self, writes: int) -> Callable[[F], F]:
-        """A decorator of kernels that write to their last arrays, so many of them; the others may be in pieces."""
-
-        def decorated(kernel: F) -> F:
-            name, dtypes = kernel.__name__, [ELEMENTS.get(kind, (None, None))[1] for kind in _kinds(kernel).values()]
-            self._kernels[name] = kernel
-
-            @wraps(kernel)
-            def native(*arguments: Any) -> None:
-                pairs = zip(arguments, dtypes, strict=True)
-                # The copies of arrays in pieces live until the call is over.
-                given = [each if dtype is None else np.ascontiguousarray(each, dtype) for each, dtype in pairs]
-                for own, each in zip(given[-writes:], arguments[-writes:], strict=True):
-                    if own is not each:
-                        raise TypeError(f"{name} writes to an array of {own.dtype} in one piece, not of {each.dtype}")
-                here = [own.__array_interface__["data"][0] if isinstance(own, np.ndarray) else own for own in given]
-                self._compiled[name](*here)
-
-            return cast(F, native)
-
-        return decorated
-
-    @cached_property
-    def _compiled(self) -> dict[str, Any]:
-        def make() -> bytes:
-            module = ir.Module(name=self._name)
-            for kernel in self._kernels.values():
-                _Emission(module, kernel)
-            return host_object(str(module))
-
-        engine = Engine.of_object(cached(("kernels", source_digest(), self._name), make), self._kernels)
-        types = {True: ctypes.c_void_p, False: ctypes.c_int64}
-        return {
-            name: engine.function(name, None, *(types[kind in ELEMENTS] for kind in _kinds(kernel).values()))
-            for name, kernel in self._kernels.items()
-        }
+    names = [kernel.__name__ for kernel in kernels]
+    engine = Engine.of_object(cached(("kernels", source_digest(), name), make), names)
+    return {
+        own: engine.function(
+            own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())
+        )
+        for own, kinds in zip(names, kernels.values(), strict=True)
+    }
 
 
-def _kinds(kernel: Callable[..., None]) -> dict[str, str]:
-    """The types of a kernel's parameters by name, as they are written."""
-    return {name: kind for name, kind in kernel.__annotations__.items() if name != "return"}
+def _type_of(element: type[np.generic]) -> ir.Type:
+    return DOUBLE if element is np.float64 else ir.IntType(8 * np.dtype(element).itemsize)
 
 
 class _Emission:
     """The native code of one kernel; each variable is a slot on the stack, which LLVM turns into registers."""
 
-    def __init__(self, module: ir.Module, kernel: Callable[..., None]) -> None:
-        kinds = _kinds(kernel)
-        self.elements = {name: ELEMENTS[kind][0] for name, kind in kinds.items() if kind in ELEMENTS}
-        types = [POINTER if name in self.elements else I64 for name in kinds]
-        function = declare(module, kernel.__name__, ir.VoidType(), types, list(kinds))
+    def __init__(self, module: ir.Module, kernel: Callable[..., None], elements: Elements) -> None:
+        self.elements = {name: _type_of(each) for name, each in elements.items() if each is not None}
+        types = [POINTER if name in self.elements else I64 for name in elements]
+        function = declare(module, kernel.__name__, ir.VoidType(), types, list(elements))
         self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
         self.build = ir.IRBuilder(function.append_basic_block("body"))
-        self.arguments = dict(zip(kinds, function.args, strict=True))
+        self.arguments = dict(zip(elements, function.args, strict=True))
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
         first = self.build.block

@@ -5,19 +5,64 @@ A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel say
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from functools import cache, wraps
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
-from shine.compiler.kernels import Library
 from shine.lang.population import Population
 
 Integers = NDArray[np.int32]
 
-_native = Library("tapes")
+F = TypeVar("F", bound=Callable[..., None])
+
+ELEMENTS: dict[str, type[np.generic]] = {
+    "Codes": np.int16,
+    "Integers": np.int32,
+    "Indices": np.int64,
+    "Hashes": np.uint64,
+    "Floats": np.float64,
+    "Mask": np.bool_,
+}
+"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
+
+_kernels: dict[Callable[..., None], dict[str, type[np.generic] | None]] = {}
+
+
+@cache
+def _compiled() -> dict[str, Any]:
+    """All kernels, compiled together at the first call of one: a module with kernels is imported without LLVM."""
+    from shine.compiler.kernels import native_functions
+
+    return native_functions("tapes", _kernels)
+
+
+def _native(writes: int) -> Callable[[F], F]:
+    """A decorator of kernels that write to their last arrays, so many of them; the others may be in pieces."""
+
+    def decorated(kernel: F) -> F:
+        name = kernel.__name__
+        kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
+        _kernels[kernel] = kinds
+
+        @wraps(kernel)
+        def native(*arguments: Any) -> None:
+            pairs = zip(arguments, kinds.values(), strict=True)
+            # The copies of arrays in pieces live until the call is over.
+            given = [each if dtype is None else np.ascontiguousarray(each, dtype) for each, dtype in pairs]
+            for own, each in zip(given[-writes:], arguments[-writes:], strict=True):
+                if own is not each:
+                    raise TypeError(f"{name} writes to an array of {own.dtype} in one piece, not of {each.dtype}")
+            here = [own.__array_interface__["data"][0] if isinstance(own, np.ndarray) else own for own in given]
+            _compiled()[name](*here)
+
+        return cast(F, native)
+
+    return decorated
 
 
 @_native(writes=3)

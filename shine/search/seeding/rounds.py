@@ -130,6 +130,8 @@ class Rounds:
                         continue
                     if self.pool.exact and not self._doubtful and step.search.is_slow:
                         continue
+                    if self.pool.exact and step.search.only_round == 0 and not step.search.ends_exactly:
+                        continue
                     if not self._may_run(step):
                         break
                     self._take_in(step, see)
