@@ -315,7 +315,8 @@ def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, 
     squares = np.where(weights > 0, weights * squares, 0.0)
     sum_of_squares, number = float(stable_sum(squares)), np.count_nonzero(weights)
     loss = sum_of_squares / total if total > 0 else math.inf
-    tails = number * float(stable_sum(squares**2)) / sum_of_squares**2 if sum_of_squares > 0 else math.inf
+    # Squares of shares: those of the squares themselves may overflow.
+    tails = number * float(stable_sum((squares / sum_of_squares) ** 2)) if sum_of_squares > 0 else math.inf
     return loss, FREEDOM_OF_A_CENTRE * number, tails, distance
 
 

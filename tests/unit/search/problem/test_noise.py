@@ -443,3 +443,13 @@ def test_a_column_without_change_does_not_hinder_the_revision_of_the_noise():
     X[:, 0] = 2
     y = 3 * X[:, 1] * np.exp(X[:, 2]) * (1 + 0.05 * rng.standard_normal(60))
     assert shine.evolve(X, y, generations=2, seconds=None).best.noise == "relative"
+
+
+@pytest.mark.parametrize("scale", [2.0**-400, 2.0**300, 2.0**400])
+def test_the_noise_of_near_rows_has_no_scale(scale):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (300, 1))
+    y = 2 * x[:, 0] ** 2 - x[:, 0] + rng.normal(0, 0.3, 300)
+    share = resolved_noise(Dataset.from_arrays(x, y, features=["x"]))
+    assert share > 0
+    assert resolved_noise(Dataset.from_arrays(x, scale * y, features=["x"])) == share
