@@ -271,9 +271,6 @@ FAMILIES = (
 )
 """Functions with one constant, of which an affine function is the target or a view of it."""
 
-STEEP = FAMILIES[:3]
-"""The curves that differ most: sums of two of them are worth a search."""
-
 WIDER_FAMILIES = (
     Family("bell", 7, _centres_and_widths, _bell, _write_bell),
     Family("step", 8, _centres_and_widths, _step, _write_step),
