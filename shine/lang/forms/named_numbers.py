@@ -149,8 +149,12 @@ def readable_number(value: float, named: bool) -> str:
     return ("-" if value < 0 else "") + f"{mantissa}e{len(text.lstrip('-')) - 1}"
 
 
-MOST_FIGURES = 12
-"""Most figures of a decimal that replaces a number which differs from it by rounding only."""
+DIGITS = 15
+"""Digits that are right in a sum or a product of numbers."""
+
+MOST_FIGURES, _DIGITS_SAVED = 12, 2
+"""Most figures of a decimal that replaces a number which differs from it by rounding only, and how many fewer than the
+right digits they are at least."""
 
 DIGITS_OF_FUNCTIONS = 14
 """Digits that are right in the exponential or the logarithm of a rounded number."""
@@ -159,7 +163,7 @@ _FIGURES_OF_A_NAME = 3
 """Figures of a number with a name."""
 
 
-def short(number: float, digits: int = 15) -> float:
+def short(number: float, digits: int = DIGITS) -> float:
     """The decimal of few figures, or the number with a name, that a number is up to rounding; itself if there is none.
 
     Parameters
@@ -174,7 +178,7 @@ def short(number: float, digits: int = 15) -> float:
     (0.3, 0.3333333333333333)
     """
     rounded = float(f"{number:.{digits}g}")
-    if math.isfinite(rounded) and _decimal_figures(rounded) <= MOST_FIGURES:
+    if math.isfinite(rounded) and _decimal_figures(rounded) <= min(MOST_FIGURES, digits - _DIGITS_SAVED):
         return rounded
     named = nearest_named(number)
     return number if named is None else named

@@ -8,13 +8,21 @@ laws of exponentials and logarithms. Of equal forms the shortest is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from shine.lang.forms.facts import names_where
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, UNITS, figures, named_number, short
+from shine.lang.forms.named_numbers import (
+    DIGITS,
+    DIGITS_OF_FUNCTIONS,
+    MOST_FIGURES,
+    UNITS,
+    figures,
+    named_number,
+    short,
+)
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import EXACT, Functions
 from shine.lang.simplify.powers import PowerForms
@@ -127,7 +135,9 @@ _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
 
 
-def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES) -> Tree:
+def tidy(
+    tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES, digits: int = DIGITS
+) -> Tree:
     """An equal formula in the form that people write.
 
     Parameters
@@ -138,6 +148,8 @@ def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] =
         The functions that fold constants (see `shine.lang.simplify.simplifier.simplify`).
     ranges : mapping of str to (float, float)
         The least and the greatest value of parameters, where they are known.
+    digits : int
+        Digits of the constants that are right: where fewer are short, the others count as rounding.
 
     Returns
     -------
@@ -153,7 +165,11 @@ def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] =
     'y*(3 - y) - x*abs(v)'
     """
     tree = replace(tree, functions={**STANDARD, **tree.functions})
-    return settled(tree, lambda terms: _Tidy(terms, COMMON.union(terms.operations)).simplified, functions, ranges)
+
+    def step(terms: Terms) -> Callable[[int], int]:
+        return _Tidy(terms, COMMON.union(terms.operations), digits).simplified
+
+    return settled(tree, step, functions, ranges)
 
 
 _Form = TypeVar("_Form", Product, Sum)
@@ -164,8 +180,8 @@ class _Tidy(AngleForms):
 
     largest_expanded = 2
 
-    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
-        super().__init__(terms, allowed)
+    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int) -> None:
+        super().__init__(terms, allowed, digits)
         self._nested = 0
 
     def best_product(self, product: Product) -> int:
@@ -216,14 +232,28 @@ class _Tidy(AngleForms):
         named = named_number(abs(short(number)))
         if named is not None and named.is_below and named.numerator == 1:
             return math.copysign(1.0, number), named.denominator * UNITS[named.unit]
-        if number and factor[1] == 1 and abs(number) < 1 and figures(short(number)) > MOST_FIGURES:
+        if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, self._digits - 2):
             divisor = float(round(1 / number))
-            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 1e-15:
+            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-self._digits:
                 return math.copysign(1.0, number), abs(divisor)
         return factor
 
     def _is_divisor(self, number: float) -> bool:
         return super()._is_divisor(number) or named_number(number) is not None
+
+    def other_products(self, product: Product) -> Iterator[Product]:
+        """Equal products, to try instead of a product."""
+        yield from super().other_products(product)
+        for base, exponent in product.factors.items():
+            if abs(exponent) == 1 and self.is_sum(base):
+                total = self.sum_of(base)
+                for factor in dict.fromkeys((*total.parts.values(), total.constant)):
+                    if factor in (ZERO, ONE, MINUS_ONE):
+                        continue
+                    # 2.7*x/(y + 0.37037037037037*z) as 7.29*x/(2.7*y + z).
+                    scaled = self.shortest_sum(times_sum(to_the_power(factor, -1), total))
+                    factors = combined(combined(product.factors, {base: -exponent}), {scaled: exponent})
+                    yield Product(times(product.coefficient, to_the_power(factor, exponent)), factors)
 
     def _with_turned_sum(self, product: Product) -> Product:
         """``-2*(x - y)`` as ``2*(y - x)``."""

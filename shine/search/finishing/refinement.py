@@ -147,7 +147,7 @@ class Refinement:
         shorter = [
             model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
         ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
-        shorter += with_short_numbers(chosen, enough, primitives)
+        shorter += with_short_numbers(chosen, enough, dataset.ranges)
         if shorter:
             chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
         # Individuals have at most this size; with their lines they may be larger.

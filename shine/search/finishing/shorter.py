@@ -57,8 +57,8 @@ LINEAR = 1e-11
 ROUNDING = 1e-12
 """Difference from 0 or 1, or of a part's values, as a share of the largest, that is rounding."""
 
-SHORT_FIGURES, NEAR = 6, 1e-9
-"""Figures of a number that a constant of an exact formula is if it is so near, as a share."""
+DIGITS_OF_FITS = 9
+"""Digits of the constants of an exact formula that are surely right."""
 
 FIGURES = 12
 """Significant figures of a factor and a summand."""
@@ -107,24 +107,15 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_
     return model
 
 
-def with_short_numbers(models: Sequence[Model], enough: float, primitives: PrimitiveSet) -> list[Tree]:
-    """Exact formulas with all constants at once replaced by the short numbers that they are near.
+def with_short_numbers(models: Sequence[Model], enough: float, ranges: Mapping[str, Range]) -> list[Tree]:
+    """Exact formulas with the short numbers that their constants, or products of these, are near.
 
     Where terms are nearly parallel, the errors of their constants compensate each other: one at a time, none can be
-    replaced.
+    replaced. ``9.81*x*(0.050968399592253*y + 1)`` has short numbers in the form ``x*(0.5*y + 9.81)``.
     """
-    found = []
-    for model in models:
-        if model.loss <= enough:
-            population = population_of([model.tree], primitives)
-            values = population.values.copy()
-            for at in np.flatnonzero(population.codes[0, : int(population.sizes[0])] == CONSTANT).tolist():
-                short = rounded(float(values[0, at]), SHORT_FIGURES)
-                if abs(values[0, at] - short) <= NEAR * abs(short):
-                    values[0, at] = short
-            if (values != population.values).any():
-                found.append(replace(population, values=values).tree(0))
-    return found
+    trees = [model.tree for model in models if model.loss <= enough]
+    short = [tidy(tree, COMPILED, ranges, DIGITS_OF_FITS) for tree in trees]
+    return [new for new, tree in zip(short, trees, strict=True) if new != tree]
 
 
 class _SmallExpressions:
