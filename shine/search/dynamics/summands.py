@@ -135,8 +135,11 @@ def exchanges(states: Sequence[str], count: int) -> list[tuple[tuple[int, ...], 
 
 def exchanged(product: Product, images: Mapping[str, str]) -> Product:
     """A product with the images of names in place of them."""
-    text = _NAME.sub(lambda match: images.get(match[0], match[0]), written([product]))
-    (found,) = summands(parse(text, list(dict.fromkeys(_NAME.findall(text)))))
+    found = Product(product.coefficient)
+    for name, exponent in product.powers:
+        text = _NAME.sub(lambda match: images.get(match[0], match[0]), name)
+        # A sum stays one factor, also where its power is small enough to be multiplied out.
+        found *= _one_raised(summands(parse(text, list(dict.fromkeys(_NAME.findall(text))))), exponent)
     return found
 
 
@@ -196,10 +199,15 @@ def _raised(base: list[Product], exponent: float) -> list[Product]:
         for _ in range(int(exponent) - 1):
             found = _product(found, base)
         return found
+    return [_one_raised(base, exponent)]
+
+
+def _one_raised(base: list[Product], exponent: float) -> Product:
+    """A power of a sum as one product."""
     factor = _factor(base)
     if not exponent.is_integer() and factor.coefficient < 0:
-        return [Product(1.0, ((f"({written(base)})", exponent),))]
-    return [factor.raised(exponent)]
+        return Product(1.0, ((f"({written(base)})", exponent),))
+    return factor.raised(exponent)
 
 
 def _factor(products: list[Product]) -> Product:

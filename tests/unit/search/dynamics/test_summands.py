@@ -60,8 +60,12 @@ def test_conditions_and_numbers_that_are_none_are_no_sums(text):
         summands(parse(text, NAMES))
 
 
-def test_an_exchange_and_its_inverse_leave_a_product():
-    product = summands(parse("2*sin(x - y)*exp(z)/x", NAMES))[0]
+@pytest.mark.parametrize(
+    "text",
+    ["2*sin(x - y)*exp(z)/x", "sqrt(x + y)*sqrt(x + y)", "sqrt(x - 2*z)**4", "sqrt(x - y)/z", "3*(x + y + 1)**4*cos(z)"],
+)
+def test_an_exchange_and_its_inverse_leave_a_product(text):
+    product = summands(parse(text, NAMES))[0]
     for order, images in exchanges(NAMES, 3):
         inverse = {image: name for name, image in images.items()}
         assert exchanged(exchanged(product, images), inverse) == product
