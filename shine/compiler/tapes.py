@@ -6,6 +6,7 @@ A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel say
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import addressof, c_char
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, Self, TypeVar, cast
@@ -41,6 +42,11 @@ def _compiled() -> dict[str, Any]:
     return native_functions("tapes", _kernels)
 
 
+def _address(array: Any) -> int:
+    """Address of an array in one piece; NumPy's own ways take three times as long."""
+    return addressof(c_char.from_buffer(array)) if array.size and array.flags.writeable else int(array.ctypes.data)
+
+
 def _native(writes: int) -> Callable[[F], F]:
     """A decorator of kernels that write to their last arrays, so many of them; the others may be in pieces."""
 
@@ -57,8 +63,7 @@ def _native(writes: int) -> Callable[[F], F]:
             for own, each in zip(given[-writes:], arguments[-writes:], strict=True):
                 if own is not each:
                     raise TypeError(f"{name} writes to an array of {own.dtype} in one piece, not of {each.dtype}")
-            here = [own.__array_interface__["data"][0] if isinstance(own, np.ndarray) else own for own in given]
-            _compiled()[name](*here)
+            _compiled()[name](*(_address(own) if isinstance(own, np.ndarray) else own for own in given))
 
         return cast(F, native)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Indices
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
@@ -90,18 +89,18 @@ def grown_tapes(
             break
     codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
     positions = growth.postfix()
-    rows, nodes = np.nonzero(positions >= 0)
-    codes[rows, positions[rows, nodes]] = growth.codes[rows, nodes]
-    at = np.nonzero((codes == CONSTANT) & (np.arange(width) < growth.sizes[:, None]))
-    codes[at], values[at] = terminals.draw(len(at[0]), primitives, rng)
+    there = np.flatnonzero(positions >= 0)
+    codes.ravel()[there // growth.most * width + positions[there]] = growth.codes[there]
+    at = np.flatnonzero((codes == CONSTANT) & (np.arange(width) < growth.sizes[:, None]))
+    codes.ravel()[at], values.ravel()[at] = terminals.draw(len(at), primitives, rng)
     return codes, values, growth.sizes
 
 
 class _Growth:
     """Trees under construction, their nodes numbered in the order of their creation: a parent before its arguments.
 
-    The arrays have shape (n, most nodes). They hold the code of each node (0 while it has no function), its parent and
-    its level; `open` lists the nodes that may still become functions.
+    The arrays hold `most` nodes of each tree: the code of each node (0 while it has no function), its parent and its
+    level; `open` lists the nodes that may still become functions.
     """
 
     def __init__(self, primitives: PrimitiveSet, targets: Indices, max_depths: Indices) -> None:
@@ -110,64 +109,60 @@ class _Growth:
         by_arity = np.argsort(arities, kind="stable")
         self.function_arities = arities[by_arity]
         self.function_codes = (by_arity + primitives.first_function).astype(np.int16)
-        self.targets, self.max_depths = targets, max_depths
-        self.codes = np.zeros((n, most), np.int16)
-        self.parents = np.full((n, most), -1, np.int32)
-        self.levels = np.zeros((n, most), np.int32)
+        self.targets, self.max_depths, self.most, self.begins = targets, max_depths, most, most * np.arange(n)
+        self.codes = np.zeros(n * most, np.int16)
+        self.parents, self.levels, self.open = (np.zeros(n * most, np.int64) for _ in range(3))
         self.sizes = np.ones(n, np.int64)
-        self.open = np.zeros((n, most), np.int32)
         self.n_open = (max_depths > 1).astype(np.int64)
 
     def expand(self, early: Floats, rng: np.random.Generator) -> bool:
         """Give one random open node of each tree a function; False if no tree has room for one."""
-        room = self.targets - self.sizes
-        candidates = np.searchsorted(self.function_arities, room, side="right")
+        candidates = np.searchsorted(self.function_arities, self.targets - self.sizes, side="right")
         rows = np.flatnonzero((self.n_open > 0) & (candidates > 0))
         if not len(rows):
             return False
-        chosen = (rng.random(len(rows)) * self.n_open[rows]).astype(np.int64)
-        nodes = self.open[rows, chosen]
-        self.n_open[rows] -= 1
-        self.open[rows, chosen] = self.open[rows, self.n_open[rows]]
-        stays = (rng.random(len(rows)) >= early[rows]) | (nodes == 0)
+        begins, n_open = self.begins[rows], self.n_open[rows]
+        chosen = begins + (rng.random(len(rows)) * n_open).astype(np.int64)
+        nodes = self.open[chosen]
+        self.n_open[rows] = n_open - 1
+        self.open[chosen] = self.open[begins + n_open - 1]
+        stays = np.flatnonzero((rng.random(len(rows)) >= early[rows]) | (nodes == 0))
         rows, nodes = rows[stays], nodes[stays]
         drawn = (rng.random(len(rows)) * candidates[rows]).astype(np.int64)
-        self.codes[rows, nodes] = self.function_codes[drawn]
+        self.codes[self.begins[rows] + nodes] = self.function_codes[drawn]
         self._add_arguments(rows, nodes, self.function_arities[drawn])
         return True
 
-    def _add_arguments(self, rows: Indices, nodes: NDArray[np.int32], arities: Indices) -> None:
-        for argument in range(int(arities.max(initial=0))):
-            has = arities > argument
-            rows, nodes, arities = rows[has], nodes[has], arities[has]
-            added = self.sizes[rows]
-            level = self.levels[rows, nodes] + 1
-            self.parents[rows, added] = nodes
-            self.levels[rows, added] = level
-            self.sizes[rows] += 1
-            # A node on the last level has no room for arguments.
-            expandable = level + 1 < self.max_depths[rows]
-            opened = rows[expandable]
-            self.open[opened, self.n_open[opened]] = added[expandable]
-            self.n_open[opened] += 1
+    def _add_arguments(self, rows: Indices, nodes: Indices, arities: Indices) -> None:
+        level = self.levels[self.begins[rows] + nodes] + 1
+        # A node on the last level has no room for arguments.
+        expandable = level + 1 < self.max_depths[rows]
+        ends = np.cumsum(arities)
+        own = np.repeat(np.arange(len(rows)), arities)
+        ranks, trees = np.arange(len(own)) - (ends - arities)[own], rows[own]
+        added, begins = self.sizes[trees] + ranks, self.begins[trees]
+        self.parents[begins + added], self.levels[begins + added] = nodes[own], level[own]
+        opened = np.flatnonzero(expandable[own])
+        self.open[(begins + self.n_open[trees] + ranks)[opened]] = added[opened]
+        self.sizes[rows] += arities
+        self.n_open[rows] += arities * expandable
 
-    def postfix(self) -> NDArray[np.int32]:
-        """Position of each node on its tape, shape (n, most nodes); -1 where there is no node."""
-        n, most = self.codes.shape
-        individuals = np.arange(n)
-        subtree = np.ones((n, most), np.int32)
-        for node in range(most - 1, 0, -1):
-            rows = individuals[self.sizes > node]
-            subtree[rows, self.parents[rows, node]] += subtree[rows, node]
-        positions = np.full((n, most), -1, np.int32)
-        positions[:, 0] = self.sizes - 1
+    def postfix(self) -> Indices:
+        """Position of each node on its tape, shape (n * most,); -1 where there is no node."""
+        subtree = np.ones(len(self.codes), np.int64)
+        edges = []
+        for node in range(1, self.most):
+            begins = self.begins[self.sizes > node]
+            edges.append((begins + node, begins + self.parents[begins + node]))
+        for own, parent in reversed(edges):
+            subtree[parent] += subtree[own]
+        positions = np.full(len(self.codes), -1)
+        positions[self.begins] = self.sizes - 1
         # End of the next argument of each node: arguments are laid out from the last to the first.
         free = positions - 1
-        for node in range(1, most):
-            rows = individuals[self.sizes > node]
-            parents = self.parents[rows, node]
-            end = free[rows, parents]
-            positions[rows, node] = end
-            free[rows, node] = end - 1
-            free[rows, parents] = end - subtree[rows, node]
+        for own, parent in edges:
+            end = free[parent]
+            positions[own] = end
+            free[own] = end - 1
+            free[parent] = end - subtree[own]
         return positions

@@ -10,6 +10,8 @@ instructions compute all values and keep them; then the adjoints from the root d
     adjoints      t3        t2    1            t2 = 1 * cos(t0); t3 = t2 * x
 
 The adjoints of the constants are the columns of the Jacobian.
+
+There are `LISTS` of instructions: the values that no constant changes, those that vary with one, and the adjoints.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
     Variables,
-    broadcast,
     counted,
     declare,
     element_pointer,
@@ -32,7 +33,6 @@ from shine.compiler.codegen.blocks import (
     store,
 )
 from shine.evaluate.gradient.instructions import (
-    BROADCAST_BYTES,
     DESTINATION,
     HANDLER,
     NO_PARTIAL,
@@ -41,23 +41,24 @@ from shine.evaluate.gradient.instructions import (
     OPERANDS,
     UNCHANGED,
     GradientTables,
+    list_bytes,
+    write_constant,
 )
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.lang.forms.primitives import CONSTANT
 
-NODE_WORDS = 2 * OPERAND_WORDS + 4
+NODE_WORDS = 2 * OPERAND_WORDS + 5
 """Words of each node: the operands for its value and its adjoint; its function or -1; number of nodes of its subtree;
-whether it varies with a constant; whether its adjoint is computed."""
+whether it varies smoothly with a constant; whether a constant is below; whether its adjoint is computed."""
 
 _VALUE, _ADJOINT = 0, OPERAND_WORDS
-_FUNCTION, _SIZE, _VARIES, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
+_FUNCTION, _SIZE, _VARIES, _DEPENDS, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
-_BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
 
 
 def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
-    """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of columns.
+    """Emit ``void assemble(...)`` with the parameters below.
 
     Parameters of the emitted function
     ----------------------------------
@@ -70,25 +71,29 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     derived : pointer to pointers
         Known columns of functions of features, as for `shine.evaluate.machine.assembler`.
     instructions : pointer
-        Room for two instructions per node and one more, of `size` bytes each.
+        Room for `LISTS` lists, each of one instruction per node and one more, of `size` bytes each.
     nodes, constants, tiles : pointers
         Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes; two tiles.
     length : i64
         Bytes of a tile.
+    whole : pointer
+        Room for a tile of each value; `tiles`, if values are not kept.
+    stride, mask : i64
+        Bytes from a value to the next one; mask of the offset of a value's tile there.
     normal : pointer
         Columns of the normal equations, `OPERAND_BYTES` each: the residual, 1, the prediction, then the
         derivatives by the first `most` constants of the tape.
     most : i64
     residual : i64
-        Address of the residual's tile.
+        Address of the residual, as kept as the values.
     """
     names = (
         "codes", "values", "count", "functions", "columns", "derived", "instructions", "nodes", "constants", "tiles",
-        "length", "normal", "most", "residual",
+        "length", "whole", "stride", "mask", "normal", "most", "residual",
     )  # fmt: skip
-    words = {"count", "functions", "length", "most", "residual"}
+    words = {"count", "functions", "length", "stride", "mask", "most", "residual"}
     kinds = [I64 if name in words else POINTER for name in names]
-    function = declare(module, "shine.evaluate.kernels.jit.assemble", I64, kinds, names)
+    function = declare(module, "shine.evaluate.kernels.jit.assemble", ir.VoidType(), kinds, names)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
     _Assembler(build, tables, size, dict(zip(names, function.args, strict=True))).emit()
@@ -101,11 +106,11 @@ class _Assembler:
     Its variables while the emitted code runs:
 
     ======================= ==================================================================
-    ``cursor``                offset of the next instruction, in bytes
+    ``still`` ``cursor``      offset of the next value that no constant changes; of the next other instruction
     ``tile``                next free tile
     ``constants``           constants seen on the way up; those left on the way down
     ``child`` ``sibling``   current argument of the loop over a function's arguments; of the loop inside it
-    ``varies``              whether any argument varies with a constant
+    ``varies`` ``depends``  whether any argument varies smoothly with a constant; whether one has a constant below
     ``nodes``               number of nodes of the function's subtree
     ``column``              known column that replaces a function, or 0
     ======================= ==================================================================
@@ -113,13 +118,18 @@ class _Assembler:
 
     def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, arguments: dict[str, ir.Value]) -> None:
         self.build, self.tables, self.size, self.arguments = build, tables, size, arguments
-        self.state = Variables(build, cursor=0, tile=0, constants=0, child=0, sibling=0, varies=0, nodes=0, column=0)
-        self.fitted: ir.Value = number(0)
+        self.state = Variables(
+            build, still=0, cursor=0, tile=0, constants=0, child=0, sibling=0, varies=0, depends=0, nodes=0, column=0
+        )
 
     def emit(self) -> None:
         build, count = self.build, self.arguments["count"]
+        self.state["cursor"] = list_bytes(build, count, self.size)
         with counted(build, number(0), count) as node:
             self._forward(node.index)
+        for cursor in ("still", "cursor"):
+            self._instruction(self.tables.end, cursor)
+        self.state["cursor"] = build.shl(list_bytes(build, count, self.size), number(1))
         last = build.sub(count, number(1))
         cotangent = build.ptrtoint(self.tables.ones, I64)
         self._set_operand(last, _ADJOINT, cotangent, 0, 0)
@@ -130,7 +140,7 @@ class _Assembler:
         with counted(build, number(0), wanted) as node:
             self._reverse(build.sub(last, node.index))
         self._instruction(self.tables.end)
-        build.ret(build.add(self.fitted, number(FIXED_COLUMNS)))
+        build.ret_void()
 
     # Notes about nodes
 
@@ -144,7 +154,9 @@ class _Assembler:
     def _set(self, node: ir.Value, field: int, value: ir.Value) -> None:
         store(self.build, value, self._place(node, field), number(0), I64)
 
-    def _set_operand(self, node: ir.Value, field: int, base: ir.Value, offset_mask: int, step_mask: int) -> None:
+    def _set_operand(
+        self, node: ir.Value, field: int, base: ir.Value, offset_mask: ir.Value | int, step_mask: int
+    ) -> None:
         for word, value in enumerate((base, number(offset_mask), number(step_mask))):
             self._set(node, field + word, value)
 
@@ -154,11 +166,11 @@ class _Assembler:
 
     # Instructions
 
-    def _instruction(self, handler: ir.Value) -> ir.Value:
+    def _instruction(self, handler: ir.Value, cursor: str = "cursor") -> ir.Value:
         build = self.build
-        instruction = element_pointer(build, self.arguments["instructions"], self.state["cursor"], _BYTE)
+        instruction = element_pointer(build, self.arguments["instructions"], self.state[cursor], _BYTE)
         store(build, handler, instruction, number(HANDLER), _BYTE, 8)
-        self.state["cursor"] = build.add(self.state["cursor"], number(self.size))
+        self.state[cursor] = build.add(self.state[cursor], number(self.size))
         return instruction
 
     def _operand(self, instruction: ir.Value, position: ir.Value) -> ir.Value:
@@ -168,12 +180,14 @@ class _Assembler:
 
     def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
         """Give an instruction a new tile for its result, and note that the tile holds a node's value or adjoint."""
-        build = self.build
-        offset = build.mul(self.state["tile"], self.arguments["length"])
-        address = build.ptrtoint(element_pointer(build, self.arguments["tiles"], offset, _BYTE), I64)
+        build, given = self.build, self.arguments
+        base, stride, mask = ("whole", "stride", given["mask"]) if field == _VALUE else ("tiles", "length", number(0))
+        offset = build.mul(self.state["tile"], given[stride])
+        address = build.ptrtoint(element_pointer(build, given[base], offset, _BYTE), I64)
         self.state["tile"] = build.add(self.state["tile"], number(1))
-        store(build, address, instruction, number(DESTINATION), _BYTE, 8)
-        self._set_operand(node, field, address, 0, -1)
+        for place, word in enumerate((address, mask)):
+            store(build, word, instruction, number(DESTINATION + 8 * place), _BYTE, 8)
+        self._set_operand(node, field, address, mask, -1)
 
     # Values
 
@@ -181,8 +195,8 @@ class _Assembler:
         build, arguments = self.build, self.arguments
         code = build.zext(load(build, arguments["codes"], node, _CODE, _CODE), I64)
         self._set_operand(node, _ADJOINT, build.ptrtoint(self.tables.zeros, I64), 0, 0)
-        self._set(node, _REACHED, number(0))
-        self._set(node, _SIZE, number(1))
+        for field, value in ((_REACHED, 0), (_VARIES, 0), (_DEPENDS, 0), (_SIZE, 1)):
+            self._set(node, field, number(value))
         self._set(node, _FUNCTION, number(-1))
         with build.if_else(build.icmp_unsigned("<", code, arguments["functions"])) as (leaf, function):
             with leaf, build.if_else(build.icmp_unsigned("==", code, number(CONSTANT))) as (constant, feature):
@@ -191,7 +205,6 @@ class _Assembler:
                 with feature:
                     column = load(build, arguments["columns"], build.sub(code, number(1)), POINTER, I64, 8)
                     self._set_operand(node, _VALUE, column, -1, -1)
-                    self._set(node, _VARIES, number(0))
             with function:
                 index = build.sub(code, arguments["functions"])
                 column = self._derived(node, index)
@@ -199,7 +212,6 @@ class _Assembler:
                     with known:
                         # Like a feature, but its subtree includes the node of the feature before it.
                         self._set_operand(node, _VALUE, column, -1, -1)
-                        self._set(node, _VARIES, number(0))
                         self._set(node, _SIZE, number(2))
                     with unknown:
                         self._function(node, index)
@@ -221,28 +233,35 @@ class _Assembler:
 
     def _constant(self, node: ir.Value) -> None:
         build = self.build
-        block = element_pointer(build, self.arguments["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
         value = load(build, self.arguments["values"], node, _DOUBLE, _DOUBLE)
-        store(build, broadcast(build, value, _BROADCAST), block, number(0), _BYTE, 8)
+        block = write_constant(build, self.arguments["constants"], node, value)
         self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
-        self._set(node, _VARIES, number(1))
+        for field in (_VARIES, _DEPENDS):
+            self._set(node, field, number(1))
         self.state["constants"] = build.add(self.state["constants"], number(1))
 
     def _function(self, node: ir.Value, function: ir.Value) -> None:
         build = self.build
-        instruction = self._instruction(load(build, self.tables.forward, function, I64, I64))
-        self.state["nodes"], self.state["varies"] = 1, 0
+        self.state["nodes"], self.state["varies"], self.state["depends"] = 1, 0, 0
         with self._arguments(node, function) as (argument, child):
-            self._copy_operand(child, _VALUE, self._operand(instruction, argument))
             partial = self._partial(function, argument)
             through = build.select(
                 build.icmp_unsigned("==", partial, number(NO_PARTIAL)), number(0), self._get(child, _VARIES)
             )
             self.state["varies"] = build.or_(self.state["varies"], through)
+            self.state["depends"] = build.or_(self.state["depends"], self._get(child, _DEPENDS))
             self.state["nodes"] = build.add(self.state["nodes"], self._get(child, _SIZE))
-        self._result(instruction, node, _VALUE)
-        for field, value in ((_FUNCTION, function), (_SIZE, self.state["nodes"]), (_VARIES, self.state["varies"])):
-            self._set(node, field, value)
+        handler = load(build, self.tables.forward, function, I64, I64)
+        with build.if_else(build.icmp_unsigned("!=", self.state["depends"], number(0))) as branches:
+            for cursor, branch in zip(("cursor", "still"), branches, strict=True):
+                with branch:
+                    instruction = self._instruction(handler, cursor)
+                    with self._arguments(node, function) as (argument, child):
+                        self._copy_operand(child, _VALUE, self._operand(instruction, argument))
+                    self._result(instruction, node, _VALUE)
+        self._set(node, _FUNCTION, function)
+        for field, name in ((_SIZE, "nodes"), (_VARIES, "varies"), (_DEPENDS, "depends")):
+            self._set(node, field, self.state[name])
 
     @contextmanager
     def _arguments(
@@ -318,13 +337,10 @@ class _Assembler:
     def _fixed_columns(self, root: ir.Value) -> None:
         build = self.build
         fixed = (
-            (self.arguments["residual"], number(0), number(-1)),
+            (self.arguments["residual"], self.arguments["mask"], number(-1)),
             (build.ptrtoint(self.tables.ones, I64), number(0), number(0)),
         )
         for column, words in enumerate(fixed):
             for word, value in enumerate(words):
                 store(build, value, self._normal(number(column)), number(word), I64)
         self._copy_operand(root, _VALUE, self._normal(number(2)))
-        # The number of fitted constants; the way down counts `constants` to 0.
-        most, found = self.arguments["most"], self.state["constants"]
-        self.fitted = build.select(build.icmp_unsigned("<", found, most), found, most)

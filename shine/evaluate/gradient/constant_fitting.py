@@ -38,6 +38,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.evaluate.gradient.damped_equations import LINE, scale_function, solve_function
 from shine.evaluate.gradient.job import FIT_JOB
+from shine.evaluate.gradient.normal_equations import FIRST, LAST, LATER
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 from shine.lang.forms.primitives import CONSTANT
 
@@ -56,8 +57,8 @@ LONGEST = 8.0
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 _INFINITY, _ZERO, _ONE = (ir.Constant(_DOUBLE, value) for value in (math.inf, 0.0, 1.0))
 
-Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value], None]
-"""Emits the normal equations of an individual: ``evaluate(individual, line, limit, state, most)``."""
+Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value, ir.Value], None]
+"""Emits the normal equations of an individual: ``evaluate(individual, line, limit, state, most, kind)``."""
 
 _Count = TypeVar("_Count")
 
@@ -123,7 +124,9 @@ def emit_fit(build: ir.IRBuilder, pointer: ir.Value, evaluate: Evaluate, advance
         line = job_entry(build, job, "lines", each.index, 16)
         limit = load(build, job_entry(build, job, "errors", each.index, 8), number(0), _DOUBLE, _DOUBLE)
         # No step follows the last trial: only its error is measured.
-        evaluate(each.index, line, limit, state, build.select(last, number(0), job["most"]))
+        first = build.icmp_unsigned("==", step.index, number(0))
+        kind = build.select(first, number(FIRST), build.select(last, number(LAST), number(LATER)))
+        evaluate(each.index, line, limit, state, build.select(last, number(0), job["most"]), kind)
         build.call(advance, [pointer, each.index, state, record, build.zext(last, I64)])
 
 

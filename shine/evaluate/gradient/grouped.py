@@ -17,7 +17,6 @@ from shine.compiler.codegen.blocks import (
     POINTER,
     FunctionPointer,
     Variables,
-    broadcast,
     counted,
     declare,
     element_pointer,
@@ -26,13 +25,12 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
-from shine.evaluate.gradient.instructions import BROADCAST_BYTES
+from shine.evaluate.gradient.instructions import write_constant
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled, Sums
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
-_BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
 _ZERO = ir.Constant(_DOUBLE, 0.0)
 
 GROUPED = ir.FunctionType(_DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64])
@@ -46,13 +44,13 @@ class GroupedEquations:
     the sum exceeds the limit, it stops, if errors are never negative.
     """
 
-    def __init__(self, module: ir.Module, name: str, assemble: ir.Function) -> None:
+    def __init__(self, module: ir.Module, name: str, assemble: ir.Function, instruction_bytes: int) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
         function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
-        self.assemble = assemble
-        self.variables = Variables(build, further=1, tiles=0)
+        self.assemble, self.instruction_bytes = assemble, instruction_bytes
+        self.variables = Variables(build, further=1, values=0, numbers=0)
         self.total, self.line = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 2)
         for place, value in ((self.total, 0.0), (self.line, 1.0)):
             store(build, ir.Constant(_DOUBLE, value), place, number(0), _DOUBLE)
@@ -73,7 +71,7 @@ class GroupedEquations:
         wanted = build.icmp_unsigned("!=", self.wanted, number(0))
         most = build.select(wanted, output["constants"], number(0))
         job = self.job | {name: output[name] for name in ("codes", "values", "sizes", "width")} | {"most": most}
-        assembled = Assembled(build, self.assemble, job, self.individual, self.variables)
+        assembled = Assembled(build, self.assemble, job, self.individual, self.variables, self.instruction_bytes)
         columns = job["stride"] = assembled.columns
         starts = job_entry(build, output, "starts", self.individual, 8)
         first, last = (load(build, starts, number(place), I64, I64) for place in (0, 1))
@@ -118,8 +116,7 @@ class GroupedEquations:
             with build.if_then(build.icmp_signed(">=", slot, number(0))):
                 node = load(build, job_entry(build, output, "nodes", each.index, 8), number(0), I64, I64)
                 source = build.select(build.icmp_signed("<", slot, job["own"]), own, shared)
-                value = broadcast(build, load(build, source, slot, _DOUBLE, _DOUBLE), _BROADCAST)
-                store(build, value, constants, build.mul(node, number(BROADCAST_BYTES)), _BYTE, 8)
+                write_constant(build, constants, node, load(build, source, slot, _DOUBLE, _DOUBLE))
 
     def _add(self, output: Job, section: Job, first: ir.Value, columns: ir.Value, state: ir.Value) -> None:
         """Add the products of a section, whose lower triangle is in the state, to its group's block."""

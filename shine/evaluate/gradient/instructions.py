@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, declare, element_pointer, load, number, store
+from shine.compiler.codegen.blocks import I64, POINTER, broadcast, declare, element_pointer, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.machine.instructions import application, emit_end, handler_type, jump, table
@@ -28,10 +28,27 @@ the steps within a tile, zero for a constant and all ones otherwise."""
 
 OPERAND_BYTES = 8 * OPERAND_WORDS
 
-HANDLER, DESTINATION, OPERANDS = 0, 8, 16
-"""Byte offsets in an instruction: address of its handler, address of its result; then the operands."""
+HANDLER, DESTINATION, OPERANDS = 0, 8, 24
+"""Byte offsets in an instruction: address of its handler; address of its result, and the mask of the tile's offset
+there; then the operands."""
+
+LISTS = 3
+"""Lists of instructions: values that no constant changes, values that vary with one, adjoints."""
 
 _BYTE = ir.IntType(8)
+
+
+def list_bytes(build: ir.IRBuilder, count: ir.Value, size: int) -> ir.Value:
+    """Bytes of each list for a tape of so many nodes."""
+    return build.mul(build.add(count, number(1)), number(size))
+
+
+def write_constant(build: ir.IRBuilder, constants: ir.Value, node: ir.Value, value: ir.Value) -> ir.Value:
+    """Write the copies of a node's constant; return their address."""
+    block = element_pointer(build, constants, build.mul(node, number(BROADCAST_BYTES)), _BYTE)
+    copies = broadcast(build, value, ir.VectorType(value.type, BROADCAST_BYTES // 8))
+    store(build, copies, block, ir.Constant(I64, 0), _BYTE, 8)
+    return block
 
 
 def gradient_instruction_bytes(arity: int) -> int:
@@ -82,7 +99,7 @@ def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..
     current, offset, length = function.args
     entry, body, end = (function.append_basic_block(label) for label in ("entry", "body", "end"))
     build = ir.IRBuilder(entry)
-    result = load(build, current, ir.Constant(I64, DESTINATION), _BYTE, POINTER, 8)
+    result, _ = tile_operand(build, current, DESTINATION, offset)
     operands = [tile_operand(build, current, OPERANDS + OPERAND_BYTES * i, offset) for i in positions]
     build.branch(body)
     build.position_at_end(body)

@@ -26,7 +26,7 @@ from shine.evaluate.gradient.constant_fitting import advance_function, emit_adva
 from shine.evaluate.gradient.grouped import GroupedEquations
 from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
 from shine.evaluate.gradient.job import GRADIENT_JOB
-from shine.evaluate.gradient.normal_equations import Assembled, Sums
+from shine.evaluate.gradient.normal_equations import ALONE, Assembled, Sums
 from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import over_parts
 from shine.lang.forms.tree import Primitive
@@ -53,7 +53,7 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
     advance = advance_function(module)
-    _emit_drivers(module, assemble, advance)
+    _emit_drivers(module, assemble, advance, size)
     function, build = _entry(module, ADVANCE)
     emit_advances(build, function.args[0], advance)
     build.ret_void()
@@ -61,9 +61,9 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function) -> None:
+def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function, size: int) -> None:
     """Emit the functions of normal equations and of fits."""
-    evaluate = _emit_evaluate(module, assemble)
+    evaluate = _emit_evaluate(module, assemble, size)
     function, build = _entry(module, NORMAL)
     pointer = function.args[0]
     job = job_fields(build, pointer, GRADIENT_JOB)
@@ -73,13 +73,13 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function
         limit = load(build, job_entry(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
         state = job_entry(build, job, "out", loop.index, build.mul(numbers, number(8)))
         with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
-            build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"]])
+            build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"], number(ALONE)])
     build.ret_void()
     function, build = _entry(module, FIT)
     pointer = function.args[0]
     emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
     build.ret_void()
-    GroupedEquations(module, GROUPED, assemble).emit()
+    GroupedEquations(module, GROUPED, assemble, size).emit()
 
 
 def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
@@ -88,23 +88,25 @@ def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def _emit_evaluate(module: ir.Module, assemble: ir.Function) -> ir.Function:
-    """Internal function ``evaluate(job, individual, line, limit, state, most)``: assemble a tape, then run all tiles.
+def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Function:
+    """Internal function ``evaluate(job, individual, line, limit, state, most, kind)``: assemble a tape, then run all
+    tiles.
 
     The job is one of `GRADIENT_JOB` or of `FIT_JOB`, which begin alike. `line` points to slope and intercept, `state`
     to the sum of errors and the matrix that the function adds to; the matrix has the first `most` constants. The
-    function stops once the sum exceeds the limit, if errors are never negative.
+    function stops once the sum exceeds the limit, if errors are never negative. `kind` is `ALONE`, ...
     """
-    labels = ("job", "individual", "line", "limit", "state", "most")
-    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64]
+    labels = ("job", "individual", "line", "limit", "state", "most", "kind")
+    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64, I64]
     function = declare(module, "shine.evaluate", ir.VoidType(), kinds, labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    pointer, individual, line, limit, state, most = function.args
+    pointer, individual, line, limit, state, most, kind = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
     job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
-    wanted = Variables(build, further=1, tiles=0)
+    wanted = Variables(build, further=1, values=0, numbers=0)
     with over_parts(build, job, wanted) as (here, begin, end):
-        Assembled(build, assemble, here, individual, wanted).run(begin, begin, end, Sums(line, limit, state))
+        assembled = Assembled(build, assemble, here, individual, wanted, size, kind)
+        assembled.run(begin, begin, end, Sums(line, limit, state))
     build.ret_void()
     return function

@@ -6,7 +6,7 @@ GRADIENT_JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
     "tail_target", "tail_weights", "weighted", "loss_columns", "tail_loss_columns", "lines", "limits", "residuals",
     "reweighted", "bounded", "scales", "out", "stride", "most", "derived", "instructions", "nodes", "constants",
-    "tiles", "normal", "residual", "scratch", "first", "last",
+    "tiles", "normal", "residual", "scratch", "whole", "first", "last",
 )  # fmt: skip
 """Words of a job of normal equations; words shared with `shine.evaluate.machine.job.JOB` have the same meaning.
 
@@ -22,7 +22,7 @@ GRADIENT_JOB = (
 ``out``        results: ``1 + stride * stride`` numbers per individual, its errors and the matrix
 ============== ========================================================================================
 
-``instructions`` to ``scratch`` are memory of one thread.
+``instructions`` to ``whole`` are memory of one thread.
 """
 
 FIT_FIELDS = ("steps", "scaled", "fixed", "tolerance", "errors", "going", "records", "fitting")

@@ -9,14 +9,34 @@ and weights are those of `working_residuals`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, horizontal_sum, load, number, store
+from shine.compiler.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    counted,
+    declare,
+    element_pointer,
+    horizontal_sum,
+    load,
+    number,
+    store,
+)
 from shine.compiler.codegen.moments import LANES, lanes
 from shine.compiler.codegen.numbers import splat
-from shine.evaluate.gradient.instructions import OPERAND_BYTES, tile_lanes, tile_operand
+from shine.evaluate.gradient.instructions import (
+    LISTS,
+    OPERAND_BYTES,
+    list_bytes,
+    tile_lanes,
+    tile_operand,
+    write_constant,
+)
 from shine.evaluate.gradient.working_residuals import RESIDUALS
 from shine.evaluate.machine.instructions import HANDLER_POINTER
 from shine.evaluate.machine.job import Job, job_entry
@@ -56,6 +76,25 @@ class Sums:
     state: ir.Value
 
 
+WHOLE_BYTES = 1 << 19
+"""Bytes of the memory that keeps the values of an individual for all rows: they should stay in the second cache."""
+
+ALONE, FIRST, LATER, LAST = range(4)
+"""What an evaluation is: one alone, which keeps no values; the first, a later, or the last one of a fit, of whose
+normal equations only the error is wanted."""
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A tile: its first row, its offset in bytes, its rows, padded to whole lanes, and whether they have weights."""
+
+    first: ir.Value
+    offset: ir.Value
+    rows: ir.Value
+    padded: ir.Value
+    weighted: ir.Value
+
+
 class Assembled:
     """An individual whose tape is assembled when this is made.
 
@@ -66,78 +105,157 @@ class Assembled:
     job : Job
     individual : ir.Value
     wanted : Variables
-        A run goes on while `further` is not 0; `tiles` is overwritten.
+        A run goes on while `further` is not 0; `values` and `numbers` are overwritten.
+    instruction_bytes : int
+    kind : ir.Value
+        `ALONE`, ...
+
+    Notes
+    -----
+    A fit to few rows keeps all values: those that no constant changes are computed once, and the adjoints only after
+    the sum of errors has shown that the trial is better.
     """
 
     def __init__(
-        self, build: ir.IRBuilder, assemble: ir.Function, job: Job, individual: ir.Value, wanted: Variables
+        self,
+        build: ir.IRBuilder,
+        assemble: ir.Function,
+        job: Job,
+        individual: ir.Value,
+        wanted: Variables,
+        instruction_bytes: int,
+        kind: ir.Value | int = ALONE,
     ) -> None:
-        self.build, self.job, self.wanted = build, job, wanted
+        self.build, self.job, self.wanted, self.kind = build, job, wanted, number(kind)
         row = build.mul(individual, job["width"])
-        codes, values = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+        codes, values_of_tape = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
         size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
         # A function needs two tiles, for its value and its adjoint; a constant needs one, for its adjoint.
-        wanted["tiles"] = 0
+        counts = ("values", "numbers")
+        for name in counts:
+            wanted[name] = 0
         with counted(build, number(0), size) as node:
             code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
-            is_function = build.zext(build.icmp_unsigned(">=", code, job["functions"]), I64)
-            is_constant = build.zext(build.icmp_unsigned("==", code, number(CONSTANT)), I64)
-            tiles = build.add(wanted["tiles"], build.add(is_constant, build.shl(is_function, number(1))))
-            wanted["tiles"] = tiles
-        length = self.length = tile_length(build, wanted["tiles"], SHORTEST_TILE)
+            kinds = build.icmp_unsigned(">=", code, job["functions"]), build.icmp_unsigned("==", code, number(CONSTANT))
+            for name, is_one in zip(counts, kinds, strict=True):
+                wanted[name] = build.add(wanted[name], build.zext(is_one, I64))
+        values, numbers = (wanted[name] for name in counts)
+        length = self.length = tile_length(build, build.add(build.shl(values, number(1)), numbers), SHORTEST_TILE)
+        fitted = build.select(build.icmp_unsigned("<", numbers, job["most"]), numbers, job["most"])
+        self.columns = build.add(fitted, number(FIXED_COLUMNS))
+        """Number of columns of the normal equations."""
+        # Columns that begin a tile apart do not meet in the same lines of the cache.
+        stride = build.add(build.mul(padded_rows(build, job["rows"]), number(8)), length)
+        kept = build.mul(build.add(values, number(2)), stride)
+        fits = build.icmp_unsigned("<=", kept, number(WHOLE_BYTES))
+        in_one_place = build.icmp_unsigned("==", job["full"], number(0))
+        of_fit = build.icmp_unsigned("!=", self.kind, number(ALONE))
+        keeps = build.and_(build.and_(fits, in_one_place), of_fit)
+        self.again = build.and_(keeps, build.icmp_unsigned("!=", self.kind, number(FIRST)))
+        """Whether values are kept and this is not the first evaluation."""
+        self.mask = build.select(keeps, number(-1), number(0))
+        # The residuals and the weights come first, then the values.
+        whole = [build.add(job["whole"], build.mul(number(i), stride)) for i in range(3)]
+        self.residual, self.weights, own = (
+            build.select(keeps, there, job[name])
+            for there, name in zip(whole, ("residual", "scratch", "tiles"), strict=True)
+        )
         memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
         pointers = [build.inttoptr(job[field], POINTER) for field in memory]
-        normal = build.inttoptr(job["normal"], POINTER)
-        rest = (*pointers, length, normal, job["most"], job["residual"])
-        self.columns = build.call(assemble, [codes, values, size, job["functions"], *rest])
-        """Number of columns of the normal equations."""
+        with build.if_else(self.again) as (known, new):
+            with known:
+                self._write_constants(codes, values_of_tape, size, pointers[4])
+            with new:
+                rest = (length, build.inttoptr(own, POINTER), build.select(keeps, stride, length), self.mask)
+                end = (build.inttoptr(job["normal"], POINTER), job["most"], self.residual)
+                build.call(assemble, [codes, values_of_tape, size, job["functions"], *pointers, *rest, *end])
+        apart = list_bytes(build, size, instruction_bytes)
+        self.lists = [element_pointer(build, pointers[2], build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
+
+    def _write_constants(self, codes: ir.Value, values: ir.Value, size: ir.Value, constants: ir.Value) -> None:
+        """Give an individual that is assembled already new constants."""
+        build = self.build
+        with counted(build, number(0), size) as node:
+            code = load(build, codes, node.index, ir.IntType(16), ir.IntType(16))
+            with build.if_then(build.icmp_unsigned("==", code, code.type(CONSTANT))):
+                write_constant(build, constants, node.index, load(build, values, node.index, _DOUBLE, _DOUBLE))
 
     def run(self, origin: ir.Value, begin: ir.Value, end: ir.Value, sums: Sums) -> None:
         """Run the instructions over some rows, tile after tile, until the errors exceed the limit.
 
         `origin` is the row that the columns of the data begin with.
         """
-        build, job, length = self.build, self.job, self.length
-        first = build.inttoptr(job["instructions"], POINTER)
-        handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
-        step = build.udiv(length, number(8))
+        build, job = self.build, self.job
+        still, varying, _ = self.lists
+        wanted = build.icmp_unsigned("!=", self.kind, number(LAST))
+        with self._tiles(origin, begin, end) as tile:
+            with build.if_then(build.not_(self.again)):
+                self._call(still, tile)
+            self._call(varying, tile)
+            self._add_errors(tile, sums)
+            with build.if_then(build.and_(wanted, build.not_(self.again))):
+                self._add_products(tile, sums)
+            total = load(build, sums.state, number(0), _DOUBLE, _DOUBLE)
+            # A NaN sum also ends the evaluation: it stays NaN.
+            bounded = build.icmp_unsigned("!=", job["bounded"], number(0))
+            most = build.select(bounded, sums.limit, ir.Constant(_DOUBLE, math.inf))
+            self.wanted["further"] = build.zext(build.fcmp_ordered("<=", total, most), I64)
+        with build.if_then(build.and_(wanted, self.again)), self._tiles(origin, begin, end) as tile:
+            self._add_products(tile, sums)
+
+    @contextmanager
+    def _tiles(self, origin: ir.Value, begin: ir.Value, end: ir.Value) -> Iterator[_Tile]:
+        """A loop over the tiles as long as the run goes on."""
+        build, step = self.build, self.build.udiv(self.length, number(8))
         with (
             counted(build, begin, end, step) as tile,
             build.if_then(build.icmp_unsigned("!=", self.wanted["further"], number(0))),
         ):
             left = build.sub(end, tile.index)
             rows = build.select(build.icmp_unsigned("<", left, step), left, step)
-            offset = build.mul(build.sub(tile.index, origin), number(8))
-            build.call(handler, [first, offset, build.mul(padded_rows(build, rows), number(8))])
-            self._add_tile(tile.index, offset, rows, sums)
-            total = load(build, sums.state, number(0), _DOUBLE, _DOUBLE)
-            # A NaN sum also ends the evaluation: it stays NaN.
-            bounded = build.icmp_unsigned("!=", job["bounded"], number(0))
-            most = build.select(bounded, sums.limit, ir.Constant(_DOUBLE, math.inf))
-            self.wanted["further"] = build.zext(build.fcmp_ordered("<=", total, most), I64)
+            padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+            # Padding rows have weight 0.
+            own = build.icmp_unsigned("!=", build.or_(self.job["weighted"], build.sub(padded, rows)), number(0))
+            yield _Tile(tile.index, build.mul(build.sub(tile.index, origin), number(8)), rows, padded, own)
 
-    def _add_tile(self, first: ir.Value, offset: ir.Value, rows: ir.Value, sums: Sums) -> None:
-        """Add the errors and the normal equations of a tile; its first row is the row `first`."""
+    def _call(self, first: ir.Value, tile: _Tile) -> None:
+        """Run a list of instructions over a tile."""
+        build = self.build
+        handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
+        build.call(handler, [first, tile.offset, build.mul(padded_rows(build, tile.rows), number(8))])
+
+    def _kept(self, address: ir.Value, tile: _Tile) -> ir.Value:
+        """The place of a tile in memory that may keep all tiles."""
+        build = self.build
+        return build.inttoptr(build.add(address, build.and_(tile.offset, self.mask)), POINTER)
+
+    def _add_errors(self, tile: _Tile, sums: Sums) -> None:
+        """Add the errors of a tile, and write its residuals."""
         build, job = self.build, self.job
-        padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
-        # Padding rows have weight 0.
-        own = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
-        reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
-        target, weights = (job_entry(build, job, name, first, 8) for name in ("target", "weights"))
-        loss_columns, scales, residual, scratch, normal, table = (
-            build.inttoptr(job[name], POINTER)
-            for name in ("loss_columns", "scales", "residual", "scratch", "normal", "residuals")
+        target, weights = (job_entry(build, job, name, tile.first, 8) for name in ("target", "weights"))
+        loss_columns, scales, normal, table = (
+            build.inttoptr(job[name], POINTER) for name in ("loss_columns", "scales", "normal", "residuals")
         )
-        prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, offset)
-        residuals = load(build, table, build.zext(own, I64), POINTER, RESIDUALS, 8)
-        given = (target, weights, padded, sums.line, loss_columns, first, scales, residual, scratch)
-        add_to(build, build.call(residuals, [prediction, mask, *given]), sums.state, number(0))
-        weighs = build.or_(own, reweighted)
-        weighing = build.select(reweighted, scratch, weights)
+        prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, tile.offset)
+        residuals = load(build, table, build.zext(tile.weighted, I64), POINTER, RESIDUALS, 8)
+        given = (target, weights, tile.padded, sums.line, loss_columns, tile.first, scales)
+        written = (self._kept(self.residual, tile), self._kept(self.weights, tile))
+        add_to(build, build.call(residuals, [prediction, mask, *given, *written]), sums.state, number(0))
+
+    def _add_products(self, tile: _Tile, sums: Sums) -> None:
+        """Compute the adjoints of a tile, and add its normal equations."""
+        build, job = self.build, self.job
+        self._call(self.lists[-1], tile)
+        reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
+        weighs = build.or_(tile.weighted, reweighted)
+        own = job_entry(build, job, "weights", tile.first, 8)
+        weighing = build.select(reweighted, self._kept(self.weights, tile), own)
+        columns = build.inttoptr(job["normal"], POINTER)
         for weighted in (False, True):
             with build.if_then(weighs if weighted else build.not_(weighs)):
                 add = _products_function(build.module, weighted=weighted)
-                build.call(add, [normal, self.columns, offset, padded, weighing, sums.state, job["stride"]])
+                given = (columns, self.columns, tile.offset, tile.padded, weighing, sums.state, job["stride"])
+                build.call(add, given)
 
 
 def _products_function(module: ir.Module, *, weighted: bool) -> ir.Function:

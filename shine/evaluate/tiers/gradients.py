@@ -19,13 +19,14 @@ from shine.evaluate.gradient.assembler import NODE_WORDS
 from shine.evaluate.gradient.constant_fitting import fitting_numbers, record_numbers
 from shine.evaluate.gradient.instructions import (
     BROADCAST_BYTES,
+    LISTS,
     OPERAND_BYTES,
     gradient_instruction_bytes,
     most_arguments,
 )
 from shine.evaluate.gradient.interpreter import ADVANCE, FIT, GROUPED, NORMAL, emit_gradient_machine
 from shine.evaluate.gradient.job import FIT_JOB, GRADIENT_JOB
-from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, SHORTEST_TILE
+from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, SHORTEST_TILE, WHOLE_BYTES
 from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_code, scales_of
 from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
@@ -101,13 +102,14 @@ class GradientMachine:
     def scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
         return {
-            "instructions": (2 * width + 2) * self._instruction_bytes,
+            "instructions": LISTS * (width + 1) * self._instruction_bytes,
             "nodes": 8 * width * NODE_WORDS,
             "constants": width * BROADCAST_BYTES,
             "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
             "normal": (width + FIXED_COLUMNS) * OPERAND_BYTES,
             "residual": TILE_BYTES,
             "scratch": TILE_BYTES,
+            "whole": WHOLE_BYTES,
         }
 
     def _fitting_scratch(self, width: int) -> dict[str, int]:

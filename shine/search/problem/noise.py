@@ -326,4 +326,10 @@ def nearest(columns: list[Floats], centres: Indices, count: int) -> Indices:
     for column in columns:
         distances += (column[centres, None] - column) ** 2
     distances[np.arange(len(centres)), centres] = np.inf
-    return np.argsort(distances, axis=1, kind="stable")[:, :count]
+    # Sorting indices takes several times as long as sorting numbers. Of equal distances the first rows are the nearest.
+    furthest = np.sort(distances, axis=1)[:, count - 1]
+    rows, near = np.nonzero(distances <= furthest[:, None])
+    order = np.lexsort((distances[rows, near], rows))
+    first = np.searchsorted(rows, np.arange(len(centres)))
+    found: Indices = near[order[first[:, None] + np.arange(count)]]
+    return found
