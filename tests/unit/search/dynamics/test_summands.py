@@ -62,7 +62,13 @@ def test_conditions_and_numbers_that_are_none_are_no_sums(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["2*sin(x - y)*exp(z)/x", "sqrt(x + y)*sqrt(x + y)", "sqrt(x - 2*z)**4", "sqrt(x - y)/z", "3*(x + y + 1)**4*cos(z)"],
+    [
+        "2*sin(x - y)*exp(z)/x",
+        "sqrt(x + y)*sqrt(x + y)",
+        "sqrt(x - 2*z)**4",
+        "sqrt(x - y)/z",
+        "3*(x + y + 1)**4*cos(z)",
+    ],
 )
 def test_an_exchange_and_its_inverse_leave_a_product(text):
     product = summands(parse(text, NAMES))[0]
