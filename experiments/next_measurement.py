@@ -3,8 +3,9 @@
 `python experiments/next_measurement.py --seeds 3` draws a few noisy rows of each of ten laws in a part of its box. Then
 two experimenters go on, a reading at a time, each followed by a search: one measures where
 `Front.next_measurement(box)` says, the other at random in the box. Both count readings until the search chooses the law
-for the first time, which may be by chance, and until it is decided: chosen, with odds of 20 to 1 against the rest of
-the front. The law is any formula that becomes it, everywhere in the box, by other constants, and has no more of them.
+for the first time, which may be by chance, and until it is decided: chosen, with odds of 20 to 1 against all other
+formulas that were found. The law is any formula that becomes it, everywhere in the box, by other constants, and has no
+more of them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 import shine
 from shine.search.models.certainty import fitted_constants
 from shine.search.models.measuring.next_measurement import ODDS
-from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
@@ -117,8 +117,8 @@ def needed(law: Law, experimenter: Experimenter, seed: int, options: argparse.Na
         )  # fmt: skip
         if is_law(result.best, law):
             chosen = min(chosen, count)
-            rivals = Rivals.of(result.front)
-            if rivals.each[0].index == result.best_index and rivals.weights[0] >= ODDS / (1 + ODDS):
+            rivals = result.next_measurement(law.box)
+            if rivals.indices[0] == result.best_index and rivals.weights[0] >= ODDS / (1 + ODDS):
                 return chosen, count
         further = experimenter(law, result, rng)
         X = np.concatenate([X, further])

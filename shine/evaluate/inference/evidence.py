@@ -106,6 +106,9 @@ SHARES = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 BLOCK = 1 << 21
 """Most numbers that an integral holds at once."""
 
+REFUTED = 1e-3
+"""Probability below which a form adds nothing to what a further reading tells."""
+
 LEAST_PROBABILITY = 1e-300
 """Probabilities of forms below it count as this: their logarithms stay finite."""
 
@@ -153,36 +156,33 @@ def information(weights: Floats, means: Floats, variances: Floats) -> Floats:
 
     Parameters
     ----------
-    weights : ndarray of shape (n_cases, n_forms)
-        Probabilities of the forms in each of some cases, which are equally likely.
-    means : ndarray of shape (n_cases, n_forms, n_points)
-    variances : ndarray of shape (n_forms, n_points)
+    weights : ndarray of shape (n_forms,)
+        Probabilities of the forms.
+    means, variances : ndarray of shape (n_forms, n_points)
 
     Returns
     -------
     ndarray of shape (n_points,)
-        The mean over the cases.
     """
-    cases, forms, points = means.shape
-    step = max(BLOCK // (cases * forms * len(NODES)), 1)
+    forms, points = means.shape
+    step = max(BLOCK // (forms * len(NODES)), 1)
     found = np.zeros(points)
     for first in range(0, points, step):
         part = slice(first, first + step)
-        found[part] = _information(weights, means[:, :, part], np.sqrt(variances[:, part]))
+        found[part] = _information(weights, means[:, part], np.sqrt(variances[:, part]))
     return np.maximum(found, 0.0)
 
 
 def _information(weights: Floats, means: Floats, deviations: Floats) -> Floats:
-    known = np.log(np.maximum(weights, LEAST_PROBABILITY))[:, :, None] - np.log(deviations)
-    total = np.zeros(means.shape[2])
-    for form in range(means.shape[1]):
+    known = np.log(np.maximum(weights, LEAST_PROBABILITY))[:, None] - np.log(deviations)
+    total = np.zeros(means.shape[1])
+    for weight, mean, deviation in zip(weights, means, deviations, strict=True):
         # Differences first: readings may be many noises away from 0.
-        apart = (means[:, form : form + 1] - means)[..., None] + deviations[form][:, None] * NODES
-        terms = known[..., None] - (apart / deviations[:, :, None]) ** 2 / 2
-        most = terms.max(axis=1)
-        mixed = most + np.log(np.exp(terms - most[:, None]).sum(axis=1))
-        own = -np.log(deviations[form])[:, None] - NODES**2 / 2
-        total += np.mean(weights[:, form, None] * ((own - mixed) @ SHARES), axis=0)
+        apart = (mean - means)[..., None] + deviation[:, None] * NODES
+        terms = known[..., None] - (apart / deviations[..., None]) ** 2 / 2
+        most = terms.max(axis=0)
+        mixed = most + np.log(np.exp(terms - most).sum(axis=0))
+        total += weight * ((-np.log(deviation)[:, None] - NODES**2 / 2 - mixed) @ SHARES)
     return total
 
 
@@ -212,7 +212,12 @@ class Cases:
             axis=1,
         )  # fmt: skip
         left = [root.T @ slopes for root, slopes in zip(self.roots, further.slopes, strict=True)]
-        return information(self.weights, means, Predictions(further.values, left, further.noise).variances)
+        variances = Predictions(further.values, left, further.noise).variances
+        found = np.zeros(means.shape[2])
+        for weights, own in zip(self.weights, means, strict=True):
+            there = weights >= REFUTED
+            found += information(weights[there], own[there], variances[there])
+        return found / len(means)
 
     def deciding(self, odds: float) -> float:
         """Share of the cases in which the odds of a form against all others are at least so high."""

@@ -205,14 +205,15 @@ def next_measurement(
 ) -> Answer:
     """The points to measure next: they tell apart the formulas that the rows do not."""
     found = opened(run)
-    models, rows, notes = list(found.result.front), None, []
+    models, beside, rows, notes = found.result.front.models, found.result.front.beside, None, []
     try:
         job = job_of_run(found)
-        models, rows = [with_rows(model, job) for model in models], job.dataset
+        models, beside = (tuple(with_rows(model, job) for model in each) for each in (models, beside))
+        rows = job.dataset
     except (ShineError, OSError) as error:
         notes.append(f"without the run's data, all numbers count as continuous: {quoted(error, 200)}")
     limits = {name: tuple(each) if _is_range(each) else each for name, each in (box or {}).items()} or None
-    made = points_of(models, limits, count, cost, rows=rows)
+    made = points_of(models, limits, count, cost, rows=rows, beside=beside)
     return {"sentence": made.sentence, **made.plain(), "notes": [*made.notes, *notes]}
 
 

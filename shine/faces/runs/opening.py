@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ class Run:
             raise ExportError(f"{self.folder / 'result.json'}: the chosen formula is not one of the front")
         best = record.front.index(record.best)
         return Result(
-            Front(tuple(self._model(model) for model in record.front), best, record.reason),
+            Front(self._models(record.front), best, record.reason, self._models(record.beside)),
             best,
             record.generations,
             record.evaluations,
@@ -106,6 +107,9 @@ class Run:
             return primitive_table(self.record.primitives)[0]
         except (UnsupportedSyntaxError, ValueError) as error:
             raise ExportError(f"{self.folder / 'result.json'}: primitives: {cut(error)}") from None
+
+    def _models(self, models: Iterable[ModelRecord]) -> tuple[Model, ...]:
+        return tuple(map(self._model, models))
 
     def _model(self, model: ModelRecord) -> Model:
         try:

@@ -132,6 +132,8 @@ class ResultRecord(_Record):
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
     """The best constant, then the best formula of each complexity that is better than all simpler ones."""
+    beside: tuple[ModelRecord, ...] = ()
+    """Other formulas that describe few rows nearly as well as the best: one of them may be the law."""
     groups: GroupsRecord | None = None
     """The groups of the template's constants; null without any."""
     reason: str
@@ -234,6 +236,7 @@ def result_record(
         schema_version=SCHEMA_VERSION,
         best=best,
         front=front,
+        beside=tuple(_model_record(model, False, until) for model in result.front.beside),
         groups=_groups_record(result.best),
         reason=result.front.reason,
         weighting=result.front.noise,

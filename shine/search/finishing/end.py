@@ -43,6 +43,7 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import (
     basis_in_user_units,
+    each_in_user_units,
     front_in_user_units,
     model_in_user_units,
     noise_in_user_units,
@@ -58,7 +59,7 @@ from shine.search.problem.settings import SearchSettings
 TOO_SHORT = "the seconds were over before the first generation: allow more"
 """Addition to the reason if compiling and seeding left no time for evolution."""
 
-Finished = tuple[Dataset, tuple[Model, ...]]
+Finished = tuple[Dataset, tuple[Model, ...], tuple[Model, ...]]
 """Rows, and the front that is fitted to them."""
 
 
@@ -170,12 +171,12 @@ class Finish:
 
     def _result(self, outcome: Outcome) -> tuple[Result, Dataset]:
         """The result with the noise of the rows as they are weighted, and these rows."""
-        outcome, (rows, front) = self._finished(outcome, self.task.dataset)
+        outcome, (rows, front, beside) = self._finished(outcome, self.task.dataset)
         by_kept_rows = self._validated(front, rows) if self.split.validation else None
         if self.split.validation:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
             every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
-            outcome, (rows, front) = self._finished(outcome, every_row, learned)
+            outcome, (rows, front, _) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
@@ -189,8 +190,12 @@ class Finish:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
-        models = tuple(
-            replace(model_in_user_units(model, self.task, degree), basis=basis, noise=noise) for model in front
+        if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
+            beside = ()  # These were found by other rows than the front is judged by.
+        near = each_in_user_units(with_supported_digits(beside, rows), self.task)
+        models, beside = (
+            tuple(replace(model_in_user_units(model, self.task, degree), basis=basis, noise=noise) for model in each)
+            for each in (front, near)
         )
         if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
@@ -198,7 +203,7 @@ class Finish:
             further = None if self.split.validation else partial(self._further_nats, rows=basis.rows)
             outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, further)
         estimate = noise_in_user_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
-        found = Front(models, choice.index, choice.reason)
+        found = Front(models, choice.index, choice.reason, beside)
         return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
 
     def _with_outliers(
@@ -284,19 +289,21 @@ class Finish:
         return unless_interrupted(outcome, lambda polish: self._front(found, rows, polish))
 
     def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
-        """The rows with the noise that the best formula implies, and the front that is fitted to them."""
+        """The rows with the noise that the best formula implies, the front that is fitted to them, and what is beside
+        it."""
         if self._follows(rows):
             # "loss" says that only the front is to be refined: it is enough to know what rows to expect.
-            models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
+            models, _ = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
                 if not best.tree.used_parameters:
                     rows = rows.without_deviations
                 else:
                     rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
-        front = self._with_earlier(self._refined(outcome, rows, polish), rows)
+        front, beside = self._refined(outcome, rows, polish)
+        front = self._with_earlier(front, rows)
         self._check_not_empty(front)
-        return rows, front
+        return rows, front, beside
 
     def _with_earlier(self, front: tuple[Model, ...], rows: Dataset) -> tuple[Model, ...]:
         """The front with the formulas of an earlier part of the run that it does not replace."""
@@ -311,7 +318,7 @@ class Finish:
         before = [model for model in before if model in kept]
         return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 
-    def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
+    def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[tuple[Model, ...], tuple[Model, ...]]:
         refinement = Refinement(
             loss=self.loss,
             weights=self.settings.evolution.complexity,

@@ -39,7 +39,7 @@ from shine.search.finishing.poles import form_of, individuals_to_refine, preferr
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
 from shine.search.finishing.trifles import Trifles
-from shine.search.models.certainty import fitted_constants, written_length
+from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import Evidence, best_constant, description_length, rounding_error
@@ -48,6 +48,10 @@ from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_li
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
 may change the order."""
+
+NEAR, MOST_BESIDE, MOST_ROWS = 4.6, 12, 1000
+"""Formulas beside the front: the nats by which their description is longer than the best at most, odds of 100; their
+number at most; and the rows from which they are not kept: so many rows hardly leave ties."""
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
@@ -91,8 +95,8 @@ class Refinement:
     out_of_time: Callable[[], bool]
     most: float
 
-    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> tuple[Model, ...]:
-        """The Pareto front of a finished search.
+    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> tuple[tuple[Model, ...], tuple[Model, ...]]:
+        """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
 
         Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit
         anything. The others are simplified, their constants are fitted to convergence, and simple numbers replace
@@ -157,15 +161,28 @@ class Refinement:
         kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
-        def front_of(models: Sequence[Model]) -> tuple[Model, ...]:
+        def plainest(models: Sequence[Model]) -> list[Model]:
             # Versions of one form compete by their digits; forms by what the rows determine, as in the choice.
             versions: dict[object, list[Model]] = {}
             for model in models:
                 versions.setdefault(form_of(model.tree), []).append(model)
-            plain = [min(each, key=lambda model: surprise(model, odd[model], evidence)) for each in versions.values()]
-            return pareto_front(plain, enough, lambda model: surprise(model, odd[model], evidence, described))
+            return [min(each, key=lambda model: surprise(model, odd[model], evidence)) for each in versions.values()]
 
-        return FewRows(domain, primitives, threads).front(kept, finite, front_of)
+        def front_of(models: Sequence[Model]) -> tuple[Model, ...]:
+            return pareto_front(
+                plainest(models), enough, lambda model: surprise(model, odd[model], evidence, described)
+            )
+
+        front = FewRows(domain, primitives, threads).front(kept, finite, front_of)
+        if not front or dataset.n_rows > MOST_ROWS or front[-1].loss <= enough:
+            return front, ()
+        shown = {form_of(model.tree) for model in front}
+        others = [model for model in plainest(kept) if form_of(model.tree) not in shown]
+        every = [*front, *others]
+        lengths = lengths_of(every, described, [odd[model] for model in every])
+        near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
+        beside = [every[at] for at in near if at >= len(front) and domain.is_steady(every[at].tree)]
+        return front, tuple(beside[:MOST_BESIDE])
 
     def _promising(self, polishing: Polishing, population: Population, trees: Sequence[Tree], domain: Domain) -> Mask:
         """Which formulas are worth polishing, the constant one first; what the front may refuse beats none."""

@@ -40,11 +40,15 @@ class Front(Sequence[Model]):
         Position of the recommended formula.
     reason : str
         Why it is recommended; empty if it is not known.
+    beside : tuple of Model
+        Formulas that were found, too, and describe the rows nearly as well as the best: the front has others of their
+        complexity. One of them may be the law.
     """
 
     models: tuple[Model, ...]
     best_index: int
     reason: str = ""
+    beside: tuple[Model, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Model: ...
@@ -292,7 +296,7 @@ class Front(Sequence[Model]):
         """
         from shine.search.models.measuring.next_measurement import next_measurement
 
-        return next_measurement(self.models, box, n, cost)
+        return next_measurement(self.models, box, n, cost, beside=self.beside)
 
     def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
         """The rows with their formulas as people read them."""

@@ -84,8 +84,10 @@ class Result:
         """The result whose formulas know how columns of the user's table became numbers; None if they held numbers."""
         if preparation is None:
             return self
-        models = tuple(replace(model, preparation=preparation) for model in self.front)
-        return replace(self, front=replace(self.front, models=models))
+        models, beside = (
+            tuple(replace(model, preparation=preparation) for model in each) for each in (self.front, self.front.beside)
+        )
+        return replace(self, front=replace(self.front, models=models, beside=beside))
 
     @property
     def reason(self) -> str:

@@ -109,12 +109,19 @@ def front_in_user_units(
     allows : callable
         Says whether a formula may have so many nodes, and be exact or not.
     """
-    given = [replace(model, tree=task.scaling.leaving(model.tree, task.user_rows)) for model in front]
-    if task.scaling:
-        rows, weighed = task.user_rows.columns.T, task.user_rows.row_weights > 0
-        given = [model for model in given if np.isfinite(model.predict(rows)[weighed]).all()] or given
+    models = list(front)
+    given = each_in_user_units(models, task) or [
+        replace(model, tree=task.scaling.leaving(model.tree, task.user_rows)) for model in models
+    ]
     small = [model for model in given if allows(model.tree.size, model.loss <= enough)]
     return pareto_front(small or [min(given, key=lambda model: model.tree.size)], enough)
+
+
+def each_in_user_units(models: Iterable[Model], task: Task) -> list[Model]:
+    """Models as formulas of the given data, those whose values are finite there."""
+    given = [replace(model, tree=task.scaling.leaving(model.tree, task.user_rows)) for model in models]
+    rows, weighed = task.user_rows.columns.T, task.user_rows.row_weights > 0
+    return [model for model in given if not task.scaling or np.isfinite(model.predict(rows)[weighed]).all()]
 
 
 def model_in_user_units(model: Model, task: Task, degree: int) -> Model:

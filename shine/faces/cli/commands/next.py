@@ -64,13 +64,13 @@ def next_command(folder: Path, box: dict[str, Any] | None, count: int, cost: str
     from shine.search.models.measuring.next_measurement import next_measurement
 
     run = opened(folder)
-    models = list(run.result.front)
+    models, beside = run.result.front.models, run.result.front.beside
     try:
-        found = next_measurement(models, box, count, cost, rows=_rows(run.folder))
+        found = next_measurement(models, box, count, cost, rows=_rows(run.folder), beside=beside)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except DataError:
-        if all(model.known is not None for model in models):
+        if all(model.known is not None for model in (*models, *beside)):
             raise
         raise click.ClickException(
             f"{run.folder}: its result.json does not say how sure the constants of all formulas are; it does up to "

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,8 +69,8 @@ class NextMeasurement:
         The value of each feature by heading. The same point may occur several times: measure there again.
     formulas : tuple of str
         The formulas that the rows do not tell apart, the most probable first.
-    indices : tuple of int
-        Their positions in the front.
+    indices : tuple of int or None
+        Their positions in the front; None for one that the front hides, as another of its complexity fits better.
     weights : ndarray of shape (n_formulas,)
         Their probabilities by the rows.
     values, deviations : ndarray of shape (n_formulas, n_points)
@@ -80,7 +80,8 @@ class NextMeasurement:
     missing : float
         Bits that are missing to know it: the most that they can tell.
     decides : float
-        Probability that one formula has odds of 20 to 1 after the readings, if the law is among them.
+        Probability that one formula has odds of 20 to 1 after the readings. It counts that the law may be none of them
+        (see `shine.search.models.measuring.rivals.NONE`); a new search then finds other formulas.
     used : tuple of str
         Headings of the features that matter to these formulas.
     notes : tuple of str
@@ -89,7 +90,7 @@ class NextMeasurement:
 
     points: tuple[dict[str, Any], ...]
     formulas: tuple[str, ...]
-    indices: tuple[int, ...]
+    indices: tuple[int | None, ...]
     weights: Floats
     values: Floats
     deviations: Floats
@@ -117,12 +118,10 @@ class NextMeasurement:
         if len(self.formulas) == 1:
             return f"{where}: the rows leave one formula, and it is least tested there"
         what = "this" if len(self.points) == 1 else "together they"
-        share = f"with a probability of {self.decides:.0%} if one of them is the law"
+        share = f"with a probability of {self.decides:.0%}"
         count = f"{len(self.formulas)} formulas, {self.information:.2g} of {self.missing:.2g} bits"
         if self.weights[0] >= ODDS / (1 + ODDS):
-            return (
-                f"the rows speak for formula {self.indices[0]} by {self.weights[0]:.1%}; to be surer, {where} ({count})"
-            )
+            return f"the rows speak for {self.formulas[0]} by {self.weights[0]:.1%}; to be surer, {where} ({count})"
         return f"{where}: {what} decides {share} ({count})".replace("they decides", "they decide")
 
     def plain(self) -> dict[str, Any]:
@@ -148,7 +147,8 @@ class NextMeasurement:
             self.indices, self.formulas, self.weights, self.values, self.deviations, strict=True
         ):
             there = [_reading(values[at], deviations[at]) for at in sorted(first.values())]
-            lines += wrapped(f"{weight:>6.1%}  {index:>3}  {formula}: {'; '.join(there)}", width, " " * 13)
+            place = "" if index is None else index
+            lines += wrapped(f"{weight:>6.1%}  {place:>3}  {formula}: {'; '.join(there)}", width, " " * 13)
         for note in self.notes:
             lines += wrapped(f"note: {note}", width, "    ")
         return "\n".join(lines)
@@ -163,6 +163,7 @@ def next_measurement(
     cost: Cost | None = None,
     *,
     rows: Dataset | None = None,
+    beside: Sequence[Model] = (),
 ) -> NextMeasurement:
     """The points of a box where formulas part most (see `shine.search.models.front.Front.next_measurement`).
 
@@ -174,13 +175,17 @@ def next_measurement(
         As there.
     rows : Dataset, optional
         The rows that the models were fitted to, if they do not know them: they tell which features are whole numbers.
+    beside : sequence of Model
+        Formulas that the front hides.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST:
         raise ValueError(f"n is {value_text(n)}; it is a number of points from 1 to {MOST}")
-    rivals = Rivals.of(models)
-    is_integer = box_of_models(models, box, rows)
-    design = Design(rivals, is_integer, price_of(cost, is_integer))
-    return design.information_at(design.places(int(n)))
+    rivals = Rivals.of(models, beside)
+    found = box_of_models([*models, *beside], box, rows)
+    design = Design(rivals, found, price_of(cost, found))
+    told = design.information_at(design.places(int(n)))
+    places = [rival.index for rival in design.rivals.each]
+    return replace(told, indices=tuple(at if at < len(models) else None for at in places))
 
 
 def box_of_models(models: Sequence[Model], box: Mapping[str, Limits] | None, rows: Dataset | None = None) -> Box:
@@ -349,7 +354,7 @@ class Design:
             np.sqrt(chosen.variances),
             max(missing - left, 0.0) / math.log(2),
             missing / math.log(2),
-            cases.deciding(ODDS),
+            cases.deciding(ODDS) * (1.0 if all(rival.known.exact for rival in rivals.each) else 1 - NONE),
             used,
             tuple(self._notes(points)),
         )

@@ -10,6 +10,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
+from shine.search.models.front import Front
 from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_models
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
@@ -17,8 +18,9 @@ from shine.search.models.model import Model
 MOST_ROWS = 10_000
 """Rows from which nobody waits for the sentence: so many hardly leave ties."""
 
-LIKELY = 0.5
-"""Probability from which readings are said to decide."""
+LIKELY = 0.25
+"""Probability from which readings are said to decide: half of what the best ones reach, as the law may be none of the
+formulas."""
 
 TOGETHER = 10
 """Readings that are asked for if one is not enough."""
@@ -45,18 +47,20 @@ def untested_text(model: Model) -> str:
     return f"no row tests the formula between {' and '.join(parts)}{doubt}"
 
 
-def ties_text(models: Sequence[Model]) -> str:
+def ties_text(front: Front) -> str:
     """The sentence about a front; empty if one formula has odds of 20 to 1 against each other, or nobody knows."""
     try:
-        if not len(models) > 1 or models[0].uncertainty.rows > MOST_ROWS:
+        if not len(front) > 1 or front[0].uncertainty.rows > MOST_ROWS:
             return ""
-        rivals = Rivals.of(models)
+        rivals = Rivals.of(front, front.beside)
         tied = [at for at, weight in enumerate(rivals.weights) if weight * ODDS >= rivals.weights[0]]
         if len(tied) < 2:
             return ""
-        box, rivals = box_of_models(models, None), rivals.only(tied)
+        box, rivals = box_of_models([*front, *front.beside], None), rivals.only(tied)
         found = [Design(rivals, each, _free_of_charge, is_open=False) for each in (box, box.beyond_the_rows())]
-        return _sentence(rivals, *found)
+        known = sorted(rival.index for rival in rivals.each if rival.index < len(front))
+        more = sum(rival.index >= len(front) for rival in found[1].rivals.each)
+        return _sentence(known, more, *found) if known and len(known) + more > 1 else ""
     except DataError:
         return ""
 
@@ -65,19 +69,21 @@ def _free_of_charge(values: Floats) -> Floats:
     return np.ones(values.shape[1])
 
 
-def _sentence(tied: Rivals, within: Design, beyond: Design) -> str:
-    """Ask for one reading within the rows, else for one beyond them, else for several."""
-    *others, last = sorted(rival.index for rival in tied.each)
-    names = f"formulas {', '.join(map(str, others))} and {last} cannot be told apart"
+def _sentence(known: Sequence[int], more: int, within: Design, beyond: Design) -> str:
+    """Ask for one reading within the rows, else for one beyond them, else for several; `more` are beside the front."""
+    *others, last = [*map(str, known), *([f"{more} more"] if more else [])]
+    names = f"formula{'s' * (len(known) > 1)} {', '.join(others)} and {last} cannot be told apart"
     told = f"{names} by these rows"
     for design in (within, beyond):
         if len(design.rivals.each) > 1 and design.there.any():
             places = design.places(1)
             one, several = design.information_at(places), design.information_at(places * TOGETHER)
             if one.decides >= LIKELY:
-                return f"{names} {_where(design)}; one measurement at {one.places[0]} would decide ({one.decides:.0%})"
-            likely = "would decide" if several.decides >= LIKELY else "would hardly decide"
-            told = f"{names} by these rows; {TOGETHER} measurements at {one.places[0]} {likely} ({several.decides:.0%})"
+                share = f"decides with a probability of {one.decides:.0%}"
+                return f"{names} {_where(design)}; one measurement at {one.places[0]} {share}"
+            likely = "decide" if several.decides >= LIKELY else "hardly decide"
+            share = f"{likely} (probability {several.decides:.0%})"
+            told = f"{names} by these rows; {TOGETHER} measurements at {one.places[0]} {share}"
     return told
 
 

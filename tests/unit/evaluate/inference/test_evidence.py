@@ -103,14 +103,14 @@ def integrated(weights, means, deviations):
      ((0.5, 0.5), (0.0, 100.0), (1.0, 1.0))],
 )  # fmt: skip
 def test_information_is_that_of_an_integral(weights, means, deviations):
-    found = information(np.array([weights]), np.array(means)[None, :, None], np.array(deviations)[:, None] ** 2)
+    found = information(np.array(weights), np.array(means)[:, None], np.array(deviations)[:, None] ** 2)
     assert found[0] == pytest.approx(integrated(weights, means, deviations), abs=2e-4)
 
 
 def test_information_is_never_more_than_what_is_missing():
-    weights = np.array([[0.25, 0.75]])
+    weights = np.array([0.25, 0.75])
     apart = np.array([0.0, 1.0, 3.0, 10.0, 1e9])
-    found = information(weights, np.array([np.zeros(5), apart])[None], np.ones((2, 5)))
+    found = information(weights, np.array([np.zeros(5), apart]), np.ones((2, 5)))
     missing = -(weights * np.log(weights)).sum()
     assert found[0] == pytest.approx(0.0, abs=1e-12) and (np.diff(found) >= -1e-12).all()
     assert found[-1] == pytest.approx(missing) and (found <= missing + 1e-12).all()
@@ -118,7 +118,7 @@ def test_information_is_never_more_than_what_is_missing():
 
 def test_more_noise_tells_less():
     noise = np.array([0.1, 1.0, 10.0, 100.0])
-    found = information(np.array([[0.5, 0.5]]), np.array([np.zeros(4), np.ones(4)])[None], np.tile(noise, (2, 1)))
+    found = information(np.array([0.5, 0.5]), np.array([np.zeros(4), np.ones(4)]), np.tile(noise, (2, 1)))
     assert (np.diff(found) < 0).all()
 
 
@@ -172,5 +172,5 @@ def test_no_readings_leave_the_weights():
     cases = foreseen(np.array([0.6, 0.4]), line_and_bend([]), 1, np.random.default_rng(0))
     assert cases.weights.tolist() == [[pytest.approx(0.6), pytest.approx(0.4)]]
     assert cases.information(line_and_bend([2.0]))[0] == pytest.approx(
-        information(np.array([[0.6, 0.4]]), line_and_bend([2.0]).values[None], line_and_bend([2.0]).variances)[0]
+        information(np.array([0.6, 0.4]), line_and_bend([2.0]).values, line_and_bend([2.0]).variances)[0]
     )
