@@ -21,6 +21,7 @@ from shine.lang.forms.interpretation import computed
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
+from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import RateRows, settled
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.models.certainty import lengths_of
@@ -92,6 +93,22 @@ def best_first(candidates: Sequence[Sequence[Candidate]]) -> Iterator[tuple[Cand
                 seen.add(following)
                 nats = sum(each[place].nats for each, place in zip(candidates, following, strict=True))
                 heapq.heappush(waiting, (nats, following))
+
+
+def with_integrals(
+    candidates: Sequence[Sequence[Candidate]],
+    rows: Sequence[RateRows | None],
+    states: Sequence[str],
+    readings: Readings,
+) -> list[list[Candidate]]:
+    """The candidates of each state, before them the states whose integral it follows within its readings' errors."""
+    found = [list(own) for own in candidates]
+    for at, rate in readings.integrals:
+        given = rows[at]
+        if given is not None and states[rate] in given.dataset.features:
+            tree = parse(states[rate], given.dataset.features)
+            found[at] = [Candidate(_model(tree, given), 0.0), *(each for each in found[at] if each.model.tree != tree)]
+    return found
 
 
 def with_terms_of_others(
@@ -178,10 +195,15 @@ def _copy_along(
             except NoSum:
                 return
             tree = parse(written(products), given.dataset.features)
-            errors = _values(tree, given.dataset.columns) - given.dataset.target
-            loss = float(stable_sum(given.dataset.row_weights * errors**2)) / given.dataset.weight
-            described = _described([Model(tree, loss, 0.0)], candidates[place], given)
-            models[place] = described[0] if described else Candidate(Model(tree, loss, 0.0), math.inf)
+            model = _model(tree, given)
+            described = _described([model], candidates[place], given)
+            models[place] = described[0] if described else Candidate(model, math.inf)
+
+
+def _model(tree: Tree, rows: RateRows) -> Model:
+    """A formula with its loss."""
+    errors = _values(tree, rows.dataset.columns) - rows.dataset.target
+    return Model(tree, float(stable_sum(rows.dataset.row_weights * errors**2)) / rows.dataset.weight, 0.0)
 
 
 def _sums(candidates: Sequence[Candidate]) -> list[list[Product]]:

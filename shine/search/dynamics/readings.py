@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -13,13 +14,16 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import stable_mean, stable_sum
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.description import DescriptionLength
-from shine.search.dynamics.smoothing.smoothing import Smoothed
+from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun
 
 INTERPOLATED = 1e-6
 """Error of clean readings, as a share of a state's spread: it balances the states."""
 
 SQUARED = 0.5
 """Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
+
+EXPLAINED = 1.5
+"""Mean squared error of an integral, in units of the readings' expected one, that may be noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,26 @@ class Readings:
             relative.append(stable_sum((errors / deviations.T) ** 2))
         return np.add.reduce(plain) / self.counts, np.add.reduce(relative) / self.counts
 
+    @property
+    def integrals(self) -> list[tuple[int, int]]:
+        """Pairs of states of which the first follows the integral of the second within the errors of its readings.
+
+        Noise hides the shape of a rate that is derived from readings; it averages out in an integral.
+        """
+        found = []
+        areas = [_areas(run) for run in self.smooth.runs]
+        for at, rate in permutations([at for at, own in enumerate(self._values) if len(own)], 2):
+            rollouts = []
+            for area, own, deviations, (given, known) in zip(
+                areas, self.smooth.runs, self.deviations, self._pairs, strict=True
+            ):
+                rest = np.where(known[:, at], given.states[:, at], own.states[:, at]) - area[:, rate]
+                rollouts.append(own.states.copy())
+                rollouts[-1][:, at] = area[:, rate] + stable_mean(rest, known[:, at] / deviations[:, at] ** 2)
+            if self.losses(rollouts)[1][at] <= EXPLAINED:
+                found.append((at, rate))
+        return found
+
     @cached_property
     def _known(self) -> list[Mask]:
         return [~np.isnan(run.states) for run in self.trajectories.runs]
@@ -118,3 +142,11 @@ class Readings:
     @property
     def _pairs(self) -> list[tuple[Trajectory, Mask]]:
         return list(zip(self.trajectories.runs, self._known, strict=True))
+
+
+def _areas(run: SmoothedRun) -> Floats:
+    """Integral of each state up to each time, by cubics with the states' values and rates."""
+    steps = np.diff(run.times)[:, None]
+    parts = steps / 2 * (run.states[1:] + run.states[:-1]) - steps**2 / 12 * np.diff(run.rates, axis=0)
+    found: Floats = np.concatenate([np.zeros((1, run.states.shape[1])), np.add.accumulate(parts)])
+    return found

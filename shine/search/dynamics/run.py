@@ -23,7 +23,14 @@ from shine.search.constraints.units import is_product
 from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
-from shine.search.dynamics.joining import Candidate, alike, best_first, candidates_of, with_terms_of_others
+from shine.search.dynamics.joining import (
+    Candidate,
+    alike,
+    best_first,
+    candidates_of,
+    with_integrals,
+    with_terms_of_others,
+)
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
@@ -246,6 +253,8 @@ class _Finding:
         images: list[tuple[Candidate, ...]] = []
         apart = self._apart
         if apart:
+            if not self.form.is_map:
+                fronts = with_integrals(fronts, self.searches.joined, self.form.trajectories.states, self.form.readings)
             images = alike(fronts, self.searches.joined, self.form.trajectories.states, MOST_ALIKE)
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
