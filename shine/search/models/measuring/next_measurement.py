@@ -227,14 +227,10 @@ class Design:
     def __post_init__(self) -> None:
         self._shares = self._unused_fixed(_spread(self.free, len(self.box.axes)))
         self.values = self.box.values(self._shares)
+        self.rivals = self.rivals.only(self._everywhere())
         self.predictions, self.there = self._at(self.values)
-        self.alike = self._alike()
-        if any(self.alike):
-            kept = [
-                at for at in range(len(self.rivals.each)) if at not in {other for own in self.alike for other in own}
-            ]
-            self.rivals = self.rivals.only(kept)
-            self.predictions, self.there = self._at(self.values)
+        self.rivals = self.rivals.only(self._different())
+        self.predictions, self.there = self._at(self.values)
         self.prices = self.price(self.values)
         measured = self.box.measured if self.is_open else None
         self._unknown = None if measured is None else Unknown(self.box, self.free, measured)
@@ -243,18 +239,23 @@ class Design:
             milder = np.sqrt(self._weights)  # They are those of the best of many formulas that a search tried.
             self._weights = np.append((1 - NONE) * milder / milder.sum(), NONE)
 
-    def _alike(self) -> list[list[int]]:
-        """For each rival, those after it that predict the same everywhere in the box: no reading tells them apart."""
+    def _everywhere(self) -> list[int]:
+        """The rivals, but improbable ones that lack values: they would keep readings from a part of the box."""
+        columns, count = self.box.columns(self.values), self.values.shape[1]
+        lacking = [not np.isfinite(rival.at(columns, count)[0]).all() for rival in self.rivals.each]
+        weights = self.rivals.weights
+        return [at for at, lacks in enumerate(lacking) if not lacks or weights[at] * ODDS >= weights[0]]
+
+    def _different(self) -> list[int]:
+        """The rivals that differ somewhere in the box from each before them: no reading tells the others apart."""
         values, variances = self.predictions.values[:, self.there], self.predictions.variances[:, self.there]
-        found: list[list[int]] = [[] for _ in values]
+        kept: list[int] = []
         for at in range(len(values)):
-            for other in range(at + 1, len(values)):
-                taken = any(other in own for own in found) or any(at in own for own in found)
-                apart = (values[at] - values[other]) ** 2 / variances[at]
-                wider = np.log(variances[at] / variances[other])
-                if not taken and (apart < SAME**2).all() and (np.abs(wider) < SAME).all():
-                    found[at].append(other)
-        return found
+            apart = (values[kept] - values[at]) ** 2 / variances[kept]
+            wider = np.abs(np.log(variances[kept] / variances[at]))
+            if not ((apart < SAME**2) & (wider < SAME)).all(axis=1).any():
+                kept.append(at)
+        return kept
 
     @cached_property
     def _matters(self) -> list[bool]:

@@ -159,8 +159,14 @@ def test_a_cost_moves_the_point_to_cheaper_ones(tied):
 def test_points_without_a_value_are_left_out():
     found = front(LAW + NOISE, "3*x/(0.4*x + 1)", "2.95*log(x + 1.02)").next_measurement({"x": (-3, 1)})
     assert np.isfinite(found.values).all() and any("a formula has no value" in note for note in found.notes)
-    with pytest.raises(DataError, match="nowhere in the box do all formulas"):
-        front(LAW + NOISE, "3*x/(0.4*x + 1)", "2.95*log(x + 1.02)").next_measurement({"x": (-9, -7)})
+
+
+def test_an_improbable_formula_keeps_no_reading_from_the_box():
+    found = front(LAW + 2 * NOISE, "2.1", "3*x/(0.4*x + 1)", "2.9*log(x + 1.02) + 0.01*sqrt(exp(x))")
+    assert Rivals.of(found).weights[1] > 0.01
+    within, beyond = found.next_measurement({"x": (-0.5, 1)}), found.next_measurement({"x": (-2, 1)})
+    assert within.indices == (1, 2) and beyond.indices == (1,)
+    assert not any("no value" in note for note in beyond.notes)
 
 
 def test_poles_in_the_box_give_finite_answers():
