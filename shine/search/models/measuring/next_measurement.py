@@ -117,26 +117,17 @@ class NextMeasurement:
         where = "measure at " + "; ".join(self.places)
         if len(self.formulas) == 1:
             return f"{where}: the rows leave one formula, and it is least tested there"
-        what = "this" if len(self.points) == 1 else "together they"
-        share = f"with a probability of {self.decides:.0%}"
+        what = "this decides" if len(self.points) == 1 else "together they decide"
         count = f"{len(self.formulas)} formulas, {self.information:.2g} of {self.missing:.2g} bits"
         if self.weights[0] >= ODDS / (1 + ODDS):
             return f"the rows speak for {self.formulas[0]} by {self.weights[0]:.1%}; to be surer, {where} ({count})"
-        return f"{where}: {what} decides {share} ({count})".replace("they decides", "they decide")
+        return f"{where}: {what} with a probability of {self.decides:.0%} ({count})"
 
     def plain(self) -> dict[str, Any]:
         """The same as lists and numbers, for JSON."""
-        numbers = {"weights": self.weights, "values": self.values, "deviations": self.deviations}
-        return {
-            "points": [dict(point) for point in self.points],
-            "formulas": list(self.formulas),
-            "indices": list(self.indices),
-            **{name: each.tolist() for name, each in numbers.items()},
-            "information": self.information,
-            "missing": self.missing,
-            "decides": self.decides,
-            "notes": list(self.notes),
-        }
+        told = {name: list(each) if isinstance(each, tuple) else each for name, each in vars(self).items()}
+        del told["used"]
+        return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in told.items()}
 
     def __str__(self) -> str:
         """The sentence, and below it what each formula predicts at each point; wrapped on a terminal."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from shine.base.errors import DataError
-from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.search.models.front import Front
 from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_models
+from shine.search.models.measuring.prices import price_of
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
 
@@ -57,16 +55,12 @@ def ties_text(front: Front) -> str:
         if len(tied) < 2:
             return ""
         box, rivals = box_of_models([*front, *front.beside], None), rivals.only(tied)
-        found = [Design(rivals, each, _free_of_charge, is_open=False) for each in (box, box.beyond_the_rows())]
+        found = [Design(rivals, each, price_of(None, each), is_open=False) for each in (box, box.beyond_the_rows())]
         known = sorted(rival.index for rival in rivals.each if rival.index < len(front))
         more = sum(rival.index >= len(front) for rival in found[1].rivals.each)
         return _sentence(known, more, *found) if known and len(known) + more > 1 else ""
     except DataError:
         return ""
-
-
-def _free_of_charge(values: Floats) -> Floats:
-    return np.ones(values.shape[1])
 
 
 def _sentence(known: Sequence[int], more: int, within: Design, beyond: Design) -> str:

@@ -63,6 +63,13 @@ def test_the_noise_that_weighted_the_losses_is_kept(tmp_path: Path) -> None:
     assert open_run(tmp_path).result.front.noise == "counts"
 
 
+def test_formulas_beside_the_front_are_kept(tmp_path: Path) -> None:
+    result = kept(tmp_path, "1.5", "x2")
+    beside = (replace(result.best, tree=parse("2.5*x10", FEATURES)),)
+    write_result(tmp_path, replace(result, front=replace(result.front, beside=beside)))
+    assert [model.expression for model in open_run(tmp_path).result.front.beside] == ["2.5*x10"]
+
+
 def test_a_run_tells_of_everything_it_kept(tmp_path: Path) -> None:
     result = kept(tmp_path, "x2", "x2*x10", weights={"mul": 3})
     run = open_run(str(tmp_path))
