@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.lazy import cached_property
-from shine.base.typing import Codes, Floats, Indices
-from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.base.typing import Codes, Floats, Indices, Mask
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.forms.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.forms.tree import Tree
 from shine.lang.growth import Terminals, grown_tapes
@@ -172,6 +172,11 @@ class Population:
     def width(self) -> int:
         """Greatest number of nodes that an individual has room for."""
         return int(self.codes.shape[1])
+
+    @property
+    def constants(self) -> Mask:
+        """Which cells are constants, shape (n_individuals, width)."""
+        return np.asarray((self.codes == CONSTANT) & (np.arange(self.width) < self.sizes[:, None]))
 
     def take(self, indices: ArrayLike) -> Population:
         """The individuals with given indices, or those that a mask selects."""

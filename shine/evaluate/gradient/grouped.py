@@ -27,7 +27,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.evaluate.gradient.instructions import write_constant
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
-from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled, Sums
+from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
@@ -89,7 +89,7 @@ class GroupedEquations:
             each_group = build.icmp_unsigned("!=", job["group_errors"], number(0))
             infinity = ir.Constant(_DOUBLE, float("inf"))
             left = build.select(each_group, infinity, build.fsub(self.limit, before))
-            assembled.run(number(0), section["begin"], section["end"], Sums(self.line, left, state))
+            assembled.run(number(0), section["begin"], section["end"], self.line, left, state)
             total = build.fadd(before, load(build, state, number(0), _DOUBLE, _DOUBLE))
             store(build, total, self.total, number(0), _DOUBLE)
             with build.if_then(each_group):

@@ -26,7 +26,7 @@ from shine.evaluate.gradient.constant_fitting import advance_function, emit_adva
 from shine.evaluate.gradient.grouped import GroupedEquations
 from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
 from shine.evaluate.gradient.job import GRADIENT_JOB
-from shine.evaluate.gradient.normal_equations import ALONE, Assembled, Sums
+from shine.evaluate.gradient.normal_equations import ALONE, Assembled
 from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import over_parts
 from shine.lang.forms.tree import Primitive
@@ -106,7 +106,6 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Fu
     job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
     wanted = Variables(build, further=1, values=0, numbers=0)
     with over_parts(build, job, wanted) as (here, begin, end):
-        assembled = Assembled(build, assemble, here, individual, wanted, size, kind)
-        assembled.run(begin, begin, end, Sums(line, limit, state))
+        Assembled(build, assemble, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
     build.ret_void()
     return function

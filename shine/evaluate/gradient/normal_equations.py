@@ -57,25 +57,6 @@ _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Running sums of a pass over rows.
-
-    Parameters
-    ----------
-    line : ir.Value
-        Address of the slope and the intercept.
-    limit : ir.Value
-        Sum of errors beyond which the run ends, if errors are never negative.
-    state : ir.Value
-        Address of the sum of errors and the matrix of the normal equations.
-    """
-
-    line: ir.Value
-    limit: ir.Value
-    state: ir.Value
-
-
 WHOLE_BYTES = 1 << 19
 """Bytes of the memory that keeps the values of an individual for all rows: they should stay in the second cache."""
 
@@ -146,11 +127,9 @@ class Assembled:
         """Number of columns of the normal equations."""
         # Columns that begin a tile apart do not meet in the same lines of the cache.
         stride = build.add(build.mul(padded_rows(build, job["rows"]), number(8)), length)
-        kept = build.mul(build.add(values, number(2)), stride)
-        fits = build.icmp_unsigned("<=", kept, number(WHOLE_BYTES))
+        fits = build.icmp_unsigned("<=", build.mul(build.add(values, number(2)), stride), number(WHOLE_BYTES))
         in_one_place = build.icmp_unsigned("==", job["full"], number(0))
-        of_fit = build.icmp_unsigned("!=", self.kind, number(ALONE))
-        keeps = build.and_(build.and_(fits, in_one_place), of_fit)
+        keeps = build.and_(build.and_(fits, in_one_place), build.icmp_unsigned("!=", self.kind, number(ALONE)))
         self.again = build.and_(keeps, build.icmp_unsigned("!=", self.kind, number(FIRST)))
         """Whether values are kept and this is not the first evaluation."""
         self.mask = build.select(keeps, number(-1), number(0))
@@ -180,10 +159,13 @@ class Assembled:
             with build.if_then(build.icmp_unsigned("==", code, code.type(CONSTANT))):
                 write_constant(build, constants, node.index, load(build, values, node.index, _DOUBLE, _DOUBLE))
 
-    def run(self, origin: ir.Value, begin: ir.Value, end: ir.Value, sums: Sums) -> None:
+    def run(
+        self, origin: ir.Value, begin: ir.Value, end: ir.Value, line: ir.Value, limit: ir.Value, state: ir.Value
+    ) -> None:
         """Run the instructions over some rows, tile after tile, until the errors exceed the limit.
 
-        `origin` is the row that the columns of the data begin with.
+        `origin` is the row that the columns of the data begin with; `line` points to slope and intercept, `state` to
+        the sum of errors and the matrix of the normal equations, which are added to.
         """
         build, job = self.build, self.job
         still, varying, _ = self.lists
@@ -192,16 +174,16 @@ class Assembled:
             with build.if_then(build.not_(self.again)):
                 self._call(still, tile)
             self._call(varying, tile)
-            self._add_errors(tile, sums)
+            self._add_errors(tile, line, state)
             with build.if_then(build.and_(wanted, build.not_(self.again))):
-                self._add_products(tile, sums)
-            total = load(build, sums.state, number(0), _DOUBLE, _DOUBLE)
+                self._add_products(tile, state)
+            total = load(build, state, number(0), _DOUBLE, _DOUBLE)
             # A NaN sum also ends the evaluation: it stays NaN.
             bounded = build.icmp_unsigned("!=", job["bounded"], number(0))
-            most = build.select(bounded, sums.limit, ir.Constant(_DOUBLE, math.inf))
+            most = build.select(bounded, limit, ir.Constant(_DOUBLE, math.inf))
             self.wanted["further"] = build.zext(build.fcmp_ordered("<=", total, most), I64)
         with build.if_then(build.and_(wanted, self.again)), self._tiles(origin, begin, end) as tile:
-            self._add_products(tile, sums)
+            self._add_products(tile, state)
 
     @contextmanager
     def _tiles(self, origin: ir.Value, begin: ir.Value, end: ir.Value) -> Iterator[_Tile]:
@@ -229,7 +211,7 @@ class Assembled:
         build = self.build
         return build.inttoptr(build.add(address, build.and_(tile.offset, self.mask)), POINTER)
 
-    def _add_errors(self, tile: _Tile, sums: Sums) -> None:
+    def _add_errors(self, tile: _Tile, line: ir.Value, state: ir.Value) -> None:
         """Add the errors of a tile, and write its residuals."""
         build, job = self.build, self.job
         target, weights = (job_entry(build, job, name, tile.first, 8) for name in ("target", "weights"))
@@ -238,11 +220,11 @@ class Assembled:
         )
         prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, tile.offset)
         residuals = load(build, table, build.zext(tile.weighted, I64), POINTER, RESIDUALS, 8)
-        given = (target, weights, tile.padded, sums.line, loss_columns, tile.first, scales)
+        given = (target, weights, tile.padded, line, loss_columns, tile.first, scales)
         written = (self._kept(self.residual, tile), self._kept(self.weights, tile))
-        add_to(build, build.call(residuals, [prediction, mask, *given, *written]), sums.state, number(0))
+        add_to(build, build.call(residuals, [prediction, mask, *given, *written]), state, number(0))
 
-    def _add_products(self, tile: _Tile, sums: Sums) -> None:
+    def _add_products(self, tile: _Tile, state: ir.Value) -> None:
         """Compute the adjoints of a tile, and add its normal equations."""
         build, job = self.build, self.job
         self._call(self.lists[-1], tile)
@@ -254,7 +236,7 @@ class Assembled:
         for weighted in (False, True):
             with build.if_then(weighs if weighted else build.not_(weighs)):
                 add = _products_function(build.module, weighted=weighted)
-                given = (columns, self.columns, tile.offset, tile.padded, weighing, sums.state, job["stride"])
+                given = (columns, self.columns, tile.offset, tile.padded, weighing, state, job["stride"])
                 build.call(add, given)
 
 

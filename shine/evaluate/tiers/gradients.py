@@ -36,7 +36,6 @@ from shine.evaluate.protocols import FirstLines, Fit, NormalEquations, PickledBy
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared
 from shine.lang.derivative import partials
-from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 
@@ -229,14 +228,8 @@ class MachineLinearizer(PickledByArguments):
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
             workers = self._rows.workers_for(population, all_rows, effort)
-            fields = (
-                all_rows.fields
-                | loss_fields(self._kind, self._code, self._scales)
-                | _addresses(arrays)
-                | numbers
-                | {"steps": steps}
-            )
-            machine.fits.run(FIT, trial, fields, effort * all_rows.rows, workers)
+            fields = _addresses(arrays) | loss_fields(self._kind, self._code, self._scales) | numbers | {"steps": steps}
+            machine.fits.run(FIT, trial, all_rows.fields | fields, effort * all_rows.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)
         slopes, intercepts = arrays["lines"].T
@@ -283,6 +276,5 @@ def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:
 
 def _constants(population: Population) -> tuple[Indices, int]:
     """Number of constants of each individual, and the largest number that is fitted."""
-    inside = np.arange(population.width) < population.sizes[:, None]
-    counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
+    counts = np.count_nonzero(population.constants, axis=1)
     return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -91,8 +91,7 @@ def _power_counts(population: Population) -> Indices:
 
 def constant_counts(population: Population) -> Indices:
     """Number of constants in each individual, shape (n_individuals,), int64."""
-    inside = np.arange(population.width) < population.sizes[:, None]
-    counts: Indices = np.count_nonzero((population.codes == CONSTANT) & inside, axis=1)
+    counts: Indices = np.count_nonzero(population.constants, axis=1)
     return counts
 
 

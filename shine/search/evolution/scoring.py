@@ -11,7 +11,6 @@ import numpy as np
 from shine.base.typing import Floats, Hashes, Indices
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
-from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
@@ -205,15 +204,12 @@ def _fitted(
 
 def fittable(population: Population, scores: Scores) -> Indices:
     """Individuals with a constant and a finite loss, by position."""
-    inside = np.arange(population.width) < population.sizes[:, None]
-    has_constants = ((population.codes == CONSTANT) & inside).any(axis=1)
-    return np.flatnonzero(has_constants & np.isfinite(scores.losses))
+    return np.flatnonzero(population.constants.any(axis=1) & np.isfinite(scores.losses))
 
 
 def places(population: Population) -> tuple[Indices, Indices, Indices]:
     """For every constant: individual, position on the tape, and rank among the individual's constants."""
-    inside = np.arange(population.width) < population.sizes[:, None]
-    rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
+    rows, columns = np.nonzero(population.constants)
     # `rows` is sorted: the first constant of an individual has rank 0.
     ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
     return rows, columns, ranks

@@ -139,7 +139,7 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
     A parent without constants does not change.
     """
-    constant = (parents.codes == CONSTANT) & (np.arange(parents.width) < parents.sizes[:, None])
+    constant = parents.constants
     rows = np.flatnonzero(constant.any(axis=1))
     positions = choose(constant[rows], rng)
     old = parents.values[rows, positions]

@@ -100,9 +100,7 @@ class ConstantFits:
         if not starts:
             return []
         population = self._population(starts)
-        inside = np.arange(population.width) < population.sizes[:, None]
-        constants = (population.codes == CONSTANT) & inside
-        fixed: Mask = np.zeros((len(starts), int(constants.sum(axis=1).max())), bool)
+        fixed: Mask = np.zeros((len(starts), int(np.count_nonzero(population.constants, axis=1).max())), bool)
         for i, nodes in enumerate(starts):
             own = [is_structural(value) for code, value in nodes if code == CONSTANT]
             fixed[i, : len(own)] = own
