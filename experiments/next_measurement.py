@@ -5,7 +5,8 @@ two experimenters go on, a reading at a time, each followed by a search: one mea
 `Front.next_measurement(box)` says, the other at random in the box. Both count readings until the search chooses the law
 for the first time, which may be by chance, and until it is decided: chosen, with odds of 20 to 1 against all other
 formulas that were found. The law is any formula that becomes it, everywhere in the box, by other constants, and has no
-more of them.
+more of them. Of the readings that were asked for, a table tells the probability to decide that was said, and the share
+that decided: one formula, right or wrong, had the odds after the next search.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -86,6 +88,9 @@ def is_law(found: Model, law: Law) -> bool:
     return left < EXACT and fitted_constants(found.tree) <= most
 
 
+SAID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6 + 1e-9)
+"""Ends of the intervals of the probability that is said."""
+
 Experimenter = Callable[[Law, Result, np.random.Generator], np.ndarray]
 
 
@@ -103,22 +108,31 @@ def guesses(law: Law, result: Result, rng: np.random.Generator) -> np.ndarray:
 EXPERIMENTERS: dict[str, Experimenter] = {"asks": asks, "at random": guesses}
 
 
-def needed(law: Law, experimenter: Experimenter, seed: int, options: argparse.Namespace) -> tuple[int, int]:
-    """Readings until the law is chosen, and until it is decided; one more than `most` if it is not."""
+def needed(
+    law: Law, experimenter: Experimenter, seed: int, options: argparse.Namespace, told: list[tuple[float, bool]]
+) -> tuple[int, int]:
+    """Readings until the law is chosen, and until it is decided; one more than `most` if it is not.
+
+    `told` receives, of each reading that was asked for, the probability that was said, and whether it decided.
+    """
     rng, most = np.random.default_rng(seed), options.most
     size = options.noise * float(np.std(law.model.predict(law.drawn(law.box, 1000, rng))))
     X = law.drawn(law.part, ROWS, rng)
     y = law.model.predict(X) + rng.normal(0, size, len(X))
-    chosen = most + 1
+    chosen, said = most + 1, None
     for count in range(most + 1):
         result = shine.evolve(
             X, y, features=list(law.box), noise="absolute", seconds=None, generations=options.generations, threads=1,
             seed=seed,
         )  # fmt: skip
+        rivals = result.next_measurement(law.box)
+        is_decided = bool(rivals.weights[0] >= ODDS / (1 + ODDS))
+        if said is not None:
+            told.append((said, is_decided))
+        said = rivals.decides if experimenter is asks and not is_decided else None
         if is_law(result.best, law):
             chosen = min(chosen, count)
-            rivals = result.next_measurement(law.box)
-            if rivals.indices[0] == result.best_index and rivals.weights[0] >= ODDS / (1 + ODDS):
+            if is_decided and rivals.indices[0] == result.best_index:
                 return chosen, count
         further = experimenter(law, result, rng)
         X = np.concatenate([X, further])
@@ -138,16 +152,22 @@ def main() -> None:
     options = parser.parse_args()
     laws = UNTOUCHED if options.laws == "untouched" else {name: LAWS[name] for name in options.laws.split(",")}
     every: dict[str, list[tuple[int, int]]] = {who: [] for who in options.who.split(",")}
+    told: list[tuple[float, bool]] = []
     for name, law in laws.items():
-        told = []
+        texts = []
         for who in every:
-            counts = [needed(law, EXPERIMENTERS[who], seed, options) for seed in range(options.seeds)]
+            counts = [needed(law, EXPERIMENTERS[who], seed, options, told) for seed in range(options.seeds)]
             every[who] += counts
-            told.append(f"{who} {' '.join(f'{first}/{last}' for first, last in counts)}")
-        print(f"{name:12} {'; '.join(told)}", flush=True)
+            texts.append(f"{who} {' '.join(f'{first}/{last}' for first, last in counts)}")
+        print(f"{name:12} {'; '.join(texts)}", flush=True)
     for who, counts in every.items():
         chosen, decided = (statistics.median(each) for each in zip(*counts, strict=True))
         print(f"median, {who}: chosen after {chosen:g}, decided after {decided:g}")
+    for low, high in pairwise(SAID):
+        some = [(said, decided) for said, decided in told if low <= said < high]
+        if some:
+            said, share = (statistics.mean(each) for each in zip(*some, strict=True))
+            print(f"said {said:.2f}, decided {share:.2f} of {len(some)} readings")
 
 
 if __name__ == "__main__":
