@@ -67,6 +67,11 @@ NATS_FOR_ALL = 60.0
 """Nats that a description must be able to lose for a search to wait all its generations. If it can lose less, fewer and
 smaller formulas would pay for their nodes, and the search waits in proportion. Noise leaves 5 to 30."""
 
+UNTOLD, UNSEEN = 0.1, 0.04
+"""Nats a row by which the shortest description must beat the smallest formula's to tell how much more can be explained;
+and nats a row to hope for where it does not: a law that oscillates faster than the rows looks like noise until it is
+found."""
+
 FEWEST = 10
 """Generations that a search waits at least, if it may."""
 
@@ -175,19 +180,22 @@ class DescriptionLength:
         """Nats by which a formula could be shorter than the shortest description; inf if there is none yet.
 
         The best that can be hoped for are the errors of the best formula so far, whatever its length, or of noise
-        alone, by a formula of one node.
+        alone, by a formula of one node; or a little for each row if no formula explains anything (see `UNTOLD`).
 
         Parameters
         ----------
         losses, sizes, constants
-            As for `lengths`.
+            As for `lengths`, the smallest formula first.
         """
         lengths = self.lengths(losses, sizes, constants)
         with np.errstate(all="ignore"):
             noise = float(self.of_errors(np.array([self.noise]), np.zeros(1, np.int64))[0])
         hoped = min(float((lengths - NATS_A_NODE * sizes).min()), math.inf if math.isnan(noise) else noise)
         shortest = float(lengths.min())
-        return max(shortest - hoped - NATS_A_NODE, 0.0) if math.isfinite(shortest) else math.inf
+        if not math.isfinite(shortest):
+            return math.inf
+        untold = float(lengths[np.isfinite(lengths)][0]) - shortest < UNTOLD * self.rows
+        return max(shortest - hoped - NATS_A_NODE, UNSEEN * self.rows if untold else 0.0)
 
     def convinces(self, sizes: Indices, constants: Indices) -> Mask:
         """Whether formulas that meet all rows exactly do not do so by chance."""
