@@ -33,6 +33,7 @@ from shine.compiler.codegen.blocks import (
     store,
 )
 from shine.evaluate.gradient.instructions import (
+    BROADCAST_BYTES,
     DESTINATION,
     HANDLER,
     NO_PARTIAL,
@@ -42,7 +43,6 @@ from shine.evaluate.gradient.instructions import (
     UNCHANGED,
     GradientTables,
     list_bytes,
-    write_constant,
 )
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.lang.forms.primitives import CONSTANT
@@ -54,7 +54,7 @@ whether it varies smoothly with a constant; whether a constant is below; whether
 _VALUE, _ADJOINT = 0, OPERAND_WORDS
 _FUNCTION, _SIZE, _VARIES, _DEPENDS, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
 
-_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
+_BYTE, _CODE = ir.IntType(8), ir.IntType(16)
 
 
 def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
@@ -62,8 +62,8 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
 
     Parameters of the emitted function
     ----------------------------------
-    codes, values : pointers to i16 and float64
-        The tape.
+    codes : pointer to i16
+        Those of the tape.
     count, functions : i64
         Number of its nodes; code of the first function.
     columns : pointer to pointers
@@ -73,7 +73,7 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     instructions : pointer
         Room for `LISTS` lists, each of one instruction per node and one more, of `size` bytes each.
     nodes, constants, tiles : pointers
-        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes; two tiles.
+        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes, with copies of a constant; two tiles.
     length : i64
         Bytes of a tile.
     whole : pointer
@@ -88,7 +88,7 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
         Address of the residual, as kept as the values.
     """
     names = (
-        "codes", "values", "count", "functions", "columns", "derived", "instructions", "nodes", "constants", "tiles",
+        "codes", "count", "functions", "columns", "derived", "instructions", "nodes", "constants", "tiles",
         "length", "whole", "stride", "mask", "normal", "most", "residual",
     )  # fmt: skip
     words = {"count", "functions", "length", "stride", "mask", "most", "residual"}
@@ -233,8 +233,7 @@ class _Assembler:
 
     def _constant(self, node: ir.Value) -> None:
         build = self.build
-        value = load(build, self.arguments["values"], node, _DOUBLE, _DOUBLE)
-        block = write_constant(build, self.arguments["constants"], node, value)
+        block = element_pointer(build, self.arguments["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
         self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
         for field in (_VARIES, _DEPENDS):
             self._set(node, field, number(1))

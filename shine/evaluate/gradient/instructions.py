@@ -43,12 +43,11 @@ def list_bytes(build: ir.IRBuilder, count: ir.Value, size: int) -> ir.Value:
     return build.mul(build.add(count, number(1)), number(size))
 
 
-def write_constant(build: ir.IRBuilder, constants: ir.Value, node: ir.Value, value: ir.Value) -> ir.Value:
-    """Write the copies of a node's constant; return their address."""
+def write_constant(build: ir.IRBuilder, constants: ir.Value, node: ir.Value, value: ir.Value) -> None:
+    """Write the copies of a node's constant."""
     block = element_pointer(build, constants, build.mul(node, number(BROADCAST_BYTES)), _BYTE)
     copies = broadcast(build, value, ir.VectorType(value.type, BROADCAST_BYTES // 8))
     store(build, copies, block, ir.Constant(I64, 0), _BYTE, 8)
-    return block
 
 
 def gradient_instruction_bytes(arity: int) -> int:

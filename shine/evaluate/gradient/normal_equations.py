@@ -109,18 +109,20 @@ class Assembled:
     ) -> None:
         self.build, self.job, self.wanted, self.kind = build, job, wanted, number(kind)
         row = build.mul(individual, job["width"])
-        codes, values_of_tape = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+        codes, constants = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
         size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
-        # A function needs two tiles, for its value and its adjoint; a constant needs one, for its adjoint.
-        counts = ("values", "numbers")
-        for name in counts:
-            wanted[name] = 0
+        memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
+        pointers = [build.inttoptr(job[field], POINTER) for field in memory]
+        wanted["values"], wanted["numbers"] = 0, 0
         with counted(build, number(0), size) as node:
             code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
-            kinds = build.icmp_unsigned(">=", code, job["functions"]), build.icmp_unsigned("==", code, number(CONSTANT))
-            for name, is_one in zip(counts, kinds, strict=True):
-                wanted[name] = build.add(wanted[name], build.zext(is_one, I64))
-        values, numbers = (wanted[name] for name in counts)
+            is_function = build.zext(build.icmp_unsigned(">=", code, job["functions"]), I64)
+            wanted["values"] = build.add(wanted["values"], is_function)
+            with build.if_then(build.icmp_unsigned("==", code, number(CONSTANT))):
+                wanted["numbers"] = build.add(wanted["numbers"], number(1))
+                write_constant(build, pointers[4], node.index, load(build, constants, node.index, _DOUBLE, _DOUBLE))
+        values, numbers = wanted["values"], wanted["numbers"]
+        # A function needs two tiles, for its value and its adjoint; a constant needs one, for its adjoint.
         length = self.length = tile_length(build, build.add(build.shl(values, number(1)), numbers), SHORTEST_TILE)
         fitted = build.select(build.icmp_unsigned("<", numbers, job["most"]), numbers, job["most"])
         self.columns = build.add(fitted, number(FIXED_COLUMNS))
@@ -139,25 +141,12 @@ class Assembled:
             build.select(keeps, there, job[name])
             for there, name in zip(whole, ("residual", "scratch", "tiles"), strict=True)
         )
-        memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
-        pointers = [build.inttoptr(job[field], POINTER) for field in memory]
-        with build.if_else(self.again) as (known, new):
-            with known:
-                self._write_constants(codes, values_of_tape, size, pointers[4])
-            with new:
-                rest = (length, build.inttoptr(own, POINTER), build.select(keeps, stride, length), self.mask)
-                end = (build.inttoptr(job["normal"], POINTER), job["most"], self.residual)
-                build.call(assemble, [codes, values_of_tape, size, job["functions"], *pointers, *rest, *end])
+        with build.if_then(build.not_(self.again)):
+            rest = (length, build.inttoptr(own, POINTER), build.select(keeps, stride, length), self.mask)
+            end = (build.inttoptr(job["normal"], POINTER), job["most"], self.residual)
+            build.call(assemble, [codes, size, job["functions"], *pointers, *rest, *end])
         apart = list_bytes(build, size, instruction_bytes)
         self.lists = [element_pointer(build, pointers[2], build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
-
-    def _write_constants(self, codes: ir.Value, values: ir.Value, size: ir.Value, constants: ir.Value) -> None:
-        """Give an individual that is assembled already new constants."""
-        build = self.build
-        with counted(build, number(0), size) as node:
-            code = load(build, codes, node.index, ir.IntType(16), ir.IntType(16))
-            with build.if_then(build.icmp_unsigned("==", code, code.type(CONSTANT))):
-                write_constant(build, constants, node.index, load(build, values, node.index, _DOUBLE, _DOUBLE))
 
     def run(
         self, origin: ir.Value, begin: ir.Value, end: ir.Value, line: ir.Value, limit: ir.Value, state: ir.Value
