@@ -48,8 +48,8 @@ def test_an_interrupted_run_keeps_and_prints_what_it_found_and_can_go_on(small: 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Path) -> None:
-    line = " ".join(f"'{word}'" for word in command("evolve", small, *ENDLESS, "--set", "stop.generations=150"))
-    limited = ["sh", "-c", f"ulimit -f 32; {line}"]  # files of 16 KB
+    line = " ".join(f"'{word}'" for word in command("evolve", small, *ENDLESS, "--set", "stop.generations=300"))
+    limited = ["sh", "-c", f"ulimit -f 64; {line}"]  # files of 32 KB
     done = subprocess.run(limited, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     begun, *lines = done.stderr.splitlines()
@@ -60,7 +60,7 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
     assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
     assert not [line for line in errors if not line.startswith("error: ")]
     assert done.stdout.splitlines()[-1] == "what could be written is in runs/small"
-    assert read_result("runs/small").generations == 150
+    assert read_result("runs/small").generations == 300
 
 
 def answers_signals(running: subprocess.Popen[str]) -> bool:
