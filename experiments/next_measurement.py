@@ -21,9 +21,8 @@ import numpy as np
 
 import shine
 from shine.search.models.certainty import fitted_constants
-from shine.search.models.measuring.next_measurement import ODDS
+from shine.search.models.measuring.next_measurement import ODDS, NextMeasurement
 from shine.search.models.model import Model
-from shine.search.models.result import Result
 
 ROWS, NOISE = 8, 0.04
 """Rows to begin with, and the noise as a share of the law's standard deviation in the box."""
@@ -91,16 +90,16 @@ def is_law(found: Model, law: Law) -> bool:
 SAID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6 + 1e-9)
 """Ends of the intervals of the probability that is said."""
 
-Experimenter = Callable[[Law, Result, np.random.Generator], np.ndarray]
+Experimenter = Callable[[Law, NextMeasurement, np.random.Generator], np.ndarray]
 
 
-def asks(law: Law, result: Result, rng: np.random.Generator) -> np.ndarray:
+def asks(law: Law, advice: NextMeasurement, rng: np.random.Generator) -> np.ndarray:
     """The point where the formulas part."""
-    point = result.next_measurement(law.box).points[0]
+    point = advice.points[0]
     return np.array([[point[name] for name in law.box]])
 
 
-def guesses(law: Law, result: Result, rng: np.random.Generator) -> np.ndarray:
+def guesses(law: Law, advice: NextMeasurement, rng: np.random.Generator) -> np.ndarray:
     """A point anywhere in the box."""
     return law.drawn(law.box, 1, rng)
 
@@ -125,16 +124,16 @@ def needed(
             X, y, features=list(law.box), noise="absolute", seconds=None, generations=options.generations, threads=1,
             seed=seed,
         )  # fmt: skip
-        rivals = result.next_measurement(law.box)
-        is_decided = bool(rivals.weights[0] >= ODDS / (1 + ODDS))
+        advice = result.next_measurement(law.box)
+        is_decided = bool(advice.weights[0] >= ODDS / (1 + ODDS))
         if said is not None:
             told.append((said, is_decided))
-        said = rivals.decides if experimenter is asks and not is_decided else None
+        said = advice.decides if experimenter is asks and not is_decided else None
         if is_law(result.best, law):
             chosen = min(chosen, count)
-            if is_decided and rivals.indices[0] == result.best_index:
+            if is_decided and advice.indices[0] == result.best_index:
                 return chosen, count
-        further = experimenter(law, result, rng)
+        further = experimenter(law, advice, rng)
         X = np.concatenate([X, further])
         y = np.concatenate([y, law.model.predict(further) + rng.normal(0, size, len(further))])
     return chosen, most + 1

@@ -252,9 +252,9 @@ class _Finding:
         ]
         images: list[tuple[Candidate, ...]] = []
         apart = self._apart
+        if apart and not self.form.is_map:
+            fronts = with_integrals(fronts, self.searches.joined, self.form.trajectories.states, self.form.readings)
         if apart:
-            if not self.form.is_map:
-                fronts = with_integrals(fronts, self.searches.joined, self.form.trajectories.states, self.form.readings)
             images = alike(fronts, self.searches.joined, self.form.trajectories.states, MOST_ALIKE)
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
