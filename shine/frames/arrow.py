@@ -28,12 +28,7 @@ _CAST: Mapping[str, str] = {"halffloat": "float32", "string_view": "large_string
 
 
 class ArrowTable:
-    """A table or a record batch.
-
-    Parameters
-    ----------
-    table : pyarrow.Table or pyarrow.RecordBatch
-    """
+    """A table or a record batch."""
 
     def __init__(self, table: Any) -> None:
         if not (hasattr(table, "schema") and hasattr(table, "num_rows") and hasattr(table, "column")):

@@ -22,12 +22,7 @@ _NULLABLE = {"float64": "Float64", "float32": "Float32", "int64": "Int64", "uint
 
 
 class PandasTable:
-    """A data frame.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    """
+    """A data frame."""
 
     def __init__(self, frame: Any) -> None:
         self._frame, self._encodings = frame, Encodings.of(frame)
@@ -130,12 +125,7 @@ def _refused(array: Any, name: str) -> Column:
 
 
 class PandasFrames(Frames):
-    """Filters and projections of a data frame, compiled to native code; ``import shine.pandas`` makes it ``df.shine``.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    """
+    """Filters and projections of a data frame as native code; ``import shine.pandas`` makes it ``df.shine``."""
 
     _table = PandasTable
 

@@ -12,12 +12,7 @@ from shine.lang.forms.names import shown
 
 
 class PolarsTable:
-    """A data frame of Polars, whose columns Arrow reads in place.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-    """
+    """A data frame of Polars, whose columns Arrow reads in place."""
 
     def __init__(self, frame: Any) -> None:
         self._frame, self._encodings = frame, Encodings.of(frame)
@@ -50,10 +45,6 @@ class PolarsFrames(Frames):
     """Filters and projections of a data frame; ``import shine.polars`` makes it ``df.shine``.
 
     A mask is a Series of Boolean, as are values one of their type.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
 
     Examples
     --------

@@ -80,12 +80,7 @@ RESULTS = ("indices", "mask", "rows")
 
 
 class Frames:
-    """Methods of ``df.shine``; a subclass knows the tables of a library, and its rows and values.
-
-    Parameters
-    ----------
-    frame : data frame
-    """
+    """Methods of ``df.shine``; a subclass knows the tables of a library, and its rows and values."""
 
     _table: Callable[[Any], Table]
 

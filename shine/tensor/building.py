@@ -66,22 +66,7 @@ def build(
 ) -> list[Path]:
     """Compile a tensor program ahead of time into files of a folder; the arguments and errors are those of `compile`.
 
-    Parameters
-    ----------
-    source, name, emit, **options
-        As for `compile`.
-    folder : path-like
-        Made if missing. Nothing is written unless all files can be made.
-
-    Returns
-    -------
-    list of Path
-        The files that were written.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written. Other errors are those of `compile`.
+    `folder` is made if missing. Nothing is written unless all files can be made; their paths are returned.
     """
     make = compile
     return written(make(source, name, emit, **options), folder)

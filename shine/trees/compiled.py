@@ -253,21 +253,11 @@ class CompiledClassifier(CompiledTrees):
     def predict_proba(self, X: Any, *, threads: int | None = None) -> Any:
         """Probabilities of the classes.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Arrays of float64 or float32 are not copied, whatever their strides.
-        threads : int, optional
-            Most threads; by default as many as there are processors, if there are rows enough.
+        Arguments and errors are those of `CompiledRegressor.predict`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or list of one for each target
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `X` is no such matrix, or has values that the estimator does not take.
         """
         results = self._run(self._linked, X, threads)
         return results if len(self.reading.classes) == 1 else self._split(results)

@@ -36,10 +36,6 @@ class TreeKernel:
     """Code of an ensemble for this processor; threads may call it at the same time.
 
     The code depends only on the ensemble's shape and is cached; the trees are data.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
     """
 
     def __init__(self, ensemble: Ensemble) -> None:

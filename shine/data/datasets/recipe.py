@@ -177,10 +177,6 @@ def _check_range(low: float, high: float) -> None:
 def generate(recipe: Recipe) -> Dataset:
     """Make the data that a recipe describes; the same recipe gives the same bits.
 
-    Parameters
-    ----------
-    recipe : Recipe
-
     Returns
     -------
     Dataset

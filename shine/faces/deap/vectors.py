@@ -171,10 +171,6 @@ class CompiledObjective:
         individuals : iterable of sequence of float
             Lists, `array.array` or arrays of NumPy.
 
-        Returns
-        -------
-        list of tuple of float
-
         Raises
         ------
         TypeError

@@ -96,6 +96,8 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
+        Warnings and errors are those of `SymbolicRegressor.fit`.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
@@ -111,21 +113,6 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         Returns
         -------
         self
-
-        Warns
-        -----
-        InterruptedFitWarning
-            If Ctrl-C ended the search.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
-        UnsupportedSyntaxError, DataError
-            If a guess or a function is not part of the language, or no formula has a finite loss.
-        KeyboardInterrupt
-            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
-            second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         rows, labels = validated(self, X, y, ensure_min_samples=2)
         with np.errstate(invalid="ignore"):  # scikit-learn compares numbers beyond int64 with whole ones

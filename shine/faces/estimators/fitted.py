@@ -119,6 +119,8 @@ class FittedEstimator(BaseEstimator):
     ) -> Any:
         """Draw the front or a formula with Matplotlib; there is a drawing for each front if there are several.
 
+        Axes and errors are those of `shine.Front.plot`.
+
         Parameters
         ----------
         kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
@@ -136,18 +138,6 @@ class FittedEstimator(BaseEstimator):
             Features to draw the dependence on, by heading, name or position; by default all that the formula uses.
         ax : matplotlib.axes.Axes, or several, optional
             The axes to draw in, one for each drawing; those of a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes, or ndarray of them
-            An array if there are several drawings.
-
-        Raises
-        ------
-        ValueError
-            If there is no such drawing, or it needs data, other axes or other features.
-        ExportError
-            If Matplotlib is not installed.
         """
         from shine.search.models.plotting import Subject, check_kind, plotted
 
@@ -206,12 +196,7 @@ class FittedEstimator(BaseEstimator):
 
 
 class Equations(Mapping[str, list[Any]]):
-    """The columns of a front by name, if pandas is not installed.
-
-    Parameters
-    ----------
-    front : Front
-    """
+    """The columns of a front by name, if pandas is not installed."""
 
     def __init__(self, front: Front) -> None:
         self._columns, self._text = front.columns(), repr(front)

@@ -113,6 +113,8 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
         """Search for components, one after the other; Ctrl-C ends the search, keeps those found, and warns.
 
+        Warnings and errors are those of `SymbolicRegressor.fit`.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
@@ -128,21 +130,6 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         Returns
         -------
         self
-
-        Warns
-        -----
-        InterruptedFitWarning
-            If Ctrl-C ended the search.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
-        UnsupportedSyntaxError, DataError
-            If a guess or a function is not part of the language, or no formula has a finite loss.
-        KeyboardInterrupt
-            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
-            second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         # Slow to import, and only a fit needs it.
         from shine.faces.estimators.component_search import ComponentSearch

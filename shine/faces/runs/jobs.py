@@ -122,10 +122,6 @@ def resume_job(
         Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop`` and ``parallel``, and
         ``fitness.threads``, may change.
 
-    Returns
-    -------
-    Result
-
     Raises
     ------
     ConfigError

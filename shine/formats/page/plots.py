@@ -100,22 +100,7 @@ def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
 def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     """Residuals (measured minus predicted values) against the predicted values.
 
-    Parameters
-    ----------
-    model : Model
-    dataset : Dataset
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the data set lacks a feature of the formula.
-    ExportError
-        If Matplotlib is not installed.
+    The arguments, the result and the errors are those of `predictions`.
     """
     ax = _axes(ax)
     predicted = model.predict(columns_of(model.tree, dataset))
@@ -127,24 +112,8 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
 def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     """Share of a class against its predicted probability, in ten groups of rows; they are equal on the dashed line.
 
-    Parameters
-    ----------
-    model : Model
-        A formula for the logarithm of the odds of the class.
-    dataset : Dataset
-        The target is 1 for rows of the class and 0 for others.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the data set lacks a feature of the formula.
-    ExportError
-        If Matplotlib is not installed.
+    The formula is for the logarithm of the odds of the class, and the target is 1 for rows of the class and 0 for
+    others. The arguments, the result and the errors are those of `predictions`.
     """
     ax = _axes(ax)
     odds = model.predict(columns_of(model.tree, dataset))
@@ -169,24 +138,12 @@ def dependence(
 
     Parameters
     ----------
-    model : Model
-    dataset : Dataset
+    model, dataset, ax
+        As of `predictions`, with its result and errors.
     feature : str
         A parameter of the formula.
-    ax : matplotlib.axes.Axes, optional
     labels : (str, str), optional
         Names of the feature and of the formula's value at the axes.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the data set lacks a feature of the formula.
-    ExportError
-        If Matplotlib is not installed.
     """
     ax = _axes(ax)
     found = dependence_on(model, dataset, feature)
@@ -203,24 +160,10 @@ def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, l
 
     Parameters
     ----------
-    model : Model
-    dataset : Dataset
-    feature : str
-        A parameter of the formula.
-    ax : matplotlib.axes.Axes, optional
+    model, dataset, ax, feature
+        As of `dependence`, with its result and errors; the model must know the rows that it was fitted to.
     label : str
         Name of the formula's value at the axis.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the data set lacks a feature, or the model does not know the rows that it was fitted to.
-    ExportError
-        If Matplotlib is not installed.
     """
     ax = _axes(ax)
     found = band_along(model, dataset, feature)
@@ -234,24 +177,7 @@ def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, l
 
 
 def constants(model: UncertainLike, ax: Any = None) -> Any:
-    """The 95 % intervals of a formula's constants, as shares of the constants.
-
-    Parameters
-    ----------
-    model : Model
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the model does not know the rows that it was fitted to.
-    ExportError
-        If Matplotlib is not installed.
-    """
+    """The 95 % intervals of a formula's constants, as shares of the constants; the model must know its rows."""
     ax = _axes(ax)
     rows = [row for row in model.summary().rows() if row["coef"]]
     for place, row in enumerate(rows):
@@ -266,13 +192,7 @@ def constants(model: UncertainLike, ax: Any = None) -> Any:
 
 
 def grid(count: int) -> list[Any]:
-    """Axes for several drawings in a new figure, at most three in a row.
-
-    Raises
-    ------
-    ExportError
-        If Matplotlib is not installed.
-    """
+    """Axes for several drawings in a new figure, at most three in a row."""
     if count == 1:
         return [_axes(None)]
     columns = min(count, _IN_A_ROW)

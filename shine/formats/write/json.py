@@ -144,14 +144,6 @@ def from_json(text: str | bytes) -> Tree:
 
     It is verified like a formula of the language; nothing is evaluated.
 
-    Parameters
-    ----------
-    text : str or bytes
-
-    Returns
-    -------
-    Tree
-
     Raises
     ------
     GraphImportError

@@ -28,13 +28,7 @@ EXPLAINED = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Readings of all runs with what is known of their errors.
-
-    Parameters
-    ----------
-    trajectories : Trajectories
-    smooth : Smoothed
-    """
+    """Readings of all runs with what is known of their errors."""
 
     trajectories: Trajectories
     smooth: Smoothed

@@ -243,12 +243,7 @@ def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
 
 
 def resolved_noise(dataset: Dataset) -> float:
-    """The share of the target's variance that noise leaves, where the rows are dense enough to tell it; otherwise 0.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    """
+    """The share of the target's variance that noise leaves, where the rows are dense enough to tell it; otherwise 0."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
     variance = rows.target_square / rows.weight
     loss, freedom = _of_replicates(rows)

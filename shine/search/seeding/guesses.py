@@ -101,10 +101,6 @@ def find_guesses(task: SeedingTask, rng: np.random.Generator, effort: Effort | N
         What the stage may spend; by default it has no limit. At the deadline, the current step is finished: up to a
         second with a large bank.
 
-    Returns
-    -------
-    Guesses
-
     Notes
     -----
     The stage ends early, with the guesses found so far, if a candidate fits to within rounding, and at a

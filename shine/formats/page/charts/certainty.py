@@ -199,10 +199,6 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     features keep the values of the row; the mean over the rows is the dependence. It uses at most 200 rows, evenly
     spaced through the data set. The lines of single rows are the individual conditional expectations of Goldstein et
     al. (2015): if they are not parallel, the feature interacts with others.
-
-    Returns
-    -------
-    list of Dependence
     """
     found = [dependence_on(model, dataset, feature) for feature in model.tree.used_parameters]
     return sorted(found, key=lambda dependence: -dependence.effect)

@@ -62,23 +62,6 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
 def jax_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only JAX.
 
-    Parameters
-    ----------
-    tree : Tree or Model
-    name : str
-        Name of the function in it; it takes the same arguments as the result of `jax_function`.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, for a comment.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ExportError
-        If JAX is not installed, or the formula calls a function without a definition.
+    It takes the arguments of what `jax_function` returns, and has its errors. `headings` are told in a comment.
     """
     return _LIBRARY.source(rounded_tree(tree, precision, named=False), name, headings or {})

@@ -85,12 +85,7 @@ def simulate(start, steps, @RUN@controls=None):
 def jax_program(system: System, name: str = "f") -> str:
     """Source of a module for JAX, with the right-hand side and a function that integrates it with diffrax.
 
-    Raises
-    ------
-    ValueError
-        If the name is not a Python identifier.
-    ExportError
-        If a formula calls a function without a definition, or its text would be too long.
+    Errors are those of `python_program`.
     """
     taken = {"jax", "np", "sys", "ClipStepSizeController", "ODETerm", "PIDController", "SaveAt", "Dopri8", "Kvaerno5"}
     taken |= {"diffeqsolve", "simulate", "float", "STATES", "CONTROLS", "RUNS", "term_"}

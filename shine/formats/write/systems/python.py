@@ -265,15 +265,7 @@ def field_program(system: System, grid: Grid, name: str, taken: set[str], progra
 
 
 def right_hand_side(system: System, name: str, taken: set[str], program: str) -> dict[str, str]:
-    """The parts of a module that are the same with NumPy and JAX; `taken` are its own names.
-
-    Raises
-    ------
-    ValueError
-        If the name is not a Python identifier.
-    ExportError
-        If a formula calls a function without a definition, or its text would be too long.
-    """
+    """The parts of a module that are the same with NumPy and JAX; `taken` are its own names."""
     check_variable(name, "function")
     if name in taken or name in LOCAL.split():
         raise ValueError(f"{name!r} is a name of the program itself; choose another")

@@ -60,23 +60,6 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
 def torch_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only torch.
 
-    Parameters
-    ----------
-    tree : Tree or Model
-    name : str
-        Name of the function in it; it takes the same arguments as the result of `torch_function`.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, for a comment.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ExportError
-        If torch is not installed, or the formula calls a function without a definition.
+    It takes the arguments of what `torch_function` returns, and has its errors. `headings` are told in a comment.
     """
     return _LIBRARY.source(rounded_tree(tree, precision, named=False), name, headings or {})

@@ -44,10 +44,6 @@ class Writer:
     """Writes formulas with the functions of a primitive set.
 
     Every method returns the shortest known form for which the set has functions, or raises `Unwritable`.
-
-    Parameters
-    ----------
-    primitives : PrimitiveSet
     """
 
     def __init__(self, primitives: PrimitiveSet) -> None:

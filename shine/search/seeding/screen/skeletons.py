@@ -251,12 +251,7 @@ class ProductSkeleton:
 
 @dataclass(frozen=True)
 class RefinedSkeleton:
-    """A skeleton whose formulas have constants inside that are only near the right ones.
-
-    Parameters
-    ----------
-    start : SumSkeleton or ProductSkeleton
-    """
+    """A skeleton whose formulas have constants inside that are only near the right ones."""
 
     start: SumSkeleton | ProductSkeleton
 

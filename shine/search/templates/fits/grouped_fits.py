@@ -38,15 +38,7 @@ has copies of its constants, and the cost of a step grows with the square of the
 
 
 class GroupedFits(PickledByArguments):
-    """Fits of unknowns over a data set in sections.
-
-    Parameters
-    ----------
-    composer : Composition
-    dataset : Dataset
-    loss : str or Loss
-    threads : int
-    """
+    """Fits of unknowns over a data set in sections."""
 
     def __init__(self, composer: Composer, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
         self._kind = kind = loss_of(loss).kind
