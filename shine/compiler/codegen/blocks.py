@@ -186,6 +186,25 @@ def horizontal_sum(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
     return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
 
+def horizontal_sums(builder: ir.IRBuilder, vectors: Sequence[ir.Value]) -> list[ir.Value]:
+    """The `horizontal_sum` of each vector, with the same bits, for fewer instructions: their halves share vectors."""
+    width = vectors[0].type.count
+    places = ir.VectorType(ir.IntType(32), width)
+    sums: list[ir.Value] = []
+    for first in range(0, len(vectors), width):
+        left = list(vectors[first : first + width])
+        for group in (width >> step for step in range(width.bit_length() - 1)):
+            left += left[-1:] * (len(left) % 2)
+            every = [[lane for lane in range(2 * width) if (lane % group < group // 2) == low] for low in (True, False)]
+            left = [
+                builder.fadd(*(builder.shuffle_vector(a, b, ir.Constant(places, half)) for half in every))
+                for a, b in zip(left[::2], left[1::2], strict=True)
+            ]
+        count = min(width, len(vectors) - first)
+        sums += [builder.extract_element(left[0], ir.Constant(ir.IntType(32), lane)) for lane in range(count)]
+    return sums
+
+
 def any_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
     """Whether an i1, or any lane of an i1 vector, is set."""
     if not isinstance(mask.type, ir.VectorType):

@@ -16,7 +16,9 @@ import llvmlite.binding as llvm
 from shine.base.errors import CompilationError
 from shine.compiler.llvm.target import Optimizer, host_cpu, host_optimizer, parse, pipeline_level, target_machine
 
-_DECLARATION = re.compile(r'^declare (?P<type>float|<\d+ x float>) @"?llvm\.fma\.(?P<suffix>\w+)"?\(.*$', re.MULTILINE)
+_DECLARATION = re.compile(
+    r'^declare (?P<type>float|<\d+ x float>|double|<\d+ x double>) @"?llvm\.fma\.(?P<suffix>\w+)"?\(.*$', re.MULTILINE
+)
 
 # Lanes of 64 bits: the sum, the error of the sum (Knuth, 1969), and a step of one away from or towards zero.
 _BODY = """\
@@ -47,9 +49,17 @@ define internal {f32} @shine.fma.{suffix}({f32} %a, {f32} %b, {f32} %c) nounwind
   ret {f32} %result
 }}"""
 
+_ROUNDED_TWICE = """\
+define internal {f64} @shine.fma.{suffix}({f64} %a, {f64} %b, {f64} %c) alwaysinline nounwind {{
+  %product = fmul {f64} %a, %b
+  %sum = fadd {f64} %product, %c
+  ret {f64} %sum
+}}"""
+
 
 def with_fma_defined(ir: str) -> str:
-    """A module with a function in the place of the intrinsic ``llvm.fma`` of float32, with the same bits."""
+    """A module with functions in the place of the intrinsic ``llvm.fma``: of float32 with the same bits, of float64
+    rounded twice."""
 
     def definition(match: re.Match[str]) -> str:
         lanes = re.match(r"<(\d+) x", match["type"])
@@ -60,7 +70,7 @@ def with_fma_defined(ir: str) -> str:
         def number(constant: int) -> str:
             return f"splat (i64 {constant})" if lanes else str(constant)
 
-        return _BODY.format(
+        return (_BODY if "float" in match["type"] else _ROUNDED_TWICE).format(
             f32=of("float"),
             f64=of("double"),
             i64=of("i64"),
@@ -74,7 +84,7 @@ def with_fma_defined(ir: str) -> str:
         )
 
     text = _DECLARATION.sub(definition, ir)
-    return re.sub(r'@"?llvm\.fma\.((?:v\d+)?f32)"?', r"@shine.fma.\1", text)
+    return re.sub(r'@"?llvm\.fma\.((?:v\d+)?f(?:32|64))"?', r"@shine.fma.\1", text)
 
 
 @cache

@@ -17,7 +17,7 @@ There are `LISTS` of instructions: the values that no constant changes, those th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from llvmlite import ir
 
@@ -40,19 +40,21 @@ from shine.evaluate.gradient.instructions import (
     OPERAND_BYTES,
     OPERAND_WORDS,
     OPERANDS,
+    SLOPE,
     UNCHANGED,
     GradientTables,
     list_bytes,
+    slopes_of,
 )
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.lang.forms.primitives import CONSTANT
 
-NODE_WORDS = 2 * OPERAND_WORDS + 5
-"""Words of each node: the operands for its value and its adjoint; its function or -1; number of nodes of its subtree;
-whether it varies smoothly with a constant; whether a constant is below; whether its adjoint is computed."""
+NODE_WORDS = 3 * OPERAND_WORDS + 5
+"""Words of each node: the operands for its value, its adjoint and its slope; its function or -1; number of nodes of its
+subtree; whether it varies smoothly with a constant; whether a constant is below; whether its adjoint is computed."""
 
-_VALUE, _ADJOINT = 0, OPERAND_WORDS
-_FUNCTION, _SIZE, _VARIES, _DEPENDS, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
+_VALUE, _ADJOINT, _SLOPE = range(0, 3 * OPERAND_WORDS, OPERAND_WORDS)
+_FUNCTION, _SIZE, _VARIES, _DEPENDS, _REACHED = range(3 * OPERAND_WORDS, NODE_WORDS)
 
 _BYTE, _CODE = ir.IntType(8), ir.IntType(16)
 
@@ -73,11 +75,11 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     instructions : pointer
         Room for `LISTS` lists, each of one instruction per node and one more, of `size` bytes each.
     nodes, constants, tiles : pointers
-        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes, with copies of a constant; two tiles.
+        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes, with copies of a constant; three tiles.
     length : i64
         Bytes of a tile.
     whole : pointer
-        Room for a tile of each value; `tiles`, if values are not kept.
+        Room for a tile of each value and slope; `tiles`, if values are not kept.
     stride, mask : i64
         Bytes from a value to the next one; mask of the offset of a value's tile there.
     normal : pointer
@@ -179,15 +181,19 @@ class _Assembler:
         return element_pointer(build, instruction, offset, _BYTE)
 
     def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
-        """Give an instruction a new tile for its result, and note that the tile holds a node's value or adjoint."""
+        """Give an instruction a new tile for its result: a node's value or adjoint."""
+        for place, word in enumerate(self._new_tile(node, field)):
+            store(self.build, word, instruction, number(DESTINATION + 8 * place), _BYTE, 8)
+
+    def _new_tile(self, node: ir.Value, field: int) -> tuple[ir.Value, ir.Value]:
+        """Address of a new tile and the mask of the offset there; it holds a node's value, adjoint or slope."""
         build, given = self.build, self.arguments
-        base, stride, mask = ("whole", "stride", given["mask"]) if field == _VALUE else ("tiles", "length", number(0))
+        base, stride, mask = ("tiles", "length", number(0)) if field == _ADJOINT else ("whole", "stride", given["mask"])
         offset = build.mul(self.state["tile"], given[stride])
         address = build.ptrtoint(element_pointer(build, given[base], offset, _BYTE), I64)
         self.state["tile"] = build.add(self.state["tile"], number(1))
-        for place, word in enumerate((address, mask)):
-            store(build, word, instruction, number(DESTINATION + 8 * place), _BYTE, 8)
         self._set_operand(node, field, address, mask, -1)
+        return address, mask
 
     # Values
 
@@ -250,14 +256,18 @@ class _Assembler:
             self.state["varies"] = build.or_(self.state["varies"], through)
             self.state["depends"] = build.or_(self.state["depends"], self._get(child, _DEPENDS))
             self.state["nodes"] = build.add(self.state["nodes"], self._get(child, _SIZE))
-        handler = load(build, self.tables.forward, function, I64, I64)
+        handlers = ("cursor", self.tables.varying), ("still", self.tables.forward)
         with build.if_else(build.icmp_unsigned("!=", self.state["depends"], number(0))) as branches:
-            for cursor, branch in zip(("cursor", "still"), branches, strict=True):
+            for (cursor, table), branch in zip(handlers, branches, strict=True):
                 with branch:
-                    instruction = self._instruction(handler, cursor)
+                    instruction = self._instruction(load(build, table, function, I64, I64), cursor)
                     with self._arguments(node, function) as (argument, child):
                         self._copy_operand(child, _VALUE, self._operand(instruction, argument))
                     self._result(instruction, node, _VALUE)
+                    if cursor == "cursor":
+                        with self._if_sloped(function):
+                            self._new_tile(node, _SLOPE)
+                            self._copy_operand(node, _SLOPE, self._operand(instruction, number(SLOPE)))
         self._set(node, _FUNCTION, function)
         for field, name in ((_SIZE, "nodes"), (_VARIES, "varies"), (_DEPENDS, "depends")):
             self._set(node, field, self.state[name])
@@ -277,6 +287,9 @@ class _Assembler:
             child = self.state[cursor]
             yield build.sub(build.sub(arity, number(1)), loop.index), child
             self.state[cursor] = build.sub(child, self._get(child, _SIZE))
+
+    def _if_sloped(self, function: ir.Value) -> AbstractContextManager[ir.Block]:
+        return self.build.if_then(self.build.icmp_unsigned("!=", slopes_of(self.build, function), number(0)))
 
     def _partial(self, function: ir.Value, argument: ir.Value) -> ir.Value:
         place = self.build.add(self.build.mul(function, number(self.tables.most_arguments)), argument)
@@ -322,6 +335,8 @@ class _Assembler:
                 with self._arguments(node, function, "sibling") as (argument, sibling):
                     operand = self._operand(instruction, build.add(argument, number(1)))
                     self._copy_operand(sibling, _VALUE, operand)
+                with self._if_sloped(function):
+                    self._copy_operand(node, _SLOPE, self._operand(instruction, number(1)))
                 arity = load(build, self.tables.arity, function, I64, I64)
                 self._copy_operand(node, _VALUE, self._operand(instruction, build.add(arity, number(1))))
                 self._result(instruction, child, _ADJOINT)

@@ -50,7 +50,7 @@ class GroupedEquations:
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
         self.assemble, self.instruction_bytes = assemble, instruction_bytes
-        self.variables = Variables(build, further=1, values=0, numbers=0)
+        self.variables = Variables(build, further=1, values=0, adjoints=0, numbers=0)
         self.total, self.line = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 2)
         for place, value in ((self.total, 0.0), (self.line, 1.0)):
             store(build, ir.Constant(_DOUBLE, value), place, number(0), _DOUBLE)

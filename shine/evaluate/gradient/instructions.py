@@ -14,10 +14,14 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, declare, element_pointer, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
-from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.codegen.numbers import Numbers, operations_of
+from shine.compiler.codegen.vecmath.lanes import FusingBuilder, Lanes
+from shine.compiler.codegen.vecmath.trigonometric import cos_and_slope, sin_and_slope
 from shine.evaluate.machine.instructions import application, emit_end, handler_type, jump, table
 from shine.lang.derivative import partials
 from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.parse import parse
+from shine.lang.partials import VALUE
 
 BROADCAST_BYTES = 128
 """Bytes filled with copies of a constant: the widest vector of any instruction."""
@@ -28,9 +32,18 @@ the steps within a tile, zero for a constant and all ones otherwise."""
 
 OPERAND_BYTES = 8 * OPERAND_WORDS
 
+SLOPE = 1
+"""Operand of a function of one argument: where its slope goes, if it is computed with the value."""
+
 HANDLER, DESTINATION, OPERANDS = 0, 8, 24
 """Byte offsets in an instruction: address of its handler; address of its result, and the mask of the tile's offset
 there; then the operands."""
+
+_WITH_SLOPE = {"sin": sin_and_slope, "cos": cos_and_slope}
+"""Functions whose value and slope have most of their work in common."""
+
+_SLOPE_GIVEN = parse("a", ("a", VALUE))
+"""Their partial derivative: the slope comes in the place of the argument."""
 
 LISTS = 3
 """Lists of instructions: values that no constant changes, values that vary with one, adjoints."""
@@ -59,7 +72,32 @@ def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Functio
     """Emit the handler of a primitive's value; its operands are the arguments."""
     apply = application(primitive)
     name = f"shine.value.{primitive.name}"
-    return _emit(module, name, list(range(primitive.arity)), apply, size)
+    return _emit(module, name, list(range(primitive.arity)), lambda *given: (apply(*given),), size)
+
+
+def slopes_of(build: ir.IRBuilder, function: ir.Value) -> ir.Value:
+    """1 if a function's slope is computed with its value where it varies with a constant, else 0."""
+    return load(build, build.module.globals["shine.table.slopes"], function, I64, I64)
+
+
+def _has_slope(primitive: Primitive) -> bool:
+    return primitive.definition is None and primitive.name in _WITH_SLOPE
+
+
+def _emit_varying(module: ir.Module, primitive: Primitive, size: int) -> ir.Function:
+    """Emit the handler of a primitive's value where that varies with a constant, and of its slope.
+
+    Only there multiplications and additions may be fused: other values may also come from derived columns.
+    """
+    value = application(primitive)
+
+    def apply(jit: AstJit, *given: ir.Value) -> list[ir.Value]:
+        if not _has_slope(primitive):
+            return [value(jit, *given)]
+        return [found.value for found in _WITH_SLOPE[primitive.name](Lanes(jit.emit.builder, *given))]
+
+    name = f"shine.varying.{primitive.name}"
+    return _emit(module, name, list(range(primitive.arity)), apply, size, FusingBuilder)
 
 
 def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial: Tree, size: int) -> ir.Function:
@@ -79,33 +117,42 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
     used = {token[1] for token in partial.tokens[1:] if token[0] == "name"}
     positions = [i for i, name in enumerate(partial.parameters) if name in used]
 
-    def apply(jit: AstJit, adjoint: ir.Value, *values: ir.Value) -> ir.Value:
+    def apply(jit: AstJit, adjoint: ir.Value, *values: ir.Value) -> Sequence[ir.Value]:
         given = dict(zip(positions, values, strict=True))
         # Arguments that the partial derivative does not use are not loaded.
         unused = jit.emit.constant(0.0)
         arguments = [given.get(i, unused) for i in range(len(partial.parameters))]
-        return jit.emit.builder.fmul(adjoint, jit.lower(partial, arguments))
+        return (jit.emit.builder.fmul(adjoint, jit.lower(partial, arguments)),)
 
     name = f"shine.adjoint.{primitive.name}.{argument}"
-    return _emit(module, name, [0, *(1 + i for i in positions)], apply, size)
+    return _emit(module, name, [0, *(1 + i for i in positions)], apply, size, FusingBuilder)
 
 
-def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], size: int) -> ir.Function:
-    """A handler that applies an operation to the operands at some positions of its instruction."""
+def _emit(
+    module: ir.Module,
+    name: str,
+    positions: list[int],
+    apply: Callable[..., Sequence[ir.Value]],
+    size: int,
+    kind: type[ir.IRBuilder] = ir.IRBuilder,
+) -> ir.Function:
+    """A handler that applies an operation to the operands at some positions of its instruction; a second result is the
+    slope."""
     numbers = Numbers("float64", BROADCAST_BYTES // 8)
     function = declare(module, name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
     function.linkage = "internal"
     current, offset, length = function.args
     entry, body, end = (function.append_basic_block(label) for label in ("entry", "body", "end"))
-    build = ir.IRBuilder(entry)
-    result, _ = tile_operand(build, current, DESTINATION, offset)
+    build = kind(entry)
+    results = [tile_operand(build, current, at, offset)[0] for at in (DESTINATION, OPERANDS + OPERAND_BYTES * SLOPE)]
     operands = [tile_operand(build, current, OPERANDS + OPERAND_BYTES * i, offset) for i in positions]
     build.branch(body)
     build.position_at_end(body)
     at = build.phi(I64, "at")
     at.add_incoming(ir.Constant(I64, 0), entry)
     values = [load(build, base, build.and_(at, mask), _BYTE, numbers.type, 8) for base, mask in operands]
-    store(build, apply(AstJit(build, numbers), *values), result, at, _BYTE, 8)
+    for result, value in zip(results, apply(AstJit(build, numbers), *values), strict=False):
+        store(build, value, result, at, _BYTE, 8)
     following = build.add(at, ir.Constant(I64, numbers.width * 8))
     at.add_incoming(following, build.block)
     build.cbranch(build.icmp_unsigned("<", following, length), body, end)
@@ -147,6 +194,11 @@ class GradientTables:
         i64 of each function.
     forward : ir.Value
         Address of each function's handler.
+    varying : ir.Value
+        Address of each function's handler where a constant is below.
+    slopes : ir.Value
+        i64 of each function: 1 if that handler computes the slope, too, which the adjoint's handler takes for its first
+        argument; else 0.
     adjoint : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
     most_arguments : int
@@ -159,6 +211,8 @@ class GradientTables:
 
     arity: ir.Value
     forward: ir.Value
+    varying: ir.Value
+    slopes: ir.Value
     adjoint: ir.Value
     most_arguments: int
     zeros: ir.Value
@@ -174,17 +228,21 @@ def most_arguments(functions: Sequence[Primitive]) -> int:
 def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size: int) -> GradientTables:
     """Emit all handlers of some functions, and the tables; an instruction has `size` bytes."""
     most = most_arguments(functions)
-    forward, adjoint = [], []
+    forward, varying, adjoint = [], [], []
     for function in functions:
         forward.append(emit_value(module, function, size))
+        is_slow = operations_of(function)["elementary"] > 0
+        varying.append(_emit_varying(module, function, size) if is_slow else forward[-1])
         found = [
             _adjoint_entry(module, function, argument, partial, size)
-            for argument, partial in enumerate(partials(function))
+            for argument, partial in enumerate([_SLOPE_GIVEN] if _has_slope(function) else partials(function))
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
     return GradientTables(
         arity=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
+        varying=table(module, "varying", varying),
+        slopes=table(module, "slopes", [number(int(_has_slope(function))) for function in functions]),
         adjoint=table(module, "adjoint", adjoint),
         most_arguments=most,
         zeros=_broadcast_table(module, "zeros", 0.0),

@@ -104,7 +104,7 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Fu
     pointer, individual, line, limit, state, most, kind = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
     job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
-    wanted = Variables(build, further=1, values=0, numbers=0)
+    wanted = Variables(build, further=1, values=0, adjoints=0, numbers=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         Assembled(build, assemble, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
     build.ret_void()

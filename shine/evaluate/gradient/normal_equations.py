@@ -22,17 +22,20 @@ from shine.compiler.codegen.blocks import (
     counted,
     declare,
     element_pointer,
-    horizontal_sum,
+    horizontal_sums,
     load,
     number,
     store,
 )
 from shine.compiler.codegen.moments import LANES, lanes
 from shine.compiler.codegen.numbers import splat
+from shine.compiler.codegen.vecmath.lanes import FusingBuilder, Lanes
+from shine.compiler.llvm.target import register_bytes
 from shine.evaluate.gradient.instructions import (
     LISTS,
     OPERAND_BYTES,
     list_bytes,
+    slopes_of,
     tile_lanes,
     tile_operand,
     write_constant,
@@ -86,7 +89,7 @@ class Assembled:
     job : Job
     individual : ir.Value
     wanted : Variables
-        A run goes on while `further` is not 0; `values` and `numbers` are overwritten.
+        A run goes on while `further` is not 0; `values`, `adjoints` and `numbers` are overwritten.
     instruction_bytes : int
     kind : ir.Value
         `ALONE`, ...
@@ -113,17 +116,22 @@ class Assembled:
         size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
         memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
         pointers = [build.inttoptr(job[field], POINTER) for field in memory]
-        wanted["values"], wanted["numbers"] = 0, 0
+        wanted["values"], wanted["adjoints"], wanted["numbers"] = 0, 0, 0
+
+        def count(what: str, more: ir.Value) -> None:
+            wanted[what] = build.add(wanted[what], more)
+
         with counted(build, number(0), size) as node:
             code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
-            is_function = build.zext(build.icmp_unsigned(">=", code, job["functions"]), I64)
-            wanted["values"] = build.add(wanted["values"], is_function)
+            with build.if_then(build.icmp_unsigned(">=", code, job["functions"])):
+                count("values", build.add(number(1), slopes_of(build, build.sub(code, job["functions"]))))
+                count("adjoints", number(1))
             with build.if_then(build.icmp_unsigned("==", code, number(CONSTANT))):
-                wanted["numbers"] = build.add(wanted["numbers"], number(1))
+                count("adjoints", number(1))
+                count("numbers", number(1))
                 write_constant(build, pointers[4], node.index, load(build, constants, node.index, _DOUBLE, _DOUBLE))
         values, numbers = wanted["values"], wanted["numbers"]
-        # A function needs two tiles, for its value and its adjoint; a constant needs one, for its adjoint.
-        length = self.length = tile_length(build, build.add(build.shl(values, number(1)), numbers), SHORTEST_TILE)
+        length = self.length = tile_length(build, build.add(values, wanted["adjoints"]), SHORTEST_TILE)
         fitted = build.select(build.icmp_unsigned("<", numbers, job["most"]), numbers, job["most"])
         self.columns = build.add(fitted, number(FIXED_COLUMNS))
         """Number of columns of the normal equations."""
@@ -253,56 +261,63 @@ def _products_function(module: ir.Module, *, weighted: bool) -> ir.Function:
     function = declare(module, name, ir.VoidType(), kinds, labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    build, count = ir.IRBuilder(function.append_basic_block("entry")), function.args[1]
+    build, count = FusingBuilder(function.append_basic_block("entry")), function.args[1]
     products = _Products(build, function, weighted)
-    two = ir.Constant(I64, 2)
-    pairs = build.and_(count, ir.Constant(I64, -2))
-    with counted(build, _ZERO, pairs, 2) as row, counted(build, _ZERO, build.add(row.index, two), 2) as column:
-        products.add(row.index, 2, column.index, 2)
-    with build.if_then(build.icmp_unsigned("!=", pairs, count)):
-        with counted(build, _ZERO, pairs, 2) as column:
-            products.add(pairs, 1, column.index, 2)
-        products.add(pairs, 1, pairs, 1)
+    with counted(build, _ZERO, count, products.side) as row:
+        with counted(build, _ZERO, row.index, products.side) as column:
+            products.add(row.index, column.index)
+        products.add(row.index, row.index, on_diagonal=True)
     build.ret_void()
     return function
 
 
 class _Products:
-    """Sums of products of columns, a block of two by two entries of the matrix at a time.
+    """Sums of products of columns, a square block of the matrix at a time.
 
-    Each value that is loaded is used twice, and no sum waits for another. Each sum keeps its own lanes and the order of
-    the rows, so the blocks change no bit.
+    Each value that is loaded is used several times, and no sum waits for another. Each sum keeps its own lanes and the
+    order of the rows, so the blocks change no bit: their side is what the registers hold.
     """
 
     def __init__(self, build: ir.IRBuilder, function: ir.Function, weighted: bool) -> None:
         self.build, self.weighted = build, weighted
-        self.columns, _, self.offset, self.rows, self.weighing, self.state, self.stride = function.args
+        self.columns, self.count, self.offset, self.rows, self.weighing, self.state, self.stride = function.args
+        self.side = 4 if register_bytes() == 8 * LANES else 2
 
-    def add(self, row: ir.Value, height: int, column: ir.Value, width: int) -> None:
-        """Add to a block of `height` by `width` entries of the matrix that begins at `row` and `column`."""
-        build = self.build
-        own, other = self._operands(row, height), self._operands(column, width)
-        none = [splat(_VECTOR, 0.0)] * (height * width)
+    def add(self, row: ir.Value, column: ir.Value, *, on_diagonal: bool = False) -> None:
+        """Add to the block of the matrix that begins at `row` and `column`, on the diagonal to its lower triangle."""
+        build, side = self.build, self.side
+        own = self._operands(row)
+        other = own if on_diagonal else self._operands(column)
+        places = [(i, j) for i in range(side) for j in range(i + 1 if on_diagonal else side)]
+        none = [splat(_VECTOR, 0.0)] * len(places)
         with counted(build, _ZERO, self.rows, LANES, none) as loop:
-            left = [tile_lanes(build, base, loop.index, mask, _VECTOR) for base, mask in own]
-            right = [tile_lanes(build, base, loop.index, mask, _VECTOR) for base, mask in other]
-            found = [build.fmul(a, b) for a in left for b in right]
+            left, right = (
+                [tile_lanes(build, base, loop.index, mask, _VECTOR) for base, mask in each] for each in (own, other)
+            )
             if self.weighted:
                 weight = lanes(build, self.weighing, loop.index)
-                found = [build.fmul(weight, product) for product in found]
-            loop.results = [build.fadd(total, each) for total, each in zip(loop.values, found, strict=True)]
-        for i in range(height):
-            begin = build.add(build.mul(build.add(row, ir.Constant(I64, i)), self.stride), column)
-            for j in range(width):
-                index = build.add(begin, ir.Constant(I64, 1 + j))
-                add_to(build, horizontal_sum(build, loop.values[i * width + j]), self.state, index)
+                left = [build.fmul(weight, each) for each in left]
+            loop.results = [
+                Lanes(build, left[i]).times_plus(Lanes(build, right[j]), Lanes(build, total)).value
+                for (i, j), total in zip(places, loop.values, strict=True)
+            ]
+        sums = horizontal_sums(build, loop.values)
+        for i in range(side):
+            # Rows beyond the last column repeat it.
+            with build.if_then(build.icmp_unsigned("<", build.add(row, number(i)), self.count)):
+                begin = build.add(build.mul(build.add(row, number(i)), self.stride), build.add(column, number(1)))
+                for (at, j), total in zip(places, sums, strict=True):
+                    if at == i:
+                        add_to(build, total, self.state, build.add(begin, number(j)))
 
-    def _operands(self, first: ir.Value, count: int) -> list[tuple[ir.Value, ir.Value]]:
-        build = self.build
-        places = [
-            build.mul(build.add(first, ir.Constant(I64, i)), ir.Constant(I64, OPERAND_BYTES)) for i in range(count)
-        ]
-        return [tile_operand(build, self.columns, place, self.offset) for place in places]
+    def _operands(self, first: ir.Value) -> list[tuple[ir.Value, ir.Value]]:
+        build, last = self.build, self.build.sub(self.count, number(1))
+        found = []
+        for i in range(self.side):
+            place = build.add(first, number(i))
+            place = build.select(build.icmp_unsigned("<", place, last), place, last)
+            found.append(tile_operand(build, self.columns, build.mul(place, number(OPERAND_BYTES)), self.offset))
+        return found
 
 
 def add_to(build: ir.IRBuilder, value: ir.Value, state: ir.Value, index: ir.Value) -> None:

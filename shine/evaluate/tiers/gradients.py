@@ -104,7 +104,7 @@ class GradientMachine:
             "instructions": LISTS * (width + 1) * self._instruction_bytes,
             "nodes": 8 * width * NODE_WORDS,
             "constants": width * BROADCAST_BYTES,
-            "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
+            "tiles": max(CACHE_BYTES, 3 * width * SHORTEST_TILE) + TILE_BYTES,
             "normal": (width + FIXED_COLUMNS) * OPERAND_BYTES,
             "residual": TILE_BYTES,
             "scratch": TILE_BYTES,

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.compiler.codegen.vecmath.lanes import Lanes, element_type, joined, suffix
+from shine.compiler.codegen.vecmath.lanes import FusingBuilder, Lanes, element_type, joined, suffix
 
 
 def define(
     builder: ir.IRBuilder, name: str, result: ir.Type, arguments: Sequence[ir.Type], body: Callable[..., ir.Value]
 ) -> ir.Function:
     """The internal function `name` of the builder's module, defined on first use by `body(builder, *arguments)`."""
-    return define_in(builder.module, name, result, arguments, body)
+    kind = type(builder)
+    name = f"{name}.fused" if kind is FusingBuilder else name
+    return define_in(builder.module, name, result, arguments, body, kind)
 
 
 def define_in(
-    module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], body: Callable[..., ir.Value]
+    module: ir.Module,
+    name: str,
+    result: ir.Type,
+    arguments: Sequence[ir.Type],
+    body: Callable[..., ir.Value],
+    kind: type[ir.IRBuilder] = ir.IRBuilder,
 ) -> ir.Function:
     """The module's internal function `name`, defined on first use by `body(builder, *arguments)`."""
     known = module.globals.get(name)
@@ -27,7 +34,7 @@ def define_in(
     function = ir.Function(module, ir.FunctionType(result, list(arguments)), name)
     function.linkage = "internal"
     function.attributes.add("nounwind")
-    inner = ir.IRBuilder(function.append_basic_block("entry"))
+    inner = kind(function.append_basic_block("entry"))
     inner.ret(body(inner, *function.args))
     return function
 

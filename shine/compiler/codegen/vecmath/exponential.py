@@ -97,7 +97,7 @@ def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes]:
 def _split_reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes, Lanes]:
     """`_reduced_exponent` in float64, with r as the difference of two numbers."""
     k, bits = rounded_multiple(x, LOG2_E, offset)
-    return bits, x - k * DOUBLE_LN_2_PARTS[0], k * DOUBLE_LN_2_PARTS[1]
+    return bits, k.times_plus(-DOUBLE_LN_2_PARTS[0], x), k * DOUBLE_LN_2_PARTS[1]
 
 
 def _significand(r: Lanes) -> Lanes:
@@ -105,8 +105,8 @@ def _significand(r: Lanes) -> Lanes:
     if r.format is SINGLE:
         return by_powers(r, (1.0, 1.0, *SINGLE_EXP))
     square = r * r
-    low = r + square * (DOUBLE_EXP[0] + r * DOUBLE_EXP[1])
-    return 1.0 + (low + square * square * by_pairs(r, DOUBLE_EXP[2:]))
+    low = square.times_plus(r.times_plus(DOUBLE_EXP[1], DOUBLE_EXP[0]), r)
+    return 1.0 + (square * square).times_plus(by_pairs(r, DOUBLE_EXP[2:]), low)
 
 
 def exp(x: Lanes) -> Lanes:
@@ -262,7 +262,7 @@ def _log_of(k: Lanes, unit: float, m: Lanes) -> Lanes:
     square = s * s
     curve = polynomial(square, DOUBLE_LOG if double else SINGLE_LOG)
     if double:
-        return k * head - (((s * f - k * tail) - s * square * curve) - f)
+        return k * head - ((s * square).times_plus(-curve, s.times_plus(f, k * -tail)) - f)
     return k.times_plus(head, s.times_plus(square.times_plus(curve, -f), k * tail) + f)
 
 

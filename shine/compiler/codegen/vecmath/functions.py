@@ -5,9 +5,9 @@ is within 2 units in the last place of the true value over its whole domain (doc
 
 Only plain additions, multiplications, divisions, square roots, comparisons and integer operations are emitted, and
 fused multiply-adds of float32. A target without that instruction gets its bits from float64
-(`shine.compiler.llvm.engine`). float64 code has no fused multiply-add, and no fast-math flag that allows one: a target
-without the instruction would call libm for it. The result of a lane depends on that lane only, in the rare branches
-too.
+(`shine.compiler.llvm.engine`). float64 code has them only with a `FusingBuilder`, in code for this process: a target
+without the instruction would call libm. No fast-math flag is set. The result of a lane depends on that lane only, in
+the rare branches too.
 """
 
 from __future__ import annotations

@@ -161,11 +161,11 @@ def _reduce_near(x: Lanes) -> Reduced:
     as all bits of both lie between 2**-73 and 2**-20). Next to a multiple of pi/2 the tail may be as large as r; it is
     right to about 2**-114.
     """
-    k, quarters = rounded(x * TWO_OVER_PI)
-    first, second, third = (k * part for part in QUARTER_TURN_PARTS)
-    coarse = x - first
-    r = coarse - second
-    return Reduced(quarters, r, ((coarse - r) - second) - third)
+    k, quarters = rounded_multiple(x, TWO_OVER_PI)
+    first, second, third = QUARTER_TURN_PARTS
+    coarse = k.times_plus(-first, x)
+    r = k.times_plus(-second, coarse)
+    return Reduced(quarters, r, k.times_plus(-third, k.times_plus(-second, coarse - r)))
 
 
 def _reduce_near_short(x: Lanes) -> tuple[Lanes, Lanes]:

@@ -85,8 +85,8 @@ def _parts(r: Lanes, tail: Lanes) -> _Parts:
     square = r * r
     half = 0.5 * square
     one_less = 1.0 - half
-    sin_tail = r * square * polynomial(square, DOUBLE_SIN) + tail * one_less
-    cos_tail = ((1.0 - one_less) - half) + (square * square * polynomial(square, DOUBLE_COS) - r * tail)
+    sin_tail = (r * square).times_plus(polynomial(square, DOUBLE_SIN), tail * one_less)
+    cos_tail = ((1.0 - one_less) - half) + (square * square).times_plus(polynomial(square, DOUBLE_COS), r * -tail)
     return _Parts(r, sin_tail, one_less, cos_tail)
 
 
@@ -104,22 +104,46 @@ def _half_turn_sign(quarters: Lanes) -> Lanes:
     return (quarters << (quarters.format.width - 2)) & quarters.format.sign
 
 
-def sin(x: Lanes) -> Lanes:
-    """The sine of the reduced angle in even quarters, its cosine in odd ones."""
+def _turned(x: Lanes) -> tuple[Lanes, _Parts]:
+    """The quarters of an angle's magnitude, and the sine and cosine of the rest."""
     angle = reduced(x.magnitude())
-    parts = _parts(angle.r, angle.tail)
-    odd = _is_odd(angle.quarters)
+    return angle.quarters, _parts(angle.r, angle.tail)
+
+
+def _sine(x: Lanes, quarters: Lanes, parts: _Parts) -> Lanes:
+    """The sine of the reduced angle in even quarters, its cosine in odd ones."""
+    odd = _is_odd(quarters)
     result = odd.where(parts.cos_head, parts.sin_head) + odd.where(parts.cos_tail, parts.sin_tail)
-    return result.flip_sign(_half_turn_sign(angle.quarters) ^ x.sign())
+    return result.flip_sign(_half_turn_sign(quarters) ^ x.sign())
+
+
+def _cosine(quarters: Lanes, parts: _Parts) -> Lanes:
+    """The cosine of the reduced angle in even quarters, its sine in odd ones."""
+    odd = _is_odd(quarters)
+    result = odd.where(parts.sin_head, parts.cos_head) + odd.where(parts.sin_tail, parts.cos_tail)
+    return result.flip_sign(_half_turn_sign(quarters + 1))
+
+
+def sin(x: Lanes) -> Lanes:
+    """sin(x) by its reduced angle."""
+    return _sine(x, *_turned(x))
 
 
 def cos(x: Lanes) -> Lanes:
-    """The cosine of the reduced angle in even quarters, its sine in odd ones."""
-    angle = reduced(x.magnitude())
-    parts = _parts(angle.r, angle.tail)
-    odd = _is_odd(angle.quarters)
-    result = odd.where(parts.sin_head, parts.cos_head) + odd.where(parts.sin_tail, parts.cos_tail)
-    return result.flip_sign(_half_turn_sign(angle.quarters + 1))
+    """cos(x) by its reduced angle."""
+    return _cosine(*_turned(x))
+
+
+def sin_and_slope(x: Lanes) -> tuple[Lanes, Lanes]:
+    """sin(x) and its derivative cos(x), for little more than one of them."""
+    turned = _turned(x)
+    return _sine(x, *turned), _cosine(*turned)
+
+
+def cos_and_slope(x: Lanes) -> tuple[Lanes, Lanes]:
+    """cos(x) and its derivative -sin(x)."""
+    sine, cosine = sin_and_slope(x)
+    return cosine, -sine
 
 
 def tan(x: Lanes) -> Lanes:

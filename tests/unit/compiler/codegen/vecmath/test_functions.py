@@ -18,7 +18,9 @@ from llvmlite import ir
 
 from shine.base.errors import LoweringError
 from shine.compiler.codegen.vecmath import functions as vecmath
+from shine.compiler.codegen.vecmath.lanes import FusingBuilder
 from shine.compiler.codegen.vecmath.reduction import powers_over_pi
+from shine.compiler.codegen.vecmath.trigonometric import cos_and_slope, sin_and_slope
 from shine.compiler.llvm import Engine, assembly
 from shine.compiler.llvm.engine import with_fma_defined
 from shine.formats.native.freestanding import prepare
@@ -29,7 +31,7 @@ ONE_ARGUMENT = [name for name, rule in vecmath.FUNCTIONS.items() if rule.arity =
 Array = np.ndarray
 
 
-def loop(name: str, lanes: int, dtype: type) -> str:
+def loop(name: str, lanes: int, dtype: type, kind: type[ir.IRBuilder] = ir.IRBuilder) -> str:
     """IR of `f(arguments..., out, n)`; n must be a multiple of `lanes`, 0 lanes mean a scalar."""
     element = ir.DoubleType() if dtype is np.float64 else ir.FloatType()
     value_type = ir.VectorType(element, lanes) if lanes else element
@@ -39,7 +41,7 @@ def loop(name: str, lanes: int, dtype: type) -> str:
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer] * (arity + 1) + [index]), "f")
     entry, body, end = (function.append_basic_block(block) for block in ("entry", "body", "end"))
     ir.IRBuilder(entry).branch(body)
-    builder = ir.IRBuilder(body)
+    builder = kind(body)
     i = builder.phi(index)
     *places, out = (builder.gep(argument, [i], source_etype=element) for argument in function.args[:-1])
     loaded = [builder.load(place, typ=value_type) for place in places]
@@ -55,9 +57,12 @@ def loop(name: str, lanes: int, dtype: type) -> str:
 
 
 @cache
-def compiled(name: str, dtype: type, lanes: int = 8, level: str = "O2", fma: bool = True) -> Callable[..., Array]:
+def compiled(
+    name: str, dtype: type, lanes: int = 8, level: str = "O2", fma: bool = True, kind: type[ir.IRBuilder] = ir.IRBuilder
+) -> Callable[..., Array]:
     arity = vecmath.FUNCTIONS[name].arity
-    text = loop(name, lanes, dtype) if fma else with_fma_defined(loop(name, lanes, dtype))
+    text = loop(name, lanes, dtype, kind)
+    text = text if fma else with_fma_defined(text)
     function = Engine(text, level).function("f", None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64)
 
     def evaluate(*arguments: Array) -> Array:
@@ -113,11 +118,12 @@ BOUNDS = {
     "acos": dict.fromkeys(PRECISIONS, 1.0),
 }
 BOUND_IN_ULPS = 2.0
+WAYS = [*((dtype, ir.IRBuilder) for dtype in PRECISIONS), (np.float64, FusingBuilder)]
 
 
-@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize(("dtype", "kind"), WAYS)
 @pytest.mark.parametrize("name", mostly_slow(ONE_ARGUMENT, fast=["sin", "exp"]))
-def test_function_is_within_its_bound_of_the_truth(name: str, dtype: type) -> None:
+def test_function_is_within_its_bound_of_the_truth(name: str, dtype: type, kind: type[ir.IRBuilder]) -> None:
     rng = np.random.default_rng(1)
     bound = BOUNDS.get(name, HUGE)[dtype]
     x = samples(rng, dtype, bound)
@@ -128,7 +134,16 @@ def test_function_is_within_its_bound_of_the_truth(name: str, dtype: type) -> No
     x = x[x != 0]
     with mpmath.workprec(120):
         truth = [getattr(mpmath, name)(mpmath.mpf(value)) for value in x.tolist()]
-        assert ulps(compiled(name, dtype)(x), truth) < BOUND_IN_ULPS
+        assert ulps(compiled(name, dtype, kind=kind)(x), truth) < BOUND_IN_ULPS
+
+
+def test_slopes_of_sine_and_cosine_are_cosine_and_minus_sine(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = samples(np.random.default_rng(3), np.float64, HUGE[np.float64])
+    for both, value, slope, sign in ((sin_and_slope, "sin", "cos", 1), (cos_and_slope, "cos", "sin", -1)):
+        for i, same in enumerate((compiled(value, np.float64)(x), sign * compiled(slope, np.float64)(x))):
+            rule = vecmath.Rule(1, lambda x, both=both, i=i: both(x)[i], vecmath.FUNCTIONS["sin"].single)
+            monkeypatch.setitem(vecmath.FUNCTIONS, f"{value}.{i}", rule)
+            assert same_bits(compiled(f"{value}.{i}", np.float64)(x), same).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -163,16 +178,16 @@ def test_float32_is_within_its_bound_at_every_number_around_some(name: str) -> N
     assert (np.abs(compiled(name, np.float32)(x) - truth) / unit).max() < BOUND_IN_ULPS
 
 
-@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize(("dtype", "kind"), WAYS)
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
-def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> None:
+def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type, kind: type[ir.IRBuilder]) -> None:
     x = np.abs(samples(np.random.default_rng(6), dtype, 80.0))
     x = x[x != 0]
-    alone = compiled(name, dtype)(x)
+    alone = compiled(name, dtype, kind=kind)(x)
     for special in (0.0, -0.0, INF, -INF, NAN, -1e30, 1e30, 500.0, -1000.0, 1e-310, -1e-42):
         with np.errstate(all="ignore"):
             beside = np.stack([x, np.full_like(x, special)], 1).ravel()
-        assert same_bits(compiled(name, dtype)(beside)[::2], alone).all()
+        assert same_bits(compiled(name, dtype, kind=kind)(beside)[::2], alone).all()
 
 
 @pytest.mark.slow
@@ -180,12 +195,15 @@ def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> No
 def test_a_processor_without_fma_gets_the_same_bits(name: str) -> None:
     assert "llvm.fma" in loop(name, 8, np.float32)
     assert "llvm.fma" not in loop(name, 8, np.float64)
+    assert "llvm.fma" in loop(name, 8, np.float64, FusingBuilder)
     x = samples(np.random.default_rng(8), np.float32, HUGE[np.float32], 20000)
     for lanes in (0, 8):
         with np.errstate(all="ignore"):
             assert same_bits(
                 compiled(name, np.float32, lanes, fma=False)(x), compiled(name, np.float32, lanes)(x)
             ).all()
+            rounded_twice = compiled(name, np.float64, lanes, fma=False, kind=FusingBuilder)
+            assert same_bits(rounded_twice(1.0 * x), compiled(name, np.float64, lanes)(1.0 * x)).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
