@@ -45,13 +45,6 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
     What separates columns and decimals is looked for anew; categories, the beginning of dates and means are those of
     the training data. Missing values become means if the training data had `missing: mean`, and stay NaN with `drop`.
 
-    Parameters
-    ----------
-    path : Path
-    preparation : Preparation
-    names : sequence of str
-        The columns that a formula uses.
-
     Raises
     ------
     DataError

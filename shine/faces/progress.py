@@ -119,14 +119,7 @@ class Status:
 
 
 class SearchBar:
-    """A bar of tqdm's in a notebook or on a terminal, which moves with time; its text is that of the status.
-
-    Parameters
-    ----------
-    status : Status
-    title : str
-        Beginning of the text.
-    """
+    """A bar of tqdm's in a notebook or on a terminal, which moves with time; its text is that of the status."""
 
     def __init__(self, status: Status, title: str = "") -> None:
         with warnings.catch_warnings():

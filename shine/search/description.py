@@ -219,15 +219,7 @@ def oddities(population: Population) -> Floats:
 
 @dataclass(frozen=True)
 class Stagnation:
-    """The last generation in which the shortest description became shorter.
-
-    Parameters
-    ----------
-    length : float
-        The shortest description then.
-    fell : int
-        That generation.
-    """
+    """The last generation in which the shortest description became shorter."""
 
     length: float = float("inf")
     fell: int = 0

@@ -124,13 +124,7 @@ def within_limits(found: Population, settings: SearchSettings) -> Population:
 
 
 class Explained:
-    """The share of the target's variance that formulas explain, on some of the rows.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The given rows.
-    """
+    """The share of the target's variance that formulas explain, on some of the rows."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._rows = dataset.sampled(ROWS, np.random.default_rng(0))

@@ -22,11 +22,6 @@ _READ = (np.dtype(np.float64), np.dtype(np.float32))
 def rows_of(X: Any, reading: Reading) -> AnyArray:
     """An array of shape (n_rows, n_features), float64 or float32; not a copy if it can be read as it is.
 
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_rows, n_features)
-    reading : Reading
-
     Raises
     ------
     TypeError

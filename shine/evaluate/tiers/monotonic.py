@@ -27,15 +27,6 @@ class Monotonicity:
 
     One row of a pair is drawn from the data. The step to the other is drawn log-uniformly, and stays within the range
     of the feature in the data.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    directions : mapping of str to {"increasing", "decreasing"}
-        Direction by feature.
-    threads : int
-    rng : numpy.random.Generator
-        Draws rows and steps.
     """
 
     def __init__(

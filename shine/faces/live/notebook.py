@@ -28,14 +28,6 @@ def live_page(wanted: bool, title: str, target: str) -> Iterator[Live | None]:
 
     A notebook shows it in a frame, and keeps the final report in its place. While a cell runs, a kernel gets no
     messages from widgets, so that only a page with a server of its own can steer the search.
-
-    Parameters
-    ----------
-    wanted : bool
-    title : str
-        Heading of the page.
-    target : str
-        Name of the target.
     """
     if not wanted:
         yield None

@@ -54,15 +54,7 @@ class Running:
 
 
 class Painter:
-    """Turns moments of one search into HTML; what depends on the front alone is made again only if it has changed.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-    target : str
-        Name of the target.
-    """
+    """Turns moments of one search into HTML; what depends on the front alone is made again only if it has changed."""
 
     def __init__(self, title: str, target: str) -> None:
         self.title, self.target = title, target
@@ -71,14 +63,7 @@ class Painter:
         self._of_front: dict[str, Content] = {}
 
     def parts(self, moment: Moment, searched: Sequence[Searched] = ()) -> dict[str, str]:
-        """The parts of the page by name, as HTML.
-
-        Parameters
-        ----------
-        moment : Moment
-        searched : sequence of (Watch, Result)
-            The searches that have ended.
-        """
+        """The parts of the page by name, as HTML."""
         found = {**self._parts(moment), "searched": searched_part(searched)}
         return {name: render(part) for name, part in found.items()}
 

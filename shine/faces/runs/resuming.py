@@ -107,14 +107,6 @@ def check_limits(stop: StopSettings, state: State, record: ResultRecord | None) 
     """Raise a `ConfigError` if there is no time or no generation left.
 
     A run that ended because nothing was left to find goes on to the same end.
-
-    Parameters
-    ----------
-    stop : StopSettings
-        The limits to go on to.
-    state : State
-    record : ResultRecord, optional
-        The result so far, if there is one.
     """
     seconds = max(state.seconds, 0.0 if record is None else record.seconds)
     over = []

@@ -121,12 +121,6 @@ _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
 def parsed_size(content: bytes, descriptor: Any) -> int:
     """An upper bound of the memory of a message.
 
-    Parameters
-    ----------
-    content : bytes
-    descriptor : google.protobuf.descriptor.Descriptor
-        Descriptor of the message.
-
     Returns
     -------
     int

@@ -79,14 +79,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Code:
-    """The code of a text in a column's dictionary, looked up at each call.
-
-    Parameters
-    ----------
-    column : int
-        Position of the column.
-    text : str
-    """
+    """The code of a text in a column's dictionary, looked up at each call."""
 
     column: int
     text: str

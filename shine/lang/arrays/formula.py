@@ -271,12 +271,6 @@ class _ArrayWriter(Writer):
 def check_indices(formula: ArrayFormula, lengths: Mapping[str, int]) -> None:
     """Raise an error if a formula cannot be computed for vectors of some lengths.
 
-    Parameters
-    ----------
-    formula : ArrayFormula
-    lengths : mapping of str to int
-        Length of each vector.
-
     Raises
     ------
     IndexError

@@ -56,14 +56,7 @@ class Texts(ast.NodeTransformer):
 
 
 class Outer(ast.NodeTransformer):
-    """Replaces the outer names of a function.
-
-    Parameters
-    ----------
-    function : function
-    bound : set of str
-        Names that the function defines itself.
-    """
+    """Replaces the outer names of a function."""
 
     def __init__(self, function: FunctionType, bound: set[str]) -> None:
         self._bound = bound

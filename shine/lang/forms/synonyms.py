@@ -188,18 +188,7 @@ def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) ->
 
 
 def unexpected(function: str, word: str, allowed: Iterable[str], settings: Collection[str] = ()) -> TypeError:
-    """The error for a keyword that a function does not have.
-
-    Parameters
-    ----------
-    function : str
-        Its name, for the message.
-    word : str
-    allowed : iterable of str
-        The keywords it has.
-    settings : collection of str
-        Keys of its keyword `settings`.
-    """
+    """The error for a keyword that a function does not have."""
     known = list(allowed)
     return TypeError(
         f"{function}() got an unexpected keyword argument {shown(word)}; {hint(word, known, settings)}"

@@ -127,13 +127,6 @@ class Signature:
     def shape(self, positions: Sequence[int], arrays: Sequence[AnyArray]) -> Shape:
         """The shape that the arrays of some parameters broadcast to.
 
-        Parameters
-        ----------
-        positions : sequence of int
-            Positions of the parameters.
-        arrays : sequence of ndarray
-            One for each parameter of the program.
-
         Raises
         ------
         ValueError

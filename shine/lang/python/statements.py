@@ -132,14 +132,7 @@ class Statements:
         self._expressions = Expressions(scope, primitive_of)
 
     def block(self, body: Sequence[ast.stmt], handlers: Handlers | None) -> list[ast.stmt]:
-        """Rewritten statements; in a `try`, each is reached only if none before it raised a caught exception.
-
-        Parameters
-        ----------
-        body : sequence of ast.stmt
-        handlers : tuple of Handler, optional
-            Handlers of the `try` around the statements.
-        """
+        """Rewritten statements; in a `try`, each is reached only if none before it raised a caught exception."""
         done: list[ast.stmt] = []
         rest = list(body)
         # Nothing after statements that always return is reached.

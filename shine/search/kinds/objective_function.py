@@ -120,12 +120,6 @@ def _arguments(function: Function) -> int:
 class ObjectiveEvaluator:
     """Formulas with their lines of least loss, judged by an objective (see `shine.evaluate.protocols`).
 
-    Parameters
-    ----------
-    evaluator : PopulationEvaluator
-        Fits the lines.
-    objective : Objective
-
     Attributes
     ----------
     kept : dict of (int, int) to (float, Tree)

@@ -178,16 +178,7 @@ def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[s
 
 
 def grouped_preparation(features: Sequence[str], headings: Mapping[str, str], groups: Groups) -> Preparation:
-    """Preparation of a table whose groups alone have texts as names.
-
-    Parameters
-    ----------
-    features : sequence of str
-    headings : mapping of str to str
-        Headings of the columns, by feature.
-    groups : Groups
-        With labels.
-    """
+    """Preparation of a table whose groups alone have texts as names."""
     assert groups.labels is not None
     plain = plain_preparation({name: headings.get(name, name) for name in features})
     label_of = dict(zip(groups.values, groups.labels, strict=True))

@@ -168,15 +168,7 @@ def _reduced_line(b: FunctionBuilder, operation: str, x: Value, line: Line, fill
 
 
 def upsample(b: FunctionBuilder, x: Value, factors: Sequence[int]) -> Value:
-    """Each element repeated along each axis: enlargement by whole factors to the nearest neighbour.
-
-    Parameters
-    ----------
-    b : FunctionBuilder
-    x : Value
-    factors : sequence of int
-        One for each axis.
-    """
+    """Each element repeated along each axis: enlargement by whole factors to the nearest neighbour."""
     if len(factors) != x.type.rank or min(factors, default=1) < 1:
         raise FormError(f"factors = {list(factors)}: {x.type} needs a number for each axis, at least 1")
     ones = [n for size in x.type.shape for n in (size, 1)]

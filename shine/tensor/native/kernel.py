@@ -26,14 +26,6 @@ from shine.tensor.native.objects import SUFFIX, objects_ir
 def bound(interface: Interface, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments in their order.
 
-    Parameters
-    ----------
-    interface : Interface
-    given : sequence
-        Arguments by position.
-    named : mapping
-        Arguments by name or label.
-
     Raises
     ------
     TypeError
@@ -101,13 +93,6 @@ def _converted(tensor: Tensor, array: AnyArray) -> AnyArray:
 def check_outputs(interface: Interface, arrays: Sequence[Any], arguments: Sequence[AnyArray]) -> None:
     """Raise unless the caller's arrays can take the results.
 
-    Parameters
-    ----------
-    interface : Interface
-    arrays : sequence
-        One for each result.
-    arguments : sequence of ndarray
-
     Raises
     ------
     TypeError
@@ -135,14 +120,7 @@ _yield: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
 class Team:
-    """Threads for the steps of a program (`shine.tensor.loops.sharing`); several calls may use it at once.
-
-    Parameters
-    ----------
-    code : TensorCode
-        It has steps.
-    threads : int
-    """
+    """Threads for the steps of a program (`shine.tensor.loops.sharing`); several calls may use it at once."""
 
     def __init__(self, code: TensorCode, threads: int) -> None:
         self._name = code.interface.name

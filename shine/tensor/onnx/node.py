@@ -137,12 +137,6 @@ def attributes_of(node: Any) -> dict[str, Any]:
 def batch_shapes(source: str | os.PathLike[str] | bytes, rows: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the inputs of which only the first axis is open, with so many rows.
 
-    Parameters
-    ----------
-    source : str, path or bytes
-        An ONNX model.
-    rows : int
-
     Raises
     ------
     GraphImportError

@@ -22,12 +22,6 @@ from shine.tensor.form.verifier import signature
 class Rewriting:
     """A function while it is rewritten.
 
-    Parameters
-    ----------
-    module : Module
-    function : Function
-        One of the module.
-
     Attributes
     ----------
     uses : Counter of Value

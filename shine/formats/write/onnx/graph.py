@@ -27,13 +27,7 @@ _SPLITTER = 2.0**27 + 1
 
 
 class Graph:
-    """The nodes of a graph, in the order in which they were asked for.
-
-    Parameters
-    ----------
-    onnx : module
-        The library.
-    """
+    """The nodes of a graph, in the order in which they were asked for."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx

@@ -66,18 +66,7 @@ def template_seeding(
     threads: int,
     pool: Pool | None = None,
 ) -> Seeding | None:
-    """The seeding of the unknown functions; None if the template cannot be solved for them.
-
-    Parameters
-    ----------
-    composition : Composition
-    sample : Dataset
-    settings : EvolutionSettings
-    loss : Loss
-    threads : int
-    pool : Pool, optional
-        Workers that share the searches.
-    """
+    """The seeding of the unknown functions; None if the template cannot be solved for them."""
     template = composition.template
     if len(template.outputs) > 1:
         return None

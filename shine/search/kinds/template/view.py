@@ -89,12 +89,6 @@ def template_view(
 def individual_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:
     """Formulas of unknown functions and values of parameters, from lines such as ``f = a*b`` and ``k = 0.5``.
 
-    Parameters
-    ----------
-    text : str
-    functions : collection of str
-        Names of the unknown functions.
-
     Raises
     ------
     ValueError
