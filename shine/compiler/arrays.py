@@ -36,11 +36,6 @@ AT_ONCE = 6
 _ZERO = ir.Constant(I64, 0)
 
 
-def panel_width(dtype: str) -> int:
-    """Rows of the second matrix that lie side by side in a panel."""
-    return row_numbers(dtype).width
-
-
 def emit_inner(module: ir.Module, name: str, dtype: str) -> None:
     """Emit ``void name(a, panels, out, rows, length, count)``.
 
@@ -164,7 +159,7 @@ class Panels:
     def __init__(self, matrix: AnyArray) -> None:
         self.count, self._length = matrix.shape
         self._dtype = matrix.dtype
-        width = panel_width(self._dtype.name)
+        width = row_numbers(self._dtype.name).width
         self._panels = -(-self.count // width)
         padded = np.zeros((self._panels * width, self._length), self._dtype)
         padded[: self.count] = matrix

@@ -93,14 +93,16 @@ def emit_positions(module: ir.Module, bits: int) -> None:
     table.type = POINTER
     table.linkage, table.global_constant = "internal", True
     table.initializer = ir.Constant(
-        table_type, [[(*_ones(byte), *[0] * 8)[i] for i in range(8)] for byte in range(256)]
+        table_type,
+        [[(*(bit for bit in range(8) if byte >> bit & 1), *[0] * 8)[i] for i in range(8)] for byte in range(256)],
     )
     function = declare(
         module, POSITIONS, I64, [POINTER, I64, I64, POINTER, I64], ("words", "count", "first", "out", "room")
     )
     words, count, first, out, room = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    ctpop, cttz = i64_intrinsic(module, "llvm.ctpop", 1), _cttz(module)
+    ctpop = i64_intrinsic(module, "llvm.ctpop", 1)
+    cttz = declare(module, "llvm.cttz.i64", I64, [I64, BIT], ("value", "is_zero_poison"))
     with counted(build, _ZERO, count, carried=[_ZERO]) as loop:
         word, at = load(build, words, loop.index, I64, I64), loop.values[0]
         row = build.add(first, build.mul(loop.index, ir.Constant(I64, GROUP)))
@@ -126,11 +128,3 @@ def emit_positions(module: ir.Module, bits: int) -> None:
                     inner.results = [build.and_(left, build.sub(left, _ONE))]
         loop.results = [after]
     build.ret(loop.values[0])
-
-
-def _ones(byte: int) -> list[int]:
-    return [bit for bit in range(8) if byte >> bit & 1]
-
-
-def _cttz(module: ir.Module) -> ir.Function:
-    return declare(module, "llvm.cttz.i64", I64, [I64, BIT], ("value", "is_zero_poison"))

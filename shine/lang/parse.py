@@ -172,7 +172,8 @@ def syntax_tree(source: str) -> ast.AST:
         # Python gives offset 0 if something is missing at the end.
         column = error.offset or len(text.splitlines()[-1]) + 1
         # Python's own message for a too long integer is about settings of Python.
-        problem = TOO_LARGE if _is_too_long(error) else f"not a Python expression: {cut(error.msg)}"
+        is_large = "digits) for integer string conversion" in str(error.msg)
+        problem = TOO_LARGE if is_large else f"not a Python expression: {cut(error.msg)}"
         raise UnsupportedSyntaxError(problem, error.lineno, column) from None
     except (MemoryError, RecursionError):
         raise UnsupportedSyntaxError(
@@ -184,11 +185,6 @@ def syntax_tree(source: str) -> ast.AST:
     if powers:
         check_powers(tree)
     return bare_names(tree) if "." in text else tree
-
-
-def _is_too_long(error: SyntaxError) -> bool:
-    """Whether the error is about an integer with more digits than Python reads."""
-    return "digits) for integer string conversion" in str(error.msg)
 
 
 def function_definition(function: Callable[..., object]) -> ast.AST:

@@ -150,14 +150,6 @@ def _symbol(reader: SymbolReader, node: Any) -> int:
     return reader.symbol(node)
 
 
-def _true(reader: SymbolReader, node: Any) -> int:
-    return reader.graph.constant(1)
-
-
-def _false(reader: SymbolReader, node: Any) -> int:
-    return reader.graph.constant(0)
-
-
 def _is_negative(node: Any) -> bool:
     """Whether a term begins with a minus: a negative number, or a product that begins with one."""
     first = node.args[0] if type(node).__name__ == "Mul" and node.args else node
@@ -340,8 +332,8 @@ RULES: dict[str, Callable[[SymbolReader, Any], Any]] = {
     "Float": _float,
     "NumberSymbol": _float,
     "Symbol": _symbol,
-    "BooleanTrue": _true,
-    "BooleanFalse": _false,
+    "BooleanTrue": lambda reader, node: reader.graph.constant(1),
+    "BooleanFalse": lambda reader, node: reader.graph.constant(0),
     "Add": _sum,
     "Mul": _product,
     "Pow": _power,

@@ -271,10 +271,6 @@ def _stripped(graph: ValueGraph, name: str, value: int) -> tuple[int, bool]:
     return value, odd
 
 
-def _simpler_neg(graph: ValueGraph, a: int) -> int | None:
-    return graph.operands[a][0] if graph.names[a] == "neg" else None
-
-
 def _simpler_pow(graph: ValueGraph, a: int, b: int) -> int | None:
     if graph.number(b) == 0:
         return graph.constant(1)
@@ -312,7 +308,7 @@ _SIMPLER: dict[str, Callable[..., int | None]] = {
     "sub": _simpler_sub,
     "mul": _simpler_mul,
     "div": _simpler_div,
-    "neg": _simpler_neg,
+    "neg": lambda graph, a: graph.operands[a][0] if graph.names[a] == "neg" else None,
     "pow": _simpler_pow,
     "where": _simpler_where,
     "logical_and": _simpler_logical_and,

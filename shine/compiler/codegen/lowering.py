@@ -234,10 +234,6 @@ def _integer_neg(emit: Emitter, a: ir.Value) -> ir.Value:
     return emit.builder.sub(emit.constant(0), a)
 
 
-def _integer_abs(emit: Emitter, a: ir.Value) -> ir.Value:
-    return emit.builder.select(emit.compare("<", a, emit.constant(0)), _integer_neg(emit, a), a)
-
-
 _SHARED: dict[str, Rule] = {
     "min": _extremum("<"),
     "max": _extremum(">"),
@@ -281,7 +277,7 @@ INTEGER_LOWERINGS: dict[str, Rule] = _SHARED | {
     "mod": _integer_remainder,
     "pow": _product_power(_integer_power, "mul"),
     "neg": _integer_neg,
-    "abs": _integer_abs,
+    "abs": lambda emit, a: emit.builder.select(emit.compare("<", a, emit.constant(0)), _integer_neg(emit, a), a),
     "floor": lambda emit, a: a,
     "ceil": lambda emit, a: a,
 }

@@ -97,7 +97,9 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
         swapped = order == "month"
         parts["day"], parts["month"] = parts["other" if swapped else "first"], parts["first" if swapped else "other"]
     if "word" in parts:
-        parts["month"] = str(_month(parts["word"]))
+        # The number of an English month, written in full or by its first letters; 0 if it is none.
+        months = (place for place, month in enumerate(_MONTHS, 1) if month.startswith(parts["word"].lower()))
+        parts["month"] = str(next(months, 0))
     hour = int(parts["hour"] or 0)
     if parts["half"]:
         if not 1 <= hour <= 12:
@@ -110,11 +112,6 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
         return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us")
     except (ValueError, OverflowError):  # no such day
         return np.datetime64("NaT", "us")
-
-
-def _month(word: str) -> int:
-    """Number of an English month, written in full or by its first letters; 0 if it is none."""
-    return next((place for place, month in enumerate(_MONTHS, 1) if month.startswith(word.lower())), 0)
 
 
 def _zone(text: str | None) -> timezone:

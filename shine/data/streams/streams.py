@@ -103,11 +103,8 @@ def joined(parts: Sequence[list[Values]]) -> list[Values]:
     """Columns of the rows of several batches."""
     if len(parts) == 1:
         return parts[0]
-    return [_joined_column(part) for part in zip(*parts, strict=True)]
-
-
-def _joined_column(parts: Sequence[Any]) -> Values:
-    return _joined_texts(parts) if isinstance(parts[0], Texts) else np.concatenate(parts)
+    columns: Any = zip(*parts, strict=True)
+    return [_joined_texts(part) if isinstance(part[0], Texts) else np.concatenate(part) for part in columns]
 
 
 def _joined_texts(parts: Sequence[Texts]) -> Texts:

@@ -8,7 +8,7 @@ joining costs more than the freedom of the starts explains, as in long chaotic r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -227,7 +227,7 @@ class _Fit:
         """The runs in stretches, at most `parts` of each."""
         sizes = self.settings.sizes
         stretches = [
-            each if sizes is None else each.with_sizes(sizes[number][run.times.searchsorted(each.times)])
+            each if sizes is None else replace(each, sizes=sizes[number][run.times.searchsorted(each.times)])
             for number, (run, controls) in enumerate(zip(self.runs, self.controls, strict=True))
             for each in cut(number, run, controls, parts)
         ]

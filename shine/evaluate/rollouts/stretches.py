@@ -55,10 +55,6 @@ class Stretch:
     own: int
     sizes: Floats | float = 1.0
 
-    def with_sizes(self, sizes: Floats) -> Stretch:
-        """The stretch with other sizes of errors."""
-        return replace(self, sizes=sizes)
-
 
 @dataclass(frozen=True, eq=False)
 class Equations:

@@ -38,22 +38,6 @@ def _exp(a: float) -> float:
         return math.inf
 
 
-def _log(a: float) -> float:
-    return math.log(a) if a > 0 else -math.inf if a == 0 else math.nan
-
-
-def _sin(a: float) -> float:
-    return math.sin(a) if math.isfinite(a) else math.nan
-
-
-def _cos(a: float) -> float:
-    return math.cos(a) if math.isfinite(a) else math.nan
-
-
-def _sqrt(a: float) -> float:
-    return math.sqrt(a) if a >= 0 else math.nan
-
-
 SCALARS: dict[str, Callable[..., float]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -61,11 +45,11 @@ SCALARS: dict[str, Callable[..., float]] = {
     "div": _divide,
     "neg": operator.neg,
     "abs": abs,
-    "sqrt": _sqrt,
+    "sqrt": lambda a: math.sqrt(a) if a >= 0 else math.nan,
     "exp": _exp,
-    "log": _log,
-    "sin": _sin,
-    "cos": _cos,
+    "log": lambda a: math.log(a) if a > 0 else -math.inf if a == 0 else math.nan,
+    "sin": lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+    "cos": lambda a: math.cos(a) if math.isfinite(a) else math.nan,
 }
 """Primitives over Python's floats, with the results of IEEE arithmetic where Python raises an error."""
 

@@ -106,12 +106,9 @@ class LlvmFunction(StrictModel):
     """Name of the function in formulas; by default the same."""
 
 
-def _kind_of_primitive(value: object) -> str:
-    return "(function)" if isinstance(value, dict | LlvmFunction) else "(name)"
-
-
 PrimitiveEntry = Annotated[
-    Annotated[str, Tag("(name)")] | Annotated[LlvmFunction, Tag("(function)")], Discriminator(_kind_of_primitive)
+    Annotated[str, Tag("(name)")] | Annotated[LlvmFunction, Tag("(function)")],
+    Discriminator(lambda value: "(function)" if isinstance(value, dict | LlvmFunction) else "(name)"),
 ]
 """One of Shine's primitives by name, a function in the language as text, or a function of another language."""
 

@@ -188,7 +188,7 @@ def reporter(
             yield Several(several)
             return
         status = Status(stop, clock)
-        if verbose == 1 and _has_bar():
+        if verbose == 1 and (in_notebook() or (sys.stderr is not None and sys.stderr.isatty())):
             shown: _Bar | _Lines = _Bar(stack.enter_context(closing(SearchBar(status, title))), status)
         else:
             shown = _Lines(status, title, every_generation=verbose > 1)
@@ -247,10 +247,6 @@ def log(line: str) -> None:
         LOGGER.handle(record)
     else:
         logging.StreamHandler(sys.stderr).handle(record)
-
-
-def _has_bar() -> bool:
-    return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _line(progress: Progress, seconds: float) -> str:

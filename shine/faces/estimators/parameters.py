@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 Selection: TypeAlias = "str | Callable[[Front], int]"
 
 
-def _most_accurate(front: Front) -> int:
-    return int(np.argmin([model.loss for model in front]))
-
-
 def _largest_score(front: Front) -> int:
     scores = [-math.inf if math.isnan(score) else score for score in front.scores]
     return int(np.argmax(scores))
@@ -35,7 +31,7 @@ def _largest_score(front: Front) -> int:
 
 SELECTIONS: dict[str, Callable[[Front], int]] = {
     "best": lambda front: front.best_index,
-    "accuracy": _most_accurate,
+    "accuracy": lambda front: int(np.argmin([model.loss for model in front])),
     "score": _largest_score,
 }
 """The criteria by name: the shortest description (see `shine.search.models.certainty.choose`), the least loss, and the

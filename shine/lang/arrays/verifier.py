@@ -44,11 +44,6 @@ class Iteration:
         return Iteration(Affine(), counts, 1, lambda at: self.item(self.start + at.times(self.step)))
 
 
-def of_range(start: Affine, stops: tuple[Affine, ...], step: int) -> Iteration:
-    """``range(start, stop, step)``, with the first of several stops."""
-    return Iteration(start, first_of(stops), step, lambda at: IntegerValue(number=at))
-
-
 def of_vector(vector: str, lower: int | None = None, upper: int | None = None) -> Iteration:
     """``vector``, or the slice ``vector[lower:upper]``: as in Python, numbers below 0 count from the end.
 
@@ -360,7 +355,7 @@ class ArrayVerifier(ExpressionVerifier):
             reject("the step of range is a whole number other than 0", arguments[2])
         if step.constant < 0 and len(stops) > 1:
             reject("a range backwards has one end", stop)
-        return of_range(start, first_of(tuple(stops)), step.constant)
+        return Iteration(start, first_of(tuple(stops)), step.constant, lambda at: IntegerValue(number=at))
 
     def _slice(self, vector: str, part: ast.Slice, node: ast.expr) -> Iteration:
         lower, upper, step = (_number(each) for each in (part.lower, part.upper, part.step))

@@ -64,7 +64,9 @@ def unknowns_of(equations: Sequence[Equation], parameters: Mapping[str, Paramete
         factors += equation.factors or [1.0] * count
         for name in equation.names or [f"{place}.{own}" for own in range(count)]:
             found.append(-1 if name == KNOWN else numbers.setdefault(name, len(numbers)))
-    bounds = [parameters[each].bounds if each in parameters else (-np.inf, np.inf) for each in map(_bare, numbers)]
+    # The parameter of each name; that of a constant in a function, as ``f.0``, is none.
+    bare = [name.split(":")[0] for name in numbers]
+    bounds = [parameters[each].bounds if each in parameters else (-np.inf, np.inf) for each in bare]
     low, high = np.array(bounds).reshape(-1, 2).T
     return Unknowns(np.array(found, np.int64), low, high, np.array(factors) if set(factors) - {1.0} else None)
 
@@ -72,11 +74,6 @@ def unknowns_of(equations: Sequence[Equation], parameters: Mapping[str, Paramete
 def name_of(parameter: str, run: int) -> str:
     """Name of the constant of a run."""
     return f"{parameter}:{run}"
-
-
-def _bare(name: str) -> str:
-    """The parameter of a name; that of a constant in a function, as ``f.0``, is none."""
-    return name.split(":")[0]
 
 
 def _plain(output: Model, whole: Model) -> Model:

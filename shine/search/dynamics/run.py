@@ -205,7 +205,7 @@ class _Finding:
         systems = distinct(self.systems.values())
         with stage("checking the choice"):
             late = stopped_by or searches.stopped_by_user
-            best = confirmed(systems, self.form, lambda: bool(late) or self._late(LAST_CHECKS))
+            best = confirmed(systems, self.form, lambda: bool(late) or self.observers.clock() > self._at(LAST_CHECKS))
         runs = self.form.smooth.runs
         states = np.concatenate([run.states for run in runs])
         front = replace(
@@ -234,9 +234,6 @@ class _Finding:
         """End of a share of the seconds; inf without a limit."""
         seconds = self.searches.settings.stop.seconds
         return math.inf if seconds is None else self.observers.origin + share * seconds
-
-    def _late(self, share: float) -> bool:
-        return self.observers.clock() > self._at(share)
 
     def _integrate(self, until: float) -> None:
         """Fit the most likely systems of the equations found so far."""

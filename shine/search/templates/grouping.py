@@ -107,7 +107,7 @@ def with_numbers_for_texts(
         cells = table[:, at]
     else:
         cells = _cells(list(frame_columns(X))[at][1])
-    if _are_numbers(cells):
+    if all(isinstance(cell, int | float | np.number) and not isinstance(cell, bool) for cell in cells.tolist()):
         return X, None
     texts = _texts(cells, column)
     known = tuple(sorted(set(texts))) if groups is None else groups.names_as_texts
@@ -122,10 +122,6 @@ def with_numbers_for_texts(
 
 def _cells(values: Any) -> AnyArray:
     return np.asarray(values.to_pylist() if hasattr(values, "to_pylist") else values, dtype=object)
-
-
-def _are_numbers(cells: AnyArray) -> bool:
-    return all(isinstance(cell, int | float | np.number) and not isinstance(cell, bool) for cell in cells.tolist())
 
 
 def _texts(cells: AnyArray, column: str) -> list[str]:

@@ -168,11 +168,6 @@ class _Transform:
         return gradients
 
 
-def _none(step: Step) -> Adjoints:
-    """Results that do not change when the operands change a little."""
-    return [None] * len(step.operands)
-
-
 def _first(rule: Callable[[Step], Value]) -> Rule:
     """The rule of an operation of which only the first operand has an adjoint."""
     return lambda step: [rule(step), *[None] * (len(step.operands) - 1)]
@@ -298,7 +293,10 @@ def _chosen_along(axis_of: Callable[[Step], int]) -> Rule:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(FROM_THE_LANGUAGE, _primitive),
-    **dict.fromkeys(("round", "and", "or", "not", "constant", "argmax", "argmin"), _none),
+    # Results that do not change when the operands change a little.
+    **dict.fromkeys(
+        ("round", "and", "or", "not", "constant", "argmax", "argmin"), lambda step: [None] * len(step.operands)
+    ),
     "select": _select,
     "cast": _cast,
     "broadcast": _first(lambda s: summed_to(s.b, s.cotangent, s.operand.type.shape)),

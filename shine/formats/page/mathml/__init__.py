@@ -79,10 +79,6 @@ def _exponential(piece: Piece) -> tuple[Content, int]:
     return element("msup", element("mi", "e", mathvariant="normal"), piece.markup), APPLIED
 
 
-def _exponential_less_one(piece: Piece) -> tuple[Content, int]:
-    return row(_exponential(piece)[0], symbol(MINUS), element("mn", "1")), SUM
-
-
 def _logarithm_of_more(piece: Piece) -> tuple[Content, int]:
     argument = row(element("mn", "1"), list(signed(piece, False, False)))
     return applied("log", Piece(argument, SUM))
@@ -99,7 +95,7 @@ CALLS: Mapping[str, Callable[..., tuple[Content, int]]] = {
     "cube": lambda piece: (_raised(piece, "3"), APPLIED),
     "inv": lambda piece: (element("mfrac", element("mn", "1"), piece.markup), FRACTION),
     "exp": _exponential,
-    "expm1": _exponential_less_one,
+    "expm1": lambda piece: (row(_exponential(piece)[0], symbol(MINUS), element("mn", "1")), SUM),
     "log1p": _logarithm_of_more,
     "hypot": lambda a, b: (element("msqrt", _raised(a, "2"), symbol("+"), _raised(b, "2")), ATOM),
     "aq": lambda a, b: (

@@ -59,10 +59,8 @@ class _Julia(Expression):
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         """The rules of NumPy's expressions, with Julia's names."""
         own = {name: self.calls(name) for name in _FUNCTIONS.split()}
-        return {**super().table(), **own, "floordiv": self.calls("fld"), "protected_sqrt": self._protected_sqrt}
-
-    def _protected_sqrt(self, operand: Phrase) -> Phrase:
-        return self.call("sqrt", self.call("abs", operand))
+        own["protected_sqrt"] = lambda operand: self.call("sqrt", self.call("abs", operand))
+        return {**super().table(), **own, "floordiv": self.calls("fld")}
 
     def positive(self, value: int | float) -> Phrase:
         """A number that is not negative, or NaN."""

@@ -132,11 +132,6 @@ def _write_scaled(writer: Writer, nodes: Nodes, factor: float) -> Nodes:
     return writer.multiply(constant(factor), nodes)
 
 
-def _write_upright(writer: Writer, nodes: Nodes, constants: Constants, positive: bool) -> Nodes:
-    """argument + c, or -(argument + c): the one that is positive."""
-    return _write_shifted(writer, nodes, constants[0]) if positive else writer.subtract(constant(-constants[0]), nodes)
-
-
 def _one_sided(name: str, function: Callable[[Floats], Floats], side: int) -> Family:
     """A function that needs a positive argument, of argument + c (side 1) or of -argument - c (side -1)."""
 
@@ -146,7 +141,9 @@ def _one_sided(name: str, function: Callable[[Floats], Floats], side: int) -> Fa
         return shifts[positive] if side > 0 else shifts[~positive]
 
     def write(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
-        return writer.call(name, _write_upright(writer, nodes, constants, side > 0))
+        # argument + c, or -(argument + c): the one that is positive
+        c = constants[0]
+        return writer.call(name, _write_shifted(writer, nodes, c) if side > 0 else writer.subtract(constant(-c), nodes))
 
     return Family(name, 3, grid, lambda z, c: function(_shifted(z, c)), write)
 

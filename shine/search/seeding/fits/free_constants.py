@@ -115,12 +115,9 @@ class ConstantFits:
             usable = np.isfinite(fit.errors[i]) and np.isfinite(values).all()
             after = with_constants(nodes, places, values) if usable else nodes
             if fit.errors[i] < NEARLY * variance:
-                after = self._refitted(after, line)
+                after = refitted(after, self.columns, self.target, self.weights, self.primitives, **vars(line))
             found.append((nodes, after))
         return found
-
-    def _refitted(self, nodes: Nodes, line: Line) -> Nodes:
-        return refitted(nodes, self.columns, self.target, self.weights, self.primitives, **vars(line))
 
     def _population(self, formulas: Sequence[Nodes]) -> Population:
         return Population.from_tapes([tape(nodes) for nodes in formulas], self.primitives)

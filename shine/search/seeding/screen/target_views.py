@@ -118,10 +118,6 @@ def _function(name: str, inverse: Callable[[Floats], Floats] | str) -> Undoing:
     return Undoing(undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
 
 
-def _inverse_tanh(values: Floats) -> Floats:
-    return 0.5 * log((1 + values) / (1 - values))
-
-
 def _inverse_sinh(values: Floats) -> Floats:
     size = np.abs(values)
     return np.copysign(log(size + np.sqrt(size * size + 1)), values)
@@ -135,7 +131,7 @@ INVERSES: Mapping[str, Callable[[Floats], Floats] | str] = {
     "asin": "sin",
     "acos": "cos",
     "atan": "tan",
-    "tanh": _inverse_tanh,
+    "tanh": lambda values: 0.5 * log((1 + values) / (1 - values)),
     "sinh": _inverse_sinh,
 }
 """Functions with an inverse, at least on one branch."""

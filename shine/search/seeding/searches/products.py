@@ -136,7 +136,7 @@ class _Factors:
     def of(cls, screen: Screen, arguments: Indices, views: Logarithms) -> _Factors:
         """Exponentials of members, whose rate is an exponent, and the functions of a table."""
         table = Table.of(screen, FACTORS, arguments)
-        exponentials = [m for m in arguments.tolist() if _writable_exponential(screen)]
+        exponentials = [m for m in arguments.tolist() if screen.writer.has("exp")]
         own = [EXPONENTIAL.values(screen.values[m], np.array([[rate(screen.values[m])]])) for m in exponentials]
         nodes = [partial(_exponential, screen, m) for m in exponentials]
         nodes += [partial(table.nodes, screen, row) for row in range(len(table.values))]
@@ -149,10 +149,6 @@ class _Factors:
         return cls(
             tuple(nodes), np.array(sizes, np.int64), tuple(groups), rest * lengths[:, None], rest.astype(np.float32)
         )
-
-
-def _writable_exponential(screen: Screen) -> bool:
-    return screen.writer.has("exp")
 
 
 def _exponential(screen: Screen, member: int) -> Nodes:

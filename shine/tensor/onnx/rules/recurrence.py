@@ -61,10 +61,6 @@ Cell = Callable[[Layer, int, Operand, Operand], tuple[Operand, Operand]]
 """Layer, step, hidden state, cell state -> the next two."""
 
 
-def _rnn(layer: Layer, step: int, hidden: Operand, cell: Operand) -> tuple[Operand, Operand]:
-    return layer.b.tanh(layer.gate(0, step, hidden)), cell
-
-
 def _lstm(layer: Layer, step: int, hidden: Operand, cell: Operand) -> tuple[Operand, Operand]:
     """Gates: input, output, forget, cell."""
     b = layer.b
@@ -166,7 +162,7 @@ def _initial(node: Node, place: int, number: int, batch: int, units: int) -> Ope
 
 
 RECURRENCE: dict[str, Callable[[Node], Operand | Sequence[Operand]]] = {
-    "RNN": _layer(_rnn, 1, ("tanh",)),
+    "RNN": _layer(lambda layer, step, hidden, cell: (layer.b.tanh(layer.gate(0, step, hidden)), cell), 1, ("tanh",)),
     "LSTM": _layer(_lstm, 4, ("sigmoid", "tanh", "tanh")),
     "GRU": _layer(_gru, 3, ("sigmoid", "tanh")),
 }
