@@ -20,7 +20,7 @@ from shine.base.typing import AnyArray, Floats, Mask
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
 from shine.compiler.codegen.native.loops import emit_predict, row_numbers
 from shine.compiler.codegen.numbers import Functions, Numbers, source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
@@ -198,28 +198,26 @@ def _elementwise(function: Functions) -> Any:
     call = application(primitive.name, [ast.Name(name, ast.Load()) for name in names])
     tree = Tree(names, call, functions={primitive.name: primitive})
 
-    def make() -> bytes:
+    def emitted() -> ir.Module:
         module = ir.Module(name="elementwise")
         emit_predict(module, tree, "elementwise", "float64")
-        return host_object(str(module), "O1")
+        return module
 
-    code = cached(("elementwise", source_digest(), *function.meaning), make)
-    kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-    return Engine.of_object(code, ["elementwise"]).function("elementwise", ctypes.c_uint8, *kinds)
+    engine = Engine.kept(["elementwise"], ("elementwise", source_digest(), *function.meaning), emitted, "O1")
+    return engine.function("elementwise", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 @cache
 def _inner_function(dtype: str) -> Any:
     """The compiled function that `emit_inner` emits."""
 
-    def make() -> bytes:
+    def emitted() -> ir.Module:
         module = ir.Module(name="inner")
         emit_inner(module, "inner", dtype)
-        return host_object(str(module), "O1")
+        return module
 
-    code = cached(("inner", source_digest(), dtype), make)
     kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
-    return Engine.of_object(code, ["inner"]).function("inner", None, *kinds)
+    return Engine.kept(["inner"], ("inner", source_digest(), dtype), emitted, "O1").function("inner", None, *kinds)
 
 
 def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:

@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, load, number, store
 from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
@@ -41,14 +41,14 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
     kernels : mapping of functions to the elements of their parameters
     """
 
-    def make() -> bytes:
+    def emitted() -> ir.Module:
         module = ir.Module(name=name)
         for kernel, elements in kernels.items():
             _Emission(module, kernel, elements)
-        return host_object(str(module))
+        return module
 
     names = [kernel.__name__ for kernel in kernels]
-    engine = Engine.of_object(cached(("kernels", source_digest(), name), make), names)
+    engine = Engine.kept(names, ("kernels", source_digest(), name), emitted)
     return {
         own: engine.function(
             own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from shine.base.typing import AnyArray, Hashes, Mask
 from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.threads import Workers, check_threads, processors
 from shine.frames.columns import GROUP, Column, Piece, Segment, segments
 from shine.frames.kernels import COMPUTE, POSITIONS, SELECT, emit_positions, emit_query
@@ -53,13 +53,14 @@ def positions(bits: int) -> Any:
 def _compiled(
     name: str, meaning: str, emit: Callable[[ir.Module], None], kinds: list[Any], plan: Plan | None = None
 ) -> Any:
-    def made() -> bytes:
+    def emitted() -> ir.Module:
         module = ir.Module(name=f"queries.{name}")
         emit(module)
-        return host_object(str(module), 0 if plan is not None and len(plan.steps) > MANY_STEPS else 2)
+        return module
 
-    code = cached(("queries", name, meaning, source_digest("frames")), made)
-    return Engine.of_object(code, [name]).function(name, ctypes.c_int64, *kinds)
+    level = 0 if plan is not None and len(plan.steps) > MANY_STEPS else 2
+    engine = Engine.kept([name], ("queries", name, meaning, source_digest("frames")), emitted, level)
+    return engine.function(name, ctypes.c_int64, *kinds)
 
 
 BLOCK_ROWS = 1 << 18

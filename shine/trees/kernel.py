@@ -16,7 +16,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.blocks import I64, POINTER, declare, load
 from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import is_readable
 from shine.compiler.processor import machine_of
 from shine.compiler.threads import Workers, processors
@@ -140,9 +140,9 @@ def _workers(threads: int) -> Workers:
 @cache
 def _compiled(plan: Plan) -> Callable[..., int]:
     """The function ``(X, n_rows, row_stride, column_stride, y, arena, tables, is_single)``."""
-    code = cached(("trees", repr(plan), source_digest("trees")), lambda: host_object(_text(plan), "O2"))
+    engine = Engine.kept([_NAME], ("trees", repr(plan), source_digest("trees")), lambda: _text(plan))
     kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 3, ctypes.c_bool]
-    function: Callable[..., int] = Engine.of_object(code, [_NAME]).function(_NAME, ctypes.c_int32, *kinds)
+    function: Callable[..., int] = engine.function(_NAME, ctypes.c_int32, *kinds)
     return function
 
 

@@ -17,7 +17,7 @@ from llvmlite import ir
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, counted, declare, load, store
 from shine.compiler.codegen.numbers import source_digest, splat
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.processor import machine_of
 from shine.trees.layout import AT_ONCE, DOUBLE, FLOAT, gather, number
 
@@ -50,9 +50,9 @@ def lookup(dtype: str, what: str) -> Callable[..., None]:
     """The function ``(tree, depth, keys, n_keys, queries, n_queries, out)``; results are int64."""
     lanes = max(2, machine_of().vector_bytes // 8)
     meaning = ("keys", dtype, what, str(lanes), source_digest("trees"))
-    code = cached(meaning, lambda: host_object(_text(dtype, what, lanes), "O2"))
+    engine = Engine.kept(["lookup"], meaning, lambda: _text(dtype, what, lanes))
     kinds = [ctypes.c_void_p, ctypes.c_int64] * 3 + [ctypes.c_void_p]
-    function: Callable[..., None] = Engine.of_object(code, ["lookup"]).function("lookup", None, *kinds)
+    function: Callable[..., None] = engine.function("lookup", None, *kinds)
     return function
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import (
     ALIGNED,
     DATA,
@@ -91,8 +91,8 @@ def key_words(dtype: str, table: int) -> Any:
 
 
 def _compiled(name: str, text: Callable[[], str]) -> Callable[..., Any]:
-    code = cached(("objects", name, repr(_LAYOUT), source_digest("trees")), lambda: host_object(text(), "O2"))
-    return builtin(Engine.of_object(code, ["objects"]), "objects")
+    meaning = ("objects", name, repr(_LAYOUT), source_digest("trees"))
+    return builtin(Engine.kept(["objects"], meaning, text), "objects")
 
 
 def _facts(names: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import llvmlite.binding as llvm
 
 from shine.base.errors import CompilationError
+from shine.compiler.llvm.cache import cached
 from shine.compiler.llvm.target import Optimizer, host_cpu, host_optimizer, parse, pipeline_level, target_machine
 
 _DECLARATION = re.compile(
@@ -127,6 +128,11 @@ class Engine:
         made = cls.__new__(cls)
         made._hold(engine, frozenset(names))
         return made
+
+    @classmethod
+    def kept(cls, names: Iterable[str], meaning: Iterable[str], text: Callable[[], object], level: Any = "O2") -> Self:
+        """An engine for the functions `names`, whose code is kept under its `meaning`: see `cached`, `host_object`."""
+        return cls.of_object(cached(meaning, lambda: host_object(str(text()), level)), names)
 
     def _hold(self, engine: llvm.ExecutionEngine, defined: frozenset[str]) -> None:
         engine.finalize_object()

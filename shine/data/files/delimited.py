@@ -263,12 +263,9 @@ def _function() -> Any:
     # Imported here: `import shine.estimators` needs no LLVM.
     from shine.compiler.codegen.native.numerals import numerals_ir
     from shine.compiler.codegen.numbers import source_digest
-    from shine.compiler.llvm import Engine, cached, host_object
+    from shine.compiler.llvm import Engine
 
-    def make() -> bytes:
-        return host_object(numerals_ir(_NAME), "O2")
-
-    engine = Engine.of_object(cached((_NAME, source_digest()), make), [_NAME])
+    engine = Engine.kept([_NAME], (_NAME, source_digest()), lambda: numerals_ir(_NAME))
     pointer, word = ctypes.c_void_p, ctypes.c_int64
     kinds = [ctypes.c_char_p, pointer, pointer, word, word, pointer, word, pointer, pointer, pointer]
     return engine.function(_NAME, word, *kinds)

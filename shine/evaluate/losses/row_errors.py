@@ -30,7 +30,7 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, lanes, prediction_lanes
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Functions, Numbers, operations_of, source_digest, splat
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.evaluate.losses.form import RowLoss
 from shine.evaluate.losses.logarithms import LOGARITHMS, Logarithm, split
 from shine.lang.forms.facts import basic_where
@@ -307,8 +307,7 @@ class Table:
     """
 
     def __init__(self, names: list[str], description: tuple[str, ...], module: Callable[[], object]) -> None:
-        code = cached((*description, source_digest("evaluate")), lambda: host_object(str(module())))
-        self._engine = Engine.of_object(code, names)
+        self._engine = Engine.kept(names, (*description, source_digest("evaluate")), module)
         self.addresses: NDArray[np.uint64] = np.array([self._engine.address(name) for name in names], np.uint64)
 
     @property

@@ -11,7 +11,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, FunctionPointer, counted, declare, element_pointer, load, number
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.codegen.vecmath.lanes import Lanes
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.evaluate.machine.job import WORKER_LOOP, emit_worker_loop
 from shine.evaluate.rollouts.equations import emit_equations
 from shine.evaluate.rollouts.explicit import REACHED, STIFF, TOO_MANY, TOO_SMALL, emit_explicit
@@ -118,9 +118,7 @@ def _emit_prepare(module: ir.Module) -> ir.Function:
 @cache
 def engine() -> Engine:
     """The code, compiled or from the cache."""
-    description = ("rollouts", source_digest("evaluate"))
-    code = cached(description, lambda: host_object(str(emit_rollouts()), "O2"))
-    return Engine.of_object(code, (ROLL, ROWS, WORKER_LOOP))
+    return Engine.kept((ROLL, ROWS, WORKER_LOOP), ("rollouts", source_digest("evaluate")), emit_rollouts)
 
 
 @cache

@@ -19,7 +19,7 @@ from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers, lanes_number, source_digest
 from shine.compiler.codegen.vecmath.functions import FUNCTIONS, call
 from shine.compiler.codegen.vecmath.lanes import Lanes
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.evaluate.rollouts.memory import Array
 from shine.lang.derivative import unused_name, value_and_gradient
 from shine.lang.forms.interpretation import Rebuilding
@@ -197,8 +197,7 @@ def _emit_function() -> ir.Module:
 
 @cache
 def _engine() -> Engine:
-    code = cached(("scalar functions", source_digest("evaluate")), lambda: host_object(str(_emit_function()), "O1"))
-    return Engine.of_object(code, FUNCTIONS)
+    return Engine.kept(FUNCTIONS, ("scalar functions", source_digest("evaluate")), _emit_function, "O1")
 
 
 @cache

@@ -19,7 +19,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.numbers import source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import HEAD, WORD, is_known_python, lists_ir
 from shine.lang.forms.names import value_text
 
@@ -128,10 +128,7 @@ def _has_known_layout() -> bool:
 
 @cache
 def _function() -> Any:
-    def make() -> bytes:
-        return host_object(lists_ir(_NAME), "O2")
-
-    engine = Engine.of_object(cached((_NAME, source_digest("faces/deap"), str(HEAD)), make), [_NAME])
+    engine = Engine.kept([_NAME], (_NAME, source_digest("faces/deap"), str(HEAD)), lambda: lists_ir(_NAME))
     kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 2
     # PYFUNCTYPE keeps the lock of the interpreter.
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int64, *kinds)(engine.address(_NAME))

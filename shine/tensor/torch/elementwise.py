@@ -143,10 +143,7 @@ def _truth(call: Call, name: str) -> Operand:
 
 
 def _logic(operation: str) -> Rule:
-    def rule(call: Call) -> Operand:
-        return call.b.emit(operation, [_truth(call, "self"), _truth(call, "other")])[0]
-
-    return rule
+    return lambda call: call.b.emit(operation, [_truth(call, "self"), _truth(call, "other")])[0]
 
 
 def _bitwise_not(call: Call) -> Operand:

@@ -19,10 +19,7 @@ Rule = Callable[[Call], "Operand | Sequence[Operand]"]
 
 
 def _product(second: str) -> Rule:
-    def rule(call: Call) -> Operand:
-        return call.b.dot(call.first, call.operand(second))
-
-    return rule
+    return lambda call: call.b.dot(call.first, call.operand(second))
 
 
 def _added(first: str, second: str) -> Rule:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.codegen.numbers import Functions, source_digest
-from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.llvm import Engine
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.gradient.grouped_fitting import FIT_GROUPED, REDUCE_GROUPED, emit_grouped_fitting, grouped_scratch
@@ -188,10 +188,8 @@ def _functions(machine: GradientMachine, groups: int, unknowns: Unknowns, consta
 
 @cache
 def _engine() -> Engine:
-    code = cached(
-        ("fits with groups", source_digest("evaluate")), lambda: host_object(str(emit_grouped_fitting()), "O1")
-    )
-    return Engine.of_object(code, (FIT_GROUPED, REDUCE_GROUPED, WORKER_LOOP))
+    names = (FIT_GROUPED, REDUCE_GROUPED, WORKER_LOOP)
+    return Engine.kept(names, ("fits with groups", source_digest("evaluate")), emit_grouped_fitting, "O1")
 
 
 class PaddedRows:

@@ -79,10 +79,7 @@ def _gru(layer: Layer, step: int, hidden: Operand, cell: Operand) -> tuple[Opera
 
 
 def _layer(cell: Cell, gates: int, activations: tuple[str, ...]) -> Callable[[Node], list[Operand]]:
-    def rule(node: Node) -> list[Operand]:
-        return _run(node, cell, gates, activations)
-
-    return rule
+    return lambda node: _run(node, cell, gates, activations)
 
 
 def _run(node: Node, cell: Cell, gates: int, activations: tuple[str, ...]) -> list[Operand]:
