@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,27 +19,10 @@ from shine.data.streams.streams import Stream, Texts, Values, source_of, without
 from shine.lang.forms.names import listed, shown
 
 
-@dataclass(frozen=True, eq=False)
-class NewRows:
-    """Rows to predict.
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray of shape (n_rows,), float64
-        By their names in formulas; NaN where a value is missing.
-    count : int
-        Number of rows, also of a formula that uses no column.
-    notes : tuple of str
-        What a user should know.
-    """
-
-    columns: dict[str, Floats]
-    count: int
-    notes: tuple[str, ...]
-
-
-def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewRows:
-    """Columns of a new file, by their names in formulas.
+def new_rows(
+    path: Path, preparation: Preparation, names: Sequence[str]
+) -> tuple[dict[str, Floats], int, tuple[str, ...]]:
+    """Columns of a new file, by their names in formulas, NaN where a value is missing; the number of rows; and notes.
 
     What separates columns and decimals is looked for anew; categories, the beginning of dates and means are those of
     the training data. Missing values become means if the training data had `missing: mean`, and stay NaN with `drop`.
@@ -76,7 +58,7 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
         means = own.means or [np.nan] * len(own.names)
         for name, values, mean in zip(own.names, own.numbers(column), means, strict=True):
             filled[name] = np.where(np.isnan(values), mean, values)
-    return NewRows(filled, count, (*source.notes, *_missing_notes(preparation, path, columns)))
+    return filled, count, (*source.notes, *_missing_notes(preparation, path, columns))
 
 
 def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedColumn]) -> list[int]:

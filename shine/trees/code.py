@@ -50,24 +50,6 @@ The functions keep no state, allocate nothing, and may be called by many threads
 own. Rows may be computed in any portions: their numbers do not depend on each other."""
 
 
-@dataclass(frozen=True)
-class HeaderNotes:
-    """Notes of a header on features and results.
-
-    Parameters
-    ----------
-    n_features : int
-    meanings : tuple of str
-        What each number is that a row gets.
-    features : tuple of str
-        Names and codes of features.
-    """
-
-    n_features: int
-    meanings: tuple[str, ...]
-    features: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class TreeCode(Code):
     """An ensemble that is compiled for a target.
@@ -77,13 +59,19 @@ class TreeCode(Code):
     order, description
         As of `Code`.
     layout : Layout
-    notes : HeaderNotes
+    n_features : int
+    meanings : tuple of str
+        What each number is that a row gets, for the header.
+    features : tuple of str
+        Names and codes of features, for the header.
     """
 
     emitters: ClassVar[Mapping[str, Emitter]] = OF_CODE
 
     layout: Layout
-    notes: HeaderNotes
+    n_features: int
+    meanings: tuple[str, ...]
+    features: tuple[str, ...]
 
     @cached_property
     def _machine_facts(self) -> Machine:
@@ -124,21 +112,19 @@ class TreeCode(Code):
 
     def header(self) -> Files:
         """The header for C and C++."""
-        notes = self.notes
         text = _DECLARATIONS.format(
             name=self.name,
-            features=notes.n_features,
+            features=self.n_features,
             results=self.layout.n_results,
             arena=self.arena_bytes,
-            meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(notes.meanings)),
-            features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *notes.features) if notes.features),
+            meanings="\n".join(f" *   k = {place}: {for_comment(text)}" for place, text in enumerate(self.meanings)),
+            features_listed="".join(f" * {for_comment(text)}\n" for text in (" ", *self.features) if self.features),
         )
         return c_header(self, "".join(f"{line.rstrip()}\n" for line in text.splitlines()), _PROMISES)
 
     def described(self) -> dict[str, object]:
         """The description of `Code`, with the number of features, the meanings of results and the size of the arena."""
-        notes = self.notes
-        facts = {"n_features": notes.n_features, "outputs": list(notes.meanings), "arena_bytes": self.arena_bytes}
+        facts = {"n_features": self.n_features, "outputs": list(self.meanings), "arena_bytes": self.arena_bytes}
         return {**super().described(), **facts}
 
 
@@ -173,8 +159,8 @@ def tree_code(reading: Reading, order: Order, method: str | None) -> TreeCode:
     if chosen == "decision_function":
         ensemble = replace(ensemble, link="identity")
     description = f"{chosen} of a {reading.name}: {len(ensemble.trees)} trees, {ensemble.n_leaves} leaves"
-    notes = HeaderNotes(ensemble.n_features, _meanings(reading, chosen), _features(reading))
-    return TreeCode(order, description, layout(ensemble), notes)
+    meanings, features = _meanings(reading, chosen), _features(reading)
+    return TreeCode(order, description, layout(ensemble), ensemble.n_features, meanings, features)
 
 
 def _method(reading: Reading, method: str | None) -> str:

@@ -90,20 +90,20 @@ def _reading(graph: Any, folder: Path | None) -> Reading:
         )
     attributes = _Attributes(attributes_of(node), folder)
     labels = attributes.labels() if node.op_type == _CLASSIFIER else None
-    around = _around(graph, node, labels)
+    n_features, rounding, classes = _around(graph, node, labels)
     count = attributes.integer("n_targets", 1) if labels is None else len(labels)
     if not 1 <= count <= MOST_COLUMNS:
         raise GraphImportError(f"it has {count} targets or classes; 1 to {MOST_COLUMNS} are read")
     sums = _regression(attributes, count) if labels is None else _classification(attributes, count)
-    trees = tuple(_trees(attributes, sums, around.rounding))
+    trees = tuple(_trees(attributes, sums, rounding))
     if not trees:
         raise GraphImportError("its ensemble has no trees")
     divisor = float(len(trees)) if sums.is_mean else 1.0
-    n_features = around.n_features or 1 + max(int(tree.feature.max()) for tree in trees)
+    n_features = n_features or 1 + max(int(tree.feature.max()) for tree in trees)
     if not 0 <= n_features <= MOST_COLUMNS:
         raise GraphImportError(f"it has {n_features} features; at most {MOST_COLUMNS} are read")
     # ONNX adds the base after the division.
-    ensemble = Ensemble(trees, n_features, sums.base * divisor, divisor, around.rounding, sums.link)
+    ensemble = Ensemble(trees, n_features, sums.base * divisor, divisor, rounding, sums.link)
     check(ensemble)
     for place, tree in enumerate(trees):
         if sum(map(len, levels(tree))) != len(tree.feature):
@@ -111,7 +111,7 @@ def _reading(graph: Any, folder: Path | None) -> Reading:
     return Reading(
         name=node.op_type,
         ensemble=ensemble,
-        classes=() if around.classes is None else (around.classes,),
+        classes=() if classes is None else (classes,),
         threshold=sums.threshold,
         is_boosted=sums.link != "identity",
         n_targets=count if labels is None else 1,
@@ -169,16 +169,8 @@ class _Attributes:
             raise GraphImportError(f"its attributes differ in length: {told}")
 
 
-@dataclass(frozen=True)
-class _Around:
-    """Nodes before and after the ensemble: the rounding of features, and the classes as they go out."""
-
-    n_features: int
-    rounding: str
-    classes: AnyArray | None
-
-
-def _around(graph: Any, ensemble: Any, labels: AnyArray | None) -> _Around:
+def _around(graph: Any, ensemble: Any, labels: AnyArray | None) -> tuple[int, str, AnyArray | None]:
+    """Number of features, 0 if it is open; their rounding before the ensemble; the classes as they go out after it."""
     inputs = [value for value in graph.input if value.name not in {tensor.name for tensor in graph.initializer}]
     if len(inputs) != 1:
         raise GraphImportError(f"it has {len(inputs)} inputs; a model of one matrix of features can be compiled")
@@ -211,7 +203,7 @@ def _around(graph: Any, ensemble: Any, labels: AnyArray | None) -> _Around:
     if not rounding or len(values) != len(graph.output) or not values:
         raise GraphImportError("its outputs are not those of its ensemble of trees")
     classes = next((found for found in values if found is not None), labels)
-    return _Around(sizes[1] if sizes else 0, rounding, classes)
+    return sizes[1] if sizes else 0, rounding, classes
 
 
 def _target_type(node: Any) -> str:

@@ -168,12 +168,12 @@ def _from_text(
     if kind == "duration":
         times = durations_of(cells)
         return Column(raw, kind, times, _problems(raw, cells, np.isnat(times) & ~missing, "a time"))
-    dates = dates_of(cells, order)
-    problems = _problems(raw, cells, np.isnat(dates.values) & ~missing, "a date")
-    if dates.unclear:
-        text = f"{cell_text(dates.unclear)} may begin with the day or the month; write dates as 2023-12-31"
-        problems = (raw.problem(cells.index(dates.unclear), text),)
-    return Column(raw, kind, dates.values, problems, dates.order)
+    dates, order, unclear = dates_of(cells, order)
+    problems = _problems(raw, cells, np.isnat(dates) & ~missing, "a date")
+    if unclear:
+        text = f"{cell_text(unclear)} may begin with the day or the month; write dates as 2023-12-31"
+        problems = (raw.problem(cells.index(unclear), text),)
+    return Column(raw, kind, dates, problems, order)
 
 
 def _kind(cells: list[str], missing: NDArray[np.bool_], others: int) -> Kind:
@@ -184,8 +184,8 @@ def _kind(cells: list[str], missing: NDArray[np.bool_], others: int) -> Kind:
     known = [cell for cell, gone in zip(cells, missing, strict=True) if not gone]
     if all(cell.lower() in _TRUTH for cell in known):
         return "truth"
-    dates = (dates_of(known, "day"), dates_of(known, "month"))
-    if 2 * max(np.count_nonzero(~np.isnat(found.values)) for found in dates) >= count:
+    dates = (dates_of(known, "day")[0], dates_of(known, "month")[0])
+    if 2 * max(np.count_nonzero(~np.isnat(found)) for found in dates) >= count:
         return "date"
     return "duration" if 2 * np.count_nonzero(~np.isnat(durations_of(known))) >= count else "text"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Literal
 
@@ -43,26 +42,7 @@ _BEGINNING = {"days": "D", "hours": "D", "minutes": "h", "seconds": "m"}
 """NumPy's unit that an origin is rounded down to, so that people can read it."""
 
 
-@dataclass(frozen=True)
-class Dates:
-    """Dates that were found in text.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_cells,), datetime64[us]
-        NaT where a cell is no date.
-    order : "day", "month" or None
-        What came first; None if every date began with the year.
-    unclear : str
-        A cell whose order nothing tells; empty if there is none.
-    """
-
-    values: NDArray[Any]
-    order: Order | None
-    unclear: str = ""
-
-
-def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
+def dates_of(cells: Sequence[str], order: Order | None = None) -> tuple[NDArray[Any], Order | None, str]:
     """Dates in cells: ISO 8601, ``31.12.2023``, ``31/12/2023``, ``12/31/2023``, ``31 Dec 2023``, and a time or none.
 
     Points mean that the day comes first. With other signs the first number above 12 tells.
@@ -72,6 +52,15 @@ def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
     cells : sequence of str
     order : "day" or "month", optional
         What comes first, if it is known.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,), datetime64[us]
+        NaT where a cell is no date.
+    "day", "month" or None
+        What came first; None if every date began with the year.
+    str
+        A cell whose order nothing tells; empty if there is none.
     """
     patterns = (*_DATES, *_WORDS)
     matches = [next((found for form in patterns if (found := form.fullmatch(cell))), None) for cell in cells]
@@ -88,7 +77,7 @@ def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
     for row, match in enumerate(matches):
         if match is not None:
             values[row] = _moment(match, order)
-    return Dates(values, order, unclear)
+    return values, order, unclear
 
 
 def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:

@@ -150,7 +150,7 @@ class Marks:
                 marks = np.array(self.numbers, values.dtype if kind == "f" else None)
             return np.where(np.isin(values, marks), np.nan, values)
         if kind == "M" and self.extra:
-            moments = dates_of([str(mark).strip() for mark in self.extra], "day").values
+            moments = dates_of([str(mark).strip() for mark in self.extra], "day")[0]
             return np.where(np.isin(values.astype("datetime64[us]"), moments), np.datetime64("NaT"), values)
         return values
 

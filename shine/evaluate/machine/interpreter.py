@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -191,10 +190,10 @@ class _Driver:
         """Add the errors of a line to a state; return its sum."""
         table, loss_columns = (build.inttoptr(job[name], POINTER) for name in ("errors", "loss_columns"))
         # Chunks do not matter to errors: one call for all rows.
-        with self._chunks(build, job, start, count, self.tile) as chunk:
-            weighted = build.zext(build.icmp_unsigned("!=", chunk.weigh, number(0)), I64)
+        with self._chunks(build, job, start, count, self.tile) as (arguments, weigh, row):
+            weighted = build.zext(build.icmp_unsigned("!=", weigh, number(0)), I64)
             add = variant_of(build, table, weighted, job["scaled"])
-            build.call(add, [*chunk.arguments, line, loss_columns, chunk.row, state])
+            build.call(add, [*arguments, line, loss_columns, row, state])
         return horizontal_sum(build, load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES)))
 
     def products(
@@ -202,13 +201,13 @@ class _Driver:
     ) -> ir.Value:
         """Epilogue that adds up moments, and gives up once even the best line for the rows so far exceeds the limit."""
         state = job_entry(build, job, "out", individual, 8 * LANES)
-        with self._chunks(build, job, start, count, CHUNK) as chunk:
-            known = self._known(build, job, build.udiv(chunk.row, number(CHUNK)))
+        with self._chunks(build, job, start, count, CHUNK) as (arguments, weigh, row):
+            known = self._known(build, job, build.udiv(row, number(CHUNK)))
             for weighted in (False, True):
-                applies = build.icmp_unsigned("!=" if weighted else "==", chunk.weigh, number(0))
+                applies = build.icmp_unsigned("!=" if weighted else "==", weigh, number(0))
                 with build.if_then(applies):
                     add = products_function(self.module, self.numbers, weighted=weighted)
-                    build.call(add, [*chunk.arguments, known, state])
+                    build.call(add, [*arguments, known, state])
         end = build.sub(build.add(start, count), number(1))
         last = build.udiv(end, number(CHUNK))
         square_seen = load(
@@ -232,8 +231,14 @@ class _Driver:
         return job_entry(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
 
     @contextmanager
-    def _chunks(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int) -> Iterator[_Chunk]:
-        """A loop over the rows in the result buffer, `size` at a time."""
+    def _chunks(
+        self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int
+    ) -> Iterator[tuple[list[ir.Value], ir.Value, ir.Value]]:
+        """A loop over the rows in the result buffer, `size` at a time.
+
+        Yields predictions, target, weights and the number of rows with padding; what is not 0 if the weights matter;
+        and the first row.
+        """
         with counted(build, number(0), count, size) as chunk:
             row = build.add(start, chunk.index)
             left = build.sub(count, chunk.index)
@@ -244,27 +249,8 @@ class _Driver:
             target, weights = (job_entry(build, job, name, row, 8) for name in ("target", "weights"))
             # Padding rows have weight 0.
             weigh = build.or_(job["weighted"], build.sub(padded, rows))
-            yield _Chunk([predictions, target, weights, padded], weigh, row)
+            yield [predictions, target, weights, padded], weigh, row
 
 
 def _is_finite(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return build.fcmp_ordered("==", build.fsub(value, value), ir.Constant(_DOUBLE, 0.0))
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """A chunk of predictions.
-
-    Parameters
-    ----------
-    arguments : list of ir.Value
-        Predictions, target, weights, and the number of rows with padding.
-    weigh : ir.Value
-        Not 0 if the weights matter.
-    row : ir.Value
-        The first row.
-    """
-
-    arguments: list[ir.Value]
-    weigh: ir.Value
-    row: ir.Value

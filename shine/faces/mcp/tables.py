@@ -104,4 +104,4 @@ def _warnings(column: Column) -> Iterator[str]:
 
 def columns_of(path: str, headings: Mapping[str, str]) -> dict[str, Floats]:
     """Columns of a table as numbers, by their names in formulas; each has a heading."""
-    return dict(new_rows(existing(path), plain_preparation(dict(headings)), list(headings)).columns)
+    return new_rows(existing(path), plain_preparation(dict(headings)), list(headings))[0]

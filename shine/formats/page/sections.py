@@ -68,12 +68,12 @@ def formula(model: ModelLike, precision: Precision, left: Content = None) -> Ele
     tree, digits = presented(model.tree), significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
     lines: list[Content] = []
     found = typeset(tree, model.headings, digits) if tree.size <= _TYPESET else ()
-    if not found or max(depth(line.terms) for line in found) > _NESTED:
+    if not found or max(depth(terms) for _, terms in found) > _NESTED:
         return element("div", element("code", shortened(tree.readable, 200)), class_="formula large")
-    for line in found:
-        head = left if line.name is None else math_element(name_element(line.name), element("mo", "="))
+    for name, own in found:
+        head = left if name is None else math_element(name_element(name), element("mo", "="))
         # The line may break before each term except the first.
-        terms: Sequence[Content] = [part for term in (head, *line.terms) if term for part in (element("wbr"), term)][1:]
+        terms: Sequence[Content] = [part for term in (head, *own) if term for part in (element("wbr"), term)][1:]
         lines.append(element("span", terms, class_="assigned") if tree.assignments else terms)
     return element("div", lines, class_="formula", role="math", aria_label=shortened(tree.readable, 1000))
 

@@ -138,9 +138,9 @@ def predict_table(
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
     headings = {name: model.headings.get(name, name) for name in features}
-    rows = new_rows(data, model.preparation or plain_preparation(headings), used)
-    count, unused = rows.count, np.zeros(rows.count)
-    table = _table([rows.columns[name] if name in used else unused for name in features], count)
+    columns, count, notes = new_rows(data, model.preparation or plain_preparation(headings), used)
+    unused = np.zeros(count)
+    table = _table([columns[name] if name in used else unused for name in features], count)
     known = ~np.isnan(table).any(axis=1)
     found = {PREDICTION: np.full(count, np.nan)}
     found[PREDICTION][known] = model.predict(table[known])
@@ -148,4 +148,4 @@ def predict_table(
         ends = np.full((count, 2), np.nan)
         ends[known] = model.predict_interval(table[known], interval, kind)
         found |= dict(zip(ENDS, ends.T, strict=True))
-    return found, rows.notes
+    return found, notes

@@ -43,13 +43,13 @@ def formula_element(tree: Tree, headings: Mapping[str, str]) -> Element:
         Original headings of the columns, by feature.
     """
     lines = typeset(tree, headings, ALL_DIGITS) if tree.size <= TYPESET else ()
-    if not lines or max(depth(line.terms) for line in lines) > NESTED:
+    if not lines or max(depth(terms) for _, terms in lines) > NESTED:
         return element("code", tree.readable, style=_CODE)
     written = []
-    for line in lines:
-        head = () if line.name is None else (math_element(name_element(line.name), element("mo", "=")),)
+    for name, terms in lines:
+        head = () if name is None else (math_element(name_element(name), element("mo", "=")),)
         # The line may break between terms.
-        written.append(element("div", [(term, element("wbr")) for term in (*head, *line.terms)]))
+        written.append(element("div", [(term, element("wbr")) for term in (*head, *terms)]))
     return element("div", written, style="text-align: left; padding: 0.25em 0")
 
 

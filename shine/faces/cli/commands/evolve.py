@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -100,7 +99,7 @@ def run_config(
     printed: str,
     precision: Precision,
     interruption: Interruption,
-    live: LivePage | None = None,
+    live: bool | None = None,
     logs: Sequence[str] = (),
 ) -> int:
     """Run a configuration and print the result.
@@ -128,24 +127,11 @@ def run_config(
     return print_result(*found, job.config, folder, printed, precision, interruption)
 
 
-@dataclass(frozen=True)
-class LivePage:
-    """A live page is wanted.
-
-    Parameters
-    ----------
-    show : bool
-        Whether to open it in a browser.
-    """
-
-    show: bool
-
-
-def live_page(live: bool, show: bool) -> LivePage | None:
-    """The live page that the options ask for."""
+def live_page(live: bool, show: bool) -> bool | None:
+    """Whether a browser is to open the live page; None without a page."""
     if show and not live:
         raise click.UsageError("--open opens the live page; add --live")
-    return LivePage(show) if live else None
+    return show if live else None
 
 
 def printed_by(quiet: bool, as_json: bool) -> str:
@@ -172,7 +158,7 @@ def searched(
     display: Silence,
     interruption: Interruption,
     also: Sequence[Callback],
-    live: LivePage | None,
+    live: bool | None,
     folder: Path,
     before: Run | None = None,
 ) -> tuple[Result, list[Notice]]:
@@ -198,7 +184,7 @@ def searched(
     with Live(folder.resolve().name, config.target_name) as page:
         visitor = page.watch(history=before.history if before else ())
         display.message(f"live page, for you alone: {page.url}")
-        if live.show and not page.show_in_browser():
+        if live and not page.show_in_browser():
             display.message("note: no browser can be opened; open the address yourself")
         result = search(report, tell=tell, visitor=visitor)
         page.ended(result, config.model_dump(mode="json"))

@@ -210,28 +210,13 @@ def _case(value: Content, condition: Content) -> Element:
     return element("mtr", element("mtd", value), element("mtd", condition))
 
 
-@dataclass(frozen=True)
-class Typeset:
-    """One formula, or one value that a formula assigns.
-
-    Parameters
-    ----------
-    name : str or None
-        Name that it is assigned to; None for the result.
-    terms : tuple of Element
-        ``<math>`` elements in reading order: one for each term of a sum, so that lines can break between them.
-    """
-
-    name: str | None
-    terms: tuple[Element, ...]
-
-
 def typeset(
     tree: Tree, headings: Mapping[str, str] = MappingProxyType({}), digits: int = ROUNDED
-) -> tuple[Typeset, ...]:
-    """A formula as MathML: its assignments in order, then its result.
+) -> list[tuple[str | None, list[Element]]]:
+    """A formula as MathML: its assignments in order, each after its name, then its result, after None.
 
-    Constants are rounded; ``data-exact`` of their elements holds all digits.
+    Each has a ``<math>`` element for each term of a sum, so that lines can break between them. Constants are rounded;
+    ``data-exact`` of their elements holds all digits.
 
     Parameters
     ----------
@@ -245,7 +230,7 @@ def typeset(
     lines = [*tree.assignments, (None, tree.result)]
     # Besides a feature of that name, pi would be ambiguous.
     typesetter = Typesetter("pi" not in tree.parameters, headings, digits)
-    return tuple(Typeset(name, tuple(math(*term) for term in _terms(value, typesetter))) for name, value in lines)
+    return [(name, [math(*term) for term in _terms(value, typesetter)]) for name, value in lines]
 
 
 def math(*content: Content) -> Element:

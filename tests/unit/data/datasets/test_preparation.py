@@ -29,8 +29,8 @@ def columns(data: Loaded) -> dict[str, list[float]]:
 def predicted(folder: Path, data: Loaded, text: str) -> dict[str, list[float]]:
     (folder / "new.csv").write_text(text, encoding="utf-8")
     assert data.preparation is not None
-    rows = new_rows(folder / "new.csv", data.preparation, data.dataset.features)
-    return {name: values.tolist() for name, values in rows.columns.items()}
+    rows, *_ = new_rows(folder / "new.csv", data.preparation, data.dataset.features)
+    return {name: values.tolist() for name, values in rows.items()}
 
 
 def told(data: Loaded, folder: Path) -> list[str]:

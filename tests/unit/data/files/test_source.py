@@ -70,8 +70,8 @@ def test_new_files_have_the_same_marks(tmp_path: Path) -> None:
     data = loaded(tmp_path / "d.csv", "a,y\n1,2\n2,3\n5,6\n")
     assert data.preparation is not None
     (tmp_path / "new.csv").write_text("a\nk.A.\n4\n-999\n")
-    new = new_rows(tmp_path / "new.csv", data.preparation, ["a"])
-    np.testing.assert_array_equal(new.columns["a"], [np.nan, 4, np.nan])
+    new, *_ = new_rows(tmp_path / "new.csv", data.preparation, ["a"])
+    np.testing.assert_array_equal(new["a"], [np.nan, 4, np.nan])
 
 
 def test_means_of_new_files_replace_marks(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_means_of_new_files_replace_marks(tmp_path: Path) -> None:
     assert data.dataset.columns.tolist() == [[1, 3, 5]]
     assert data.preparation is not None
     (tmp_path / "new.csv").write_text("a\n-999\n4\n")
-    assert new_rows(tmp_path / "new.csv", data.preparation, ["a"]).columns["a"].tolist() == [3, 4]
+    assert new_rows(tmp_path / "new.csv", data.preparation, ["a"])[0]["a"].tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("stream", [False, True])

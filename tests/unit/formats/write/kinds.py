@@ -66,10 +66,10 @@ def _of_file(columns: dict[str, Any], y: Any, guess: str, own: dict[str, Any], t
         path.write_text("\n".join([",".join([*columns, "target"]), *lines]), encoding="utf-8")
         result = _found(open_dataset(path, **reading), "target", guess)
         model = _largest(result)
-        rows = new_rows(path, model.preparation or Preparation(()), model.tree.used_parameters)
-        for name, values in rows.columns.items():
+        rows, *_ = new_rows(path, model.preparation or Preparation(()), model.tree.used_parameters)
+        for name, values in rows.items():
             np.testing.assert_allclose(values, own[name])
-        wanted = model.kernel(*(rows.columns.get(name, np.zeros(ROWS)) for name in model.tree.parameters))
+        wanted = model.kernel(*(rows.get(name, np.zeros(ROWS)) for name in model.tree.parameters))
     return Case(model, columns, wanted, {name: own[name] for name in model.tree.parameters}, tuple(texts))
 
 
