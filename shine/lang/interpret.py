@@ -121,7 +121,7 @@ def evaluate(
     dtype: DTypeLike = np.float64,
     functions: Mapping[str, Callable[..., AnyArray]] | None = None,
 ) -> AnyArray:
-    """Value of a formula for every row.
+    """Value of a formula for every row, shape (n_rows,).
 
     Parameters
     ----------
@@ -131,10 +131,6 @@ def evaluate(
     dtype : {"float64", "float32", "int32", "int64"}
     functions : mapping of str to callable, optional
         The basic primitives; by default `REFERENCE`, or `INTEGER_REFERENCE` for integers.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
 
     Raises
     ------
@@ -265,7 +261,7 @@ def evaluate_tape(
     columns: Sequence[AnyArray],
     functions: Mapping[str, Callable[..., AnyArray]] | None = None,
 ) -> AnyArray:
-    """Value of a tape for every row, in the dtype of the columns.
+    """Value of a tape for every row, in the dtype of the columns, shape (n_rows,).
 
     Parameters
     ----------
@@ -275,10 +271,6 @@ def evaluate_tape(
         One a feature, all of one floating-point dtype.
     functions : mapping of str to callable, optional
         The basic primitives; by default `REFERENCE`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
     """
     dtype, rows = columns[0].dtype, len(columns[0])
     interpreter = Interpreter(dtype, rows, functions)

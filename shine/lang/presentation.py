@@ -59,17 +59,12 @@ def for_people(tree: Tree, precision: Precision = None, supported: int | None = 
 
 
 def presented(tree: Tree) -> Tree:
-    """The formula in the notation that people use, of any depth.
+    """The formula in the notation that people use, of any depth, with values equal up to rounding.
 
     Parameters
     ----------
     tree : Tree
         A formula of float64 numbers.
-
-    Returns
-    -------
-    Tree
-        Its values are equal up to rounding.
 
     Examples
     --------

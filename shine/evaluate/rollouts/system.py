@@ -277,11 +277,6 @@ def roll(
 
     The number of threads changes no bit: each rollout is computed by one.
 
-    Returns
-    -------
-    list of Rollout
-        One for each request.
-
     Raises
     ------
     ValueError

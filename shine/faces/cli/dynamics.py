@@ -57,13 +57,7 @@ def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
 def evolve_dynamics(
     config_path: Path, out: Path | None, overrides: Sequence[str], printed: str, interruption: Interruption
 ) -> int:
-    """Run a configuration of dynamics and print the result.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run a configuration of dynamics and print the result; return the exit code."""
     from shine.base.stages import stage
     from shine.faces.cli.progress import display_for
     from shine.faces.config import read_dynamics

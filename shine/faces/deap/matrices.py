@@ -25,17 +25,13 @@ from shine.lang.forms.names import value_text
 
 
 def matrix_of(individuals: list[Any], length: int) -> AnyArray:
-    """A matrix with a row for each individual.
+    """A matrix with a row for each individual, shape (len(individuals), length).
 
     Parameters
     ----------
     individuals : list of sequence of float
         Lists, `array.array`, arrays of NumPy with one axis, or other sequences, all of one length.
     length : int
-
-    Returns
-    -------
-    ndarray of shape (len(individuals), length)
 
     Raises
     ------

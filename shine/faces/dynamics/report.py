@@ -37,7 +37,7 @@ def dynamics_html(
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
 ) -> str:
-    """The result of a search for equations of motion as a page to show to others.
+    """The result of a search for equations of motion as a page to show to others that loads nothing from the network.
 
     Parameters
     ----------
@@ -50,11 +50,6 @@ def dynamics_html(
         Settings of the search by section.
     precision : int, "exact" or None
         Significant digits of constants; by default those that the data support.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing from the network.
     """
     best = front.best
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}

@@ -277,10 +277,6 @@ class UncertainEstimator(FittedEstimator):
             Position in the front; the chosen formula by default (see `sympy`).
         **options
             Of `Model.conf_int`: ``exact``, ``covariance``.
-
-        Returns
-        -------
-        dict of str to (float, float)
         """
         return self._each(index, lambda model: model.conf_int(level, method, **options))
 

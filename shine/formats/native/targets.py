@@ -135,10 +135,6 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     features : str
         Comma-separated, ``+name`` or ``-name``, on top of the processor's own.
 
-    Returns
-    -------
-    Target
-
     Raises
     ------
     CompilationError

@@ -148,7 +148,7 @@ def is_graph_file(source: object) -> bool:
 
 
 def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primitive], names: Collection[str]) -> Tree:
-    """A guess as a tree.
+    """A guess as a tree whose parameters are the features.
 
     Parameters
     ----------
@@ -160,11 +160,6 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
         The functions that formulas may call.
     names : collection of str
         The primitives of the search. A formula with others is translated into them where possible.
-
-    Returns
-    -------
-    Tree
-        Its parameters are the features.
 
     Raises
     ------
@@ -233,11 +228,6 @@ def graph_tree(
         Name of the output; needed only if there are several.
     mapping : mapping of str to str, optional
         Feature of each input, by its name in the graph. An input that is not listed is the feature of the same name.
-
-    Returns
-    -------
-    Tree
-        Its parameters are the features.
 
     Raises
     ------

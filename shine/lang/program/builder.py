@@ -81,7 +81,7 @@ class ProgramBuilder:
         return name
 
     def assign(self, dtype: str, expression: ast.expr) -> str:
-        """Add a statement, unless the same value already has a name.
+        """Add a statement, unless the same value already has a name; return the name of the value.
 
         Parameters
         ----------
@@ -89,11 +89,6 @@ class ProgramBuilder:
             One of `NUMBER_TYPES`.
         expression : ast.expr
             An expression of the language, over names of that type. It is copied.
-
-        Returns
-        -------
-        str
-            The name of the value.
 
         Raises
         ------

@@ -80,7 +80,7 @@ class DimensionalAnalysis:
             self._any[code, members] = rule.result is None
 
     def consistent(self, population: Population, target: Dimension | None) -> Mask:
-        """Whether each individual is consistent, and has the dimension of the target.
+        """Whether each individual is consistent, and has the dimension of the target, shape (n_individuals,).
 
         Parameters
         ----------
@@ -88,10 +88,6 @@ class DimensionalAnalysis:
             Its primitive set must be that of the analysis.
         target : Dimension, optional
             Dimension of the whole formula; None allows any.
-
-        Returns
-        -------
-        ndarray of shape (n_individuals,), bool
         """
         subtrees = Subtrees.of(population)
         rows, positions = np.nonzero(subtrees.sizes > 0)

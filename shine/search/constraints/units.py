@@ -71,18 +71,13 @@ _TOKEN = re.compile(
 
 
 def parse_unit(text: str) -> Dimension:
-    """Dimension of a unit.
+    """Dimension of a unit: exponents of `BASE`.
 
     Parameters
     ----------
     text : str
         Units, products, quotients, powers and brackets: ``"kg*m^2/s**2"``, ``"J/(kg K)"``, ``"1/s"``, ``"m/s²"``,
         ``"m^(1/2)"``; ``"1"`` has no dimension. Operators apply from the left: ``"J/kg*K"`` is ``"(J/kg)*K"``.
-
-    Returns
-    -------
-    tuple of seven Fraction
-        Exponents of `BASE`.
 
     Raises
     ------

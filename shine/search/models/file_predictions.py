@@ -30,7 +30,7 @@ def predict_file(
     kind: Kind = "prediction",
     where: Any = None,
 ) -> int:
-    """Write the predictions for each row of some data.
+    """Write the predictions for each row of some data; return the number of rows.
 
     Parameters
     ----------
@@ -45,11 +45,6 @@ def predict_file(
         Kind of the intervals (see `Model.predict_interval`).
     where : str or pyarrow.compute.Expression, optional
         Rows to predict for.
-
-    Returns
-    -------
-    int
-        Number of rows.
 
     Raises
     ------

@@ -69,12 +69,7 @@ def check_kind(kind: object, fits: dict[str, Draw], X: Any, y: Any) -> None:
 def plotted(
     subjects: Sequence[Subject], kind: str, fits: dict[str, Draw], features: Sequence[Any] | None, ax: Any
 ) -> Any:
-    """Draw the subjects.
-
-    Returns
-    -------
-    matplotlib.axes.Axes, or ndarray of them if there are several drawings
-    """
+    """Draw the subjects; return the axes of Matplotlib, an array if there are several drawings."""
     if kind in (DEPENDENCE, BAND):
         drawings = [drawing for subject in subjects for drawing in _along_features(subject, kind, features)]
     elif kind == CONSTANTS:

@@ -193,11 +193,6 @@ def widened(bits: AnyArray, dtype: str) -> AnyArray:
     bits : ndarray of uint16, in the machine's byte order
     dtype : str
         One of `HALVES`.
-
-    Returns
-    -------
-    ndarray of float32
-        Of the same shape.
     """
     if dtype == "float16":
         return bits.view(np.float16).astype(np.float32)

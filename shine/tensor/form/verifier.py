@@ -97,12 +97,7 @@ MOST_NESTED = 100
 
 
 def verify(module: Module) -> Module:
-    """Check a module.
-
-    Returns
-    -------
-    Module
-        The same.
+    """Check a module; return it.
 
     Raises
     ------

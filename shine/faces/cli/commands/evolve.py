@@ -102,13 +102,7 @@ def run_config(
     live: bool | None = None,
     logs: Sequence[str] = (),
 ) -> int:
-    """Run a configuration and print the result.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run a configuration and print the result; return the exit code."""
     from shine.base.stages import stage
     from shine.faces.cli.progress import display_for
     from shine.faces.config import read_job

@@ -38,10 +38,6 @@ def tidy(widths: Sequence[float], children: Sequence[Sequence[int]]) -> list[tup
     children : sequence of sequences of int
         Positions of each node's children from left to right, all after the node's own; the first node is the root.
 
-    Returns
-    -------
-    list of (float, int), one for each node
-
     Notes
     -----
     Merging two outlines visits only the levels they share, and keeps the longer one. So the time is proportional to

@@ -205,7 +205,7 @@ def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Flo
 def fitted_lines(
     views: Normalized, members: Normalized, values: Floats, which: Indices, chosen: Indices, correlations: Floats
 ) -> Floats:
-    """Predictions of views by regressions on one member each.
+    """Predictions of views by regressions on one member each, shape (n, n_rows).
 
     Parameters
     ----------
@@ -214,10 +214,6 @@ def fitted_lines(
     which, chosen : ndarray of shape (n,), int64
         The view and the member of each regression.
     correlations : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (n, n_rows)
     """
     slopes = correlations * views.lengths[which] / np.maximum(members.lengths[chosen], np.finfo(np.float64).tiny)
     return views.means[which][:, None] + (values[chosen] - members.means[chosen][:, None]) * slopes[:, None]

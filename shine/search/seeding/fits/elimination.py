@@ -130,7 +130,7 @@ ROUNDING = 1e-28
 
 
 def significant(regression: Regression, values: Floats, standard_errors: float) -> Mask:
-    """Whether each coefficient is this many standard errors away from zero.
+    """Whether each coefficient is this many standard errors away from zero, shape (n_columns,).
 
     Parameters
     ----------
@@ -138,10 +138,6 @@ def significant(regression: Regression, values: Floats, standard_errors: float) 
     values : ndarray of shape (n_rows,)
         What it explains.
     standard_errors : float
-
-    Returns
-    -------
-    ndarray of shape (n_columns,), bool
     """
     rest = regression.rest(values)
     # The squares of very large values overflow: then nothing is significant.
