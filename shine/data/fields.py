@@ -151,7 +151,7 @@ def grid_of(values: Floats, name: str) -> tuple[float, float]:
 
 
 def on_grid(axes: Mapping[str, Floats], columns: Mapping[str, Floats]) -> tuple[list[Floats], dict[str, Floats]]:
-    """A long table, with a row for each point, as arrays.
+    """A long table, with a row for each point, as arrays; a `DataError` if a point lacks or repeats.
 
     Parameters
     ----------
@@ -163,11 +163,6 @@ def on_grid(axes: Mapping[str, Floats], columns: Mapping[str, Floats]) -> tuple[
     -------
     tuple of list of ndarray, dict of ndarray
         The coordinates along each axis, and the columns with an axis for each.
-
-    Raises
-    ------
-    DataError
-        If a point lacks or repeats.
     """
     for name, values in axes.items():
         if not np.isfinite(values).all():

@@ -200,16 +200,11 @@ the share above: these errors only decide which individuals the archive keeps, a
 
 
 def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear_scaling: bool) -> Scores:
-    """Losses of `count` individuals.
+    """Losses of `count` individuals; a `ValueError` if there is no such loss.
 
     With linear scaling, the squared errors of the scaled prediction, and of simpler lines, follow from the moments of
     the unscaled one, in the same pass. Individuals are measured a second time, with their line, if the errors do not
     follow from moments, or if the fit is nearly perfect: the difference of moments would cancel.
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss.
     """
     of_loss, everyone = loss_of(loss), np.arange(count)
     kind = of_loss.kind

@@ -50,7 +50,7 @@ class ArrowTable:
 
 
 def arrow_column(array: Any, name: str, encodings: Encodings) -> Column:
-    """An array or a chunked array as a column.
+    """An array or a chunked array as a column; a `TypeError` if its type has no values that queries read.
 
     Parameters
     ----------
@@ -58,11 +58,6 @@ def arrow_column(array: Any, name: str, encodings: Encodings) -> Column:
     name : str
     encodings : Encodings
         Where texts are kept as codes.
-
-    Raises
-    ------
-    TypeError
-        If its type has no values that queries read.
     """
     kind = str(array.type)
     if kind == "null":

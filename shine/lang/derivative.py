@@ -55,12 +55,7 @@ def unused_name(wanted: str, names: Sequence[str]) -> str:
 
 
 def derivative(tree: Tree, parameter: str) -> Tree:
-    """The derivative of a formula with respect to one parameter.
-
-    Raises
-    ------
-    ValueError
-        If the formula has no such parameter.
+    """The derivative of a formula with respect to one parameter; a `ValueError` if the formula has no such parameter.
 
     Examples
     --------

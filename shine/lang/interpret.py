@@ -239,13 +239,7 @@ class Interpreter(Interpretation):
 
 
 def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
-    """A number of a formula in a number type.
-
-    Raises
-    ------
-    LoweringError
-        If an integer type cannot represent it exactly.
-    """
+    """A number of a formula in a number type; a `LoweringError` if an integer type cannot represent it exactly."""
     if dtype.kind != "i":
         return float(value)
     limits = np.iinfo(dtype)

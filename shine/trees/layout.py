@@ -138,13 +138,7 @@ class Layout:
 
 
 def layout(ensemble: Ensemble) -> Layout:
-    """The tables of an ensemble.
-
-    Raises
-    ------
-    FormError
-        If the ensemble is not valid.
-    """
+    """The tables of an ensemble; a `FormError` if the ensemble is not valid."""
     check(ensemble)
     used = np.unique(np.concatenate([np.zeros(0, np.int64), *(np.unique(tree.feature) for tree in ensemble.trees)]))
     used = used[used >= 0]

@@ -72,13 +72,7 @@ class Numbers:
         return element if self.width == 1 else ir.VectorType(element, self.width)
 
     def constant(self, value: int | float) -> ir.Constant:
-        """A number in every lane.
-
-        Raises
-        ------
-        LoweringError
-            If an integer type cannot hold it.
-        """
+        """A number in every lane; a `LoweringError` if an integer type cannot hold it."""
         number = constant(value, np.dtype(self.dtype))
         if self.dtype == "float32":
             # llvmlite prints a float32 constant from the double it is given, which must be one exactly.

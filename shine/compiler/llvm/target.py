@@ -144,13 +144,7 @@ PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
 
 
 def pipeline_level(name: str | int) -> int:
-    """Speed level of a pipeline given as ``"O2"`` or ``2``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such pipeline.
-    """
+    """Speed level of a pipeline given as ``"O2"`` or ``2``; a `ValueError` if there is no such pipeline."""
     level = PIPELINES.get(name, -1) if isinstance(name, str) else name
     if isinstance(level, bool) or level not in PIPELINES.values():
         raise ValueError(f"unknown optimization level {name!r}; use one of {', '.join(PIPELINES)}")

@@ -39,13 +39,7 @@ def frame_headings(X: object) -> list[str] | None:
 
 
 def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
-    """Distinct feature names for headings, which may be any text.
-
-    Raises
-    ------
-    DataError
-        If a heading occurs twice.
-    """
+    """Distinct feature names for headings, which may be any text; a `DataError` if a heading occurs twice."""
     texts = [str(heading) for heading in headings]
     heading, uses = Counter(texts).most_common(1)[0] if texts else ("", 0)
     if uses > 1:

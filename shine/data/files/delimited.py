@@ -46,13 +46,7 @@ _BLOCK = 1 << 25
 
 
 def open_delimited(path: Path, marks: Marks = NO_MARKS) -> Source:
-    """Open a CSV or TSV file, compressed or not.
-
-    Raises
-    ------
-    DataError
-        If it is not text with a header row.
-    """
+    """Open a CSV or TSV file, compressed or not; a `DataError` if it is not text with a header row."""
     data = read_bytes(path)
     large = _large(path, data, marks)
     body = large.beginning if large else _Body(path, data, marks)

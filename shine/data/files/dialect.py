@@ -56,13 +56,7 @@ class Dialect:
 
 
 def dialect_of(path: Path, data: bytes) -> Dialect:
-    """The dialect of a file's bytes.
-
-    Raises
-    ------
-    DataError
-        If they are not text.
-    """
+    """The dialect of a file's bytes; a `DataError` if they are not text."""
     text, notes = _decoded(path, data)
     lines = io.StringIO(text, newline=None).readlines()
     given = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None

@@ -126,7 +126,7 @@ class Writing:
 
 
 def writing_of(cells: Iterable[str], separator: str, wanted: Decimal | None, learned: Decimal | None) -> Writing:
-    """The way of writing that most cells allow.
+    """The way of writing that most cells allow; a `DataError` if nothing decides what a cell with a comma means.
 
     Cells such as ``1.520,5`` tell; ``1,520`` and ``1.520`` do not. If no cell tells, ``1.520`` has a decimal point, and
     ``1,520`` is a thousand between columns that commas separate; otherwise it may be either.
@@ -140,11 +140,6 @@ def writing_of(cells: Iterable[str], separator: str, wanted: Decimal | None, lea
         Decimal sign by the user, who is believed.
     learned : "." or ",", optional
         Decimal sign of the training data, which decides if no cell does.
-
-    Raises
-    ------
-    DataError
-        If nothing decides what a cell with a comma means.
     """
     if wanted is not None:
         return Writing(wanted)

@@ -18,13 +18,7 @@ from shine.lang.forms.names import cut, listed, shown
 
 
 def open_parquet(path: Path) -> Source:
-    """Open a Parquet file.
-
-    Raises
-    ------
-    DataError
-        If pyarrow is not installed, or the file is damaged or too large.
-    """
+    """Open a Parquet file; a `DataError` if pyarrow is not installed, or the file is damaged or too large."""
     check_file(path)
     try:
         import pyarrow

@@ -34,7 +34,7 @@ def is_streamable(source: object) -> bool:
 
 
 def open_stream(source: Any, where: Any = None) -> Stream:
-    """A stream of something that `is_streamable`.
+    """A stream of something that `is_streamable`; a `DataError` if it cannot be read, has no row, or is no such thing.
 
     Parameters
     ----------
@@ -42,11 +42,6 @@ def open_stream(source: Any, where: Any = None) -> Stream:
     where : str or pyarrow.compute.Expression, optional
         Rows to keep (see `shine.data.streams.conditions`), of Arrow's files; parts of files that have none are not
         read.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, has no row, or is no such thing.
     """
     if isinstance(source, str | Path):
         stream = _of_path(Path(source), where)

@@ -12,13 +12,7 @@ from shine.lang.forms.names import value_text
 
 
 def check_level(level: float) -> float:
-    """The level of an interval as a number.
-
-    Raises
-    ------
-    ValueError
-        If it is not between 0 and 1.
-    """
+    """The level of an interval as a number; a `ValueError` if it is not between 0 and 1."""
     allowed = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
     if not allowed or not 0 < level < 1:
         raise ValueError(f"level is {value_text(level)}; it is a share between 0 and 1, such as 0.95")

@@ -202,13 +202,7 @@ because a loss is minimized."""
 
 
 def loss_of(loss: str | Loss) -> Loss:
-    """The loss of a name; a loss itself is returned as it is.
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss.
-    """
+    """The loss of a name; a loss itself is returned as it is. Raises a `ValueError` if there is no such loss."""
     if isinstance(loss, Loss):
         return loss
     if loss not in LOSSES:

@@ -62,14 +62,9 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
 
 
 def loss_columns_of(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
-    """The columns that a loss reads, each of shape (n_rows,), float64.
+    """The columns that a loss reads, each of shape (n_rows,), float64; a `DataError` if the data have no such column.
 
     Columns beside the features come before the sample weights and the standard deviations that a data set has itself.
-
-    Raises
-    ------
-    DataError
-        If the data have no such column.
     """
     known = dict(dataset.loss_columns)
     for name in set(kind.columns) - known.keys():

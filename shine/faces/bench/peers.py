@@ -69,13 +69,7 @@ def fold(tape: Tape, primitives: PrimitiveSet, leaf: Callable[[int, float], Any]
 
 
 def counterparts(population: Population, table: Mapping[str, Function]) -> dict[str, Function]:
-    """The entries of a table for the primitives of a population.
-
-    Raises
-    ------
-    Unsupported
-        If the table lacks one.
-    """
+    """The entries of a table for the primitives of a population; an `Unsupported` if the table lacks one."""
     names = [function.name for function in population.primitives.functions]
     missing = [name for name in names if name not in table]
     if missing:

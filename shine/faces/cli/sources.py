@@ -68,18 +68,13 @@ def chosen(run: Run, index: int | None) -> tuple[int, Model]:
 
 
 def parsed(formula: str, parameters: str | None = None) -> Tree:
-    """A formula from the command line.
+    """A formula from the command line; a `click.UsageError` if it is not part of the language.
 
     Parameters
     ----------
     formula : str
     parameters : str, optional
         Names of its arguments in order, separated by commas; the order of `shine.parse` by default.
-
-    Raises
-    ------
-    click.UsageError
-        If it is not part of the language.
     """
     from shine.base.errors import UnsupportedSyntaxError
     from shine.lang.parse import parse

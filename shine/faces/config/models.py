@@ -207,13 +207,7 @@ TemplateEntry = Annotated[
 
 
 def template_of(entry: str | TemplateSettings | None) -> Template | None:
-    """The template of a configuration.
-
-    Raises
-    ------
-    UnsupportedSyntaxError, TypeError, ValueError
-        If it is none.
-    """
+    """The template of a configuration; an `UnsupportedSyntaxError`, `TypeError` or `ValueError` if it is none."""
     if entry is None or isinstance(entry, str):
         return None if entry is None else template(entry)
 

@@ -52,7 +52,7 @@ class Check:
     def remaining(
         self, checks: frozenset[str], individuals: Sequence[Any], fitnesses: Sequence[tuple[float, ...]], failed: Mask
     ) -> frozenset[str]:
-        """The checks that this population did not allow.
+        """The checks that this population did not allow; a `ValueError` if the fitness differs.
 
         Parameters
         ----------
@@ -62,11 +62,6 @@ class Check:
             With the values of compiled code.
         failed : ndarray of shape (n_individuals,), bool
             Whether each individual has no finite value in some row.
-
-        Raises
-        ------
-        ValueError
-            If the fitness differs.
         """
         pairs = list(zip(individuals, fitnesses, failed.tolist(), strict=True))
         valid = [(individual, own) for individual, own, without in pairs if not without]

@@ -81,13 +81,7 @@ def _written(nodes: list[Any], vocabulary: Vocabulary) -> tuple[Indices, Floats]
 
 
 def number(node: Any) -> float:
-    """The value of a node whose name is in no primitive set.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number.
-    """
+    """The value of a node whose name is in no primitive set; a `ValueError` if it is not a number."""
     value = number_of(getattr(node, "value", None))
     if value is None:
         _reject(node)

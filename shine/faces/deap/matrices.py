@@ -63,13 +63,7 @@ def matrix_of(individuals: list[Any], length: int) -> AnyArray:
 
 
 def lengths_of(individuals: Sequence[Any]) -> list[int]:
-    """Length of each individual.
-
-    Raises
-    ------
-    TypeError
-        If one is no sequence of numbers.
-    """
+    """Length of each individual; a `TypeError` if one is no sequence of numbers."""
     for kind in set(map(type, individuals)):
         if issubclass(kind, str | bytes) or not issubclass(kind, Iterable) or not hasattr(kind, "__len__"):
             position = next(place for place, each in enumerate(individuals) if type(each) is kind)

@@ -66,13 +66,7 @@ class Vocabulary:
 
 
 def as_sets(pset: Any) -> tuple[Any, ...]:
-    """One primitive set, or several as `gp.compileADF` takes them, as a tuple.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    """
+    """One primitive set, or several as `gp.compileADF` takes them, as a tuple; a `TypeError` if it is neither."""
     sets = (pset,) if isinstance(pset, gp.PrimitiveSetTyped) else tuple(pset) if isinstance(pset, Sequence) else ()
     if not sets or not all(isinstance(each, gp.PrimitiveSetTyped) for each in sets):
         raise TypeError(f"pset is a primitive set of DEAP, or a sequence of them, not {type(pset).__name__}")

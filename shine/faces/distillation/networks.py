@@ -127,13 +127,7 @@ def _read(model: Any, layer: str | None, reading: dict[str, Any]) -> TensorFunct
 
 
 def cut(function: TensorFunction, layer: str) -> TensorFunction:
-    """The function that computes a value inside of another one.
-
-    Raises
-    ------
-    FormError
-        If there is no value of that name.
-    """
+    """The function that computes a value inside of another one; a `FormError` if there is no value of that name."""
     body = function.module.function(function.function)
     values = {value.name: value for each in body.body for value in each.results}
     if layer not in values:

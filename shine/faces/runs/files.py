@@ -67,13 +67,7 @@ def _occupied(folder: Path) -> str | None:
 
 
 def read_file(path: Path) -> bytes:
-    """All bytes of a file.
-
-    Raises
-    ------
-    ExportError
-        If it is missing, is not a file, or cannot be read.
-    """
+    """All bytes of a file; an `ExportError` if it is missing, is not a file, or cannot be read."""
     try:
         if path.exists() and not path.is_file():  # reading a named pipe would block
             raise ExportError(f"{path}: is not a file")

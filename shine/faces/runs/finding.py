@@ -254,13 +254,7 @@ DEEPEST = 4
 
 
 def run_names(folder: Path) -> list[str]:
-    """The paths of the runs in a folder, within it.
-
-    Raises
-    ------
-    ExportError
-        If the folder is missing or cannot be read.
-    """
+    """The paths of the runs in a folder, within it; an `ExportError` if the folder is missing or cannot be read."""
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
         raise ExportError(f"{folder}: {problem}; name the folder that holds the runs")

@@ -86,13 +86,7 @@ class UncertaintyRecord(_Part):
 
     @property
     def known(self) -> Uncertainty:
-        """The uncertainty in the record.
-
-        Raises
-        ------
-        ValueError, KeyError, TypeError
-            If its details are damaged.
-        """
+        """The uncertainty in the record; a `ValueError`, `KeyError` or `TypeError` if its details are damaged."""
         return Uncertainty.of_plain(self.details)
 
 

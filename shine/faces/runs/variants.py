@@ -120,13 +120,7 @@ class Sweep:
             raise ValueError("seeds: the grid has seeds; leave one of them out")
 
     def variants(self) -> tuple[Variant, ...]:
-        """All runs, those of one combination beside each other.
-
-        Raises
-        ------
-        ValueError
-            If there are too many.
-        """
+        """All runs, those of one combination beside each other; a `ValueError` if there are too many."""
         seeds = (None,) if self.seeds is None else tuple(range(self.seeds))
         folds: tuple[str | None, ...] = (None,)
         if self.folds is not None:
@@ -167,13 +161,7 @@ def values_of(text: str) -> list[str]:
 
 
 def range_of(key: str, text: str) -> Range:
-    """A range such as ``10..500``, ``0.1..0.9`` or ``1e-4..1e-1:log``.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """A range such as ``10..500``, ``0.1..0.9`` or ``1e-4..1e-1:log``; a `ValueError` if it is none."""
     body, log = (text[: -len(":log")], True) if text.endswith(":log") else (text, False)
     low, dots, high = body.partition("..")
     try:

@@ -61,13 +61,7 @@ class FormulaCode(Code):
 
     @cached_property
     def interface(self) -> Interface:
-        """Names and types of the entry points.
-
-        Raises
-        ------
-        CompilationError
-            If the program has constant arrays.
-        """
+        """Names and types of the entry points; a `CompilationError` if the program has constant arrays."""
         return interface_of(self.program, self.name, self._lowered[1])
 
     @property

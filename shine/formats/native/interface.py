@@ -98,13 +98,7 @@ def check_name(name: str) -> None:
 
 
 def interface_of(program: Program, name: str, can_fail: bool) -> Interface:
-    """The entry points that a program gets.
-
-    Raises
-    ------
-    CompilationError
-        If it has constant arrays, which have no rows.
-    """
+    """The entry points that a program gets; a `CompilationError` if it has constant arrays, which have no rows."""
     for parameter in program.parameters:
         if parameter.value is not None:
             shape = "x".join(map(str, parameter.value.shape))

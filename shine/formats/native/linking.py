@@ -49,13 +49,7 @@ class _Linker:
 
 
 def shared_files(job: Code) -> Files:
-    """The shared library of a job.
-
-    Raises
-    ------
-    ExportError
-        If there is no linker for the target, or it fails.
-    """
+    """The shared library of a job; an `ExportError` if there is no linker for the target, or it fails."""
     target = job.target
     if target.format not in SUFFIXES:
         raise ExportError(f"{target.triple} has no shared libraries; emit an object file")

@@ -52,13 +52,7 @@ def element(name: str, *content: Content, **attributes: object) -> Element:
 
 
 def verbatim(name: str, text: str) -> Verbatim:
-    """A style sheet or script that belongs to Shine.
-
-    Raises
-    ------
-    ValueError
-        If the text would end the element.
-    """
+    """A style sheet or script that belongs to Shine; a `ValueError` if the text would end the element."""
     if f"</{name}" in text.lower():
         raise ValueError(f"the text of a <{name}> cannot contain its end")
     return Verbatim(name, (), (text,))

@@ -63,13 +63,7 @@ class Graph:
         return Value(self, node.name, self.dtype)
 
     def number(self, value: float) -> Value:
-        """A number as a scalar constant.
-
-        Raises
-        ------
-        ExportError
-            If an integer type cannot hold it exactly.
-        """
+        """A number as a scalar constant; an `ExportError` if an integer type cannot hold it exactly."""
         key = ("number", repr(value))
         if key not in self.known:
             stored = _stored(value, self.dtype)

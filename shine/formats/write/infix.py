@@ -80,13 +80,7 @@ def with_opposite(negative: Phrase, positive: Phrase) -> Phrase:
 
 
 def written(top: Phrase, form: str, limit: int = LONGEST) -> str:
-    """The text of a phrase.
-
-    Raises
-    ------
-    ExportError
-        If it has more characters than the limit.
-    """
+    """The text of a phrase; an `ExportError` if it has more characters than the limit."""
     if top.length > limit:
         raise ExportError(
             f"the formula is too long for {form}: it has {_count(top.length)} characters, at most {limit} are allowed; "

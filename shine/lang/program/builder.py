@@ -127,13 +127,7 @@ class ProgramBuilder:
         return self._state((dtype, name), dtype, value, converts=True)
 
     def dtype_of(self, name: str) -> str:
-        """The number type of a name.
-
-        Raises
-        ------
-        ValueError
-            If the name is unknown.
-        """
+        """The number type of a name; a `ValueError` if the name is unknown."""
         if name not in self._dtypes:
             raise ValueError(f"{name!r} is neither a parameter nor assigned")
         return self._dtypes[name]

@@ -246,14 +246,9 @@ LIBRARY_RULES: dict[str, Rule] = {"cbrt": _rule((Fraction(1, 3),))}
 
 
 def rule_of(primitive: Primitive) -> Rule:
-    """The rule of a primitive for dimensions.
+    """The rule of a primitive for dimensions; a `ValueError` if the primitive is basic and not in `RULES`.
 
     The rule of a composite follows from its definition. Numbers in it have no dimension, except 0, which has any.
-
-    Raises
-    ------
-    ValueError
-        If the primitive is basic and not in `RULES`.
     """
     if primitive.definition is None:
         return _listed_rule(primitive.name, RULES)

@@ -32,13 +32,7 @@ ENDINGS = {("ode", 1): "'", ("ode", 2): "''", ("map", 1): "[k+1]"}
 
 
 def known_parts(text: str, states: Sequence[str], kind: str = "ode", order: int = 1) -> dict[str, str]:
-    """Right sides by state.
-
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If a line has another form, or names no state or one twice.
-    """
+    """Right sides by state; an `UnsupportedSyntaxError` if a line has another form, or names no state or one twice."""
     ending, found = ENDINGS[kind, order], dict[str, str]()
     for line in filter(str.strip, re.split(r"[;\n]", text)):
         match = _LINE.fullmatch(line)

@@ -386,13 +386,7 @@ class SystemModel:
 
 
 def whole_steps(times: Floats, step: float) -> Floats:
-    """Numbers of steps since the first of the times of a map.
-
-    Raises
-    ------
-    DataError
-        If they are not whole.
-    """
+    """Numbers of steps since the first of the times of a map; a `DataError` if they are not whole."""
     numbers = (times - times[0]) / step
     whole = np.round(numbers)
     if np.abs(numbers - whole).max() > WHOLE * max(float(whole[-1]), 1.0):

@@ -175,13 +175,7 @@ def columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def data_frame(rows: Sequence[Row]) -> Any:
-    """A front as a pandas DataFrame of its `columns`.
-
-    Raises
-    ------
-    ExportError
-        If pandas is not installed.
-    """
+    """A front as a pandas DataFrame of its `columns`; an `ExportError` if pandas is not installed."""
     try:
         import pandas
     except ImportError:

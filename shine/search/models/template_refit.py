@@ -141,7 +141,7 @@ MOST_CONSTANTS = 100
 
 
 def form_of_law(law: Law, held: Held = NOTHING_HELD, output: int = 0) -> Form:
-    """The form of a formula of a template.
+    """The form of a formula of a template; a `DataError` if it has more than `MOST_CONSTANTS` constants.
 
     Parameters
     ----------
@@ -150,11 +150,6 @@ def form_of_law(law: Law, held: Held = NOTHING_HELD, output: int = 0) -> Form:
         Which numbers of the unknown functions are no constants (see `shine.evaluate.inference.constants`).
     output : int
         The output that it is the form of, with the functions and parameters that this one uses.
-
-    Raises
-    ------
-    DataError
-        If it has more than `MOST_CONSTANTS` constants.
     """
     body = law.template.outputs[output]
     law = _used_by(law, body)

@@ -51,13 +51,7 @@ def _any_name(column: Name, features: Collection[str]) -> Name:
 
 
 def constraints_in_formulas(constraints: Constraints, dataset: Dataset) -> Constraints:
-    """Constraints with the names in formulas.
-
-    Raises
-    ------
-    ValueError
-        If two words mean the same.
-    """
+    """Constraints with the names in formulas; a `ValueError` if two words mean the same."""
     return _constraints(constraints, column_name(dataset), dataset.features)
 
 
@@ -79,13 +73,7 @@ def _constraints(constraints: Constraints, column: Name, features: Collection[st
 
 
 def translated(settings: SearchSettings, dataset: Dataset) -> TranslatedSettings:
-    """The settings of a search with the names in formulas.
-
-    Raises
-    ------
-    ValueError
-        If two words mean the same.
-    """
+    """The settings of a search with the names in formulas; a `ValueError` if two words mean the same."""
     weights = renamed(settings.evolution.complexity, any_name(dataset), "complexity")
     return TranslatedSettings(
         replace(

@@ -54,7 +54,7 @@ def training_data(data: UserData, template: Template | None) -> Loaded:
 def with_template(
     template: Template, arrays: TrainingArrays, labels: Mapping[str, tuple[str, ...]] | None = None
 ) -> Dataset:
-    """The data set of a search with a template.
+    """The data set of a search with a template; a `DataError` if the data are invalid.
 
     Parameters
     ----------
@@ -63,11 +63,6 @@ def with_template(
         The column of groups may hold texts. The target has a column for each output if there are several.
     labels : mapping of str to tuple of str, optional
         Texts of the groups, if X has their numbers already.
-
-    Raises
-    ------
-    DataError
-        If the data are invalid.
     """
     table, texts = texts_to_numbers(template, arrays.X, arrays.names, arrays.headings)
     arrays = replace(arrays, X=table)

@@ -217,13 +217,7 @@ def _size(where: str, key: str, source: Mapping[str, Any]) -> int | None:
 
 
 def read_parameters(source: object) -> dict[str, Parameter]:
-    """The options of parameters, by name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an option is invalid.
-    """
+    """The options of parameters, by name; a `TypeError` or `ValueError` if an option is invalid."""
     if source is None:
         return {}
     if is_list(source):

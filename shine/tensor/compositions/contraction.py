@@ -24,7 +24,7 @@ class _Labelled:
 
 
 def einsum(b: FunctionBuilder, equation: str, *operands: Value) -> Value:
-    """A sum of products.
+    """A sum of products; a `FormError` if the equation does not fit.
 
     Parameters
     ----------
@@ -35,11 +35,6 @@ def einsum(b: FunctionBuilder, equation: str, *operands: Value) -> Value:
         the alphabet, the letters that occur once.
     operands : Value
         They are multiplied from left to right.
-
-    Raises
-    ------
-    FormError
-        If the equation does not fit.
     """
     inputs, result = _labels(equation, operands)
     wanted = Counter(label for labels in inputs for label in set(labels)) + Counter(set(result))

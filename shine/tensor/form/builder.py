@@ -92,13 +92,7 @@ class FunctionBuilder(OperationMethods[Value]):
         """The origin of a value, by its name: a function of the language that was applied to others."""
 
     def parameter(self, name: str, type: TensorType) -> Value:
-        """Add a parameter.
-
-        Raises
-        ------
-        FormError
-            If the name is used.
-        """
+        """Add a parameter; a `FormError` if the name is used."""
         if name in self._names:
             raise FormError(f"@{self.name} has two values %{name}")
         self._names.add(name)

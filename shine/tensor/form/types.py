@@ -114,24 +114,12 @@ def _integers(shape: Any) -> tuple[int, ...]:
 
 
 def type_of(array: np.ndarray) -> TensorType:
-    """The type of an array.
-
-    Raises
-    ------
-    FormError
-        If its elements have no type here.
-    """
+    """The type of an array; a `FormError` if its elements have no type here."""
     return TensorType(dtype_of(array.dtype), array.shape)
 
 
 def dtype_of(dtype: DTypeLike) -> str:
-    """The element type that NumPy's stands for; byte order does not matter.
-
-    Raises
-    ------
-    FormError
-        If there is none.
-    """
+    """The element type that NumPy's stands for; byte order does not matter. Raises a `FormError` if there is none."""
     found = NAMES.get(np.dtype(dtype).newbyteorder("="))
     if found is None:
         raise FormError(f"elements of type {np.dtype(dtype)} are not supported; there are {', '.join(DTYPES)}")
@@ -139,13 +127,7 @@ def dtype_of(dtype: DTypeLike) -> str:
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that shapes are broadcast to, by NumPy's rule.
-
-    Raises
-    ------
-    FormError
-        If sizes differ and none of them is 1.
-    """
+    """The shape that shapes are broadcast to, by NumPy's rule; a `FormError` if sizes differ and none of them is 1."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -154,13 +136,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def axis_of(rank: int, axis: int) -> int:
-    """An axis counted from 0; negative ones count from the end.
-
-    Raises
-    ------
-    FormError
-        If there is no such axis.
-    """
+    """An axis counted from 0; negative ones count from the end. Raises a `FormError` if there is no such axis."""
     if not -rank <= axis < rank:
         raise FormError(f"there is no axis {axis} of {rank}")
     return axis % rank

@@ -97,13 +97,7 @@ MOST_NESTED = 100
 
 
 def verify(module: Module) -> Module:
-    """Check a module; return it.
-
-    Raises
-    ------
-    FormError
-        If it is not valid; the message says what is wrong and where.
-    """
+    """Check a module; return it. Raises a `FormError` if it is not valid; the message says what is wrong and where."""
     check_structure(module)
     _demand(NAME.fullmatch(module.name), f"module: {module.name!r} is no name")
     for name in module.labels:
@@ -137,13 +131,7 @@ def called_by(instruction: Instruction) -> Iterator[str]:
 
 
 def signature(module: Module, name: str) -> Signature:
-    """Types of the parameters and results of a function.
-
-    Raises
-    ------
-    FormError
-        If there is none of that name.
-    """
+    """Types of the parameters and results of a function; a `FormError` if there is none of that name."""
     found = module.functions.get(name)
     if found is None:
         known = ", ".join(f"@{known}" for known in module.functions)

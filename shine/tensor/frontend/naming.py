@@ -49,13 +49,7 @@ def with_results(
 
 
 def fetched(wanted: Sequence[str], values: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """Values inside of a graph by their names, with these names.
-
-    Raises
-    ------
-    GraphImportError
-        If there is none of a name.
-    """
+    """Values inside of a graph by their names, with these names; a `GraphImportError` if there is none of a name."""
     for name in wanted:
         if name not in values:
             raise GraphImportError(f"there is no value {shown(name)} to fetch; there are {listed(values)}")

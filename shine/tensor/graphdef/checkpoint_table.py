@@ -63,18 +63,13 @@ _SHORT_LITERALS = 60
 
 
 def decompressed(content: bytes, most: int) -> bytes:
-    """The bytes of a block.
+    """The bytes of a block; a `GraphImportError` if the content is damaged, or larger.
 
     Parameters
     ----------
     content : bytes
     most : int
         Largest size that is decompressed.
-
-    Raises
-    ------
-    GraphImportError
-        If the content is damaged, or larger.
     """
     size, position = varint(content, 0)
     if size > most:
@@ -215,13 +210,7 @@ _MAX_BLOCK = 64 << 20
 
 
 def read_table(content: bytes) -> dict[bytes, bytes]:
-    """The entries of a table.
-
-    Raises
-    ------
-    GraphImportError
-        If it is no table, or damaged.
-    """
+    """The entries of a table; a `GraphImportError` if it is no table, or damaged."""
     if len(content) < _FOOTER or not content.endswith(MAGIC):
         raise GraphImportError("it does not end with the magic number of a table: it is no checkpoint, or truncated")
     footer = content[-_FOOTER:]

@@ -168,13 +168,7 @@ def named(feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None, fetc
 
 
 def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape that is given for a feed.
-
-    Raises
-    ------
-    TypeError
-        If it is no sequence.
-    """
+    """The shape that is given for a feed; a `TypeError` if it is no sequence."""
     if not isinstance(shape, Iterable):
         raise TypeError(f"feeds: the shape of {shown(name)} is a sequence of sizes, and not {value_text(shape)}")
     return tuple(shape)

@@ -191,13 +191,7 @@ class Tensor:
 
 
 def dtype_name(number: int, dtypes: Mapping[int, str] = DTYPES) -> str:
-    """NumPy's name of an element type.
-
-    Raises
-    ------
-    GraphImportError
-        If it is not among the types that are read.
-    """
+    """NumPy's name of an element type; a `GraphImportError` if it is not among the types that are read."""
     if number not in dtypes:
         supported = ", ".join(TYPE_NAMES[known] for known in dtypes)
         name = TYPE_NAMES.get(number, f"number {number}")
@@ -206,13 +200,7 @@ def dtype_name(number: int, dtypes: Mapping[int, str] = DTYPES) -> str:
 
 
 def shape_from_message(message: Any) -> Shape:
-    """The shape in a TensorShapeProto.
-
-    Raises
-    ------
-    GraphImportError
-        If it is not a shape of an array.
-    """
+    """The shape in a TensorShapeProto; a `GraphImportError` if it is not a shape of an array."""
     if message.unknown_rank:
         return None
     return checked_shape(axis.size for axis in message.dim)

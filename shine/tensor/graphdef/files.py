@@ -43,18 +43,13 @@ Source = str | os.PathLike[str] | bytes
 
 
 def read_message(source: Source, kind: str = "GraphDef") -> Any:
-    """The message in a file, as text or binary.
+    """The message in a file, as text or binary; a `GraphImportError` if it is no such message, or too large.
 
     Parameters
     ----------
     source : str, path or bytes
     kind : str
         GraphDef, or Config of the compiler.
-
-    Raises
-    ------
-    GraphImportError
-        If it is no such message, or too large.
     """
     content = source if isinstance(source, bytes) else content_of(source)
     if not content:

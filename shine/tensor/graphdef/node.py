@@ -39,18 +39,13 @@ class Node:
         return f"node {shown(self.name)} (op {shown(self.op)})"
 
     def attribute(self, key: str, kind: str) -> Any:
-        """The value of an attribute.
+        """The value of an attribute; a `GraphImportError` if it is missing, or of another kind.
 
         Parameters
         ----------
         key : str
         kind : str
             Name of the field of AttrValue that must hold it.
-
-        Raises
-        ------
-        GraphImportError
-            If it is missing, or of another kind.
         """
         value = self.optional(key, kind)
         if value is None:
@@ -102,13 +97,7 @@ class Node:
 
 
 def bound(value: Any, bindings: Mapping[str, Any]) -> Any:
-    """An AttrValue, or its binding if it is a placeholder.
-
-    Raises
-    ------
-    GraphImportError
-        If the placeholder has no binding.
-    """
+    """An AttrValue, or its binding if it is a placeholder; a `GraphImportError` if the placeholder has no binding."""
     if value.WhichOneof("value") != "placeholder":
         return value
     if value.placeholder not in bindings:
@@ -174,13 +163,7 @@ class Library:
         return self.named(node.op, node.attributes()) if node.op in self._messages else None
 
     def named(self, name: str, bindings: Mapping[str, Any]) -> tuple[Function, Mapping[str, Any]]:
-        """A function, with the attributes of its call.
-
-        Raises
-        ------
-        GraphImportError
-            If it does not exist or is malformed.
-        """
+        """A function, with the attributes of its call; a `GraphImportError` if it does not exist or is malformed."""
         if name not in self._messages:
             raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
         if name not in self._functions:

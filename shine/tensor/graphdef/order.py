@@ -40,13 +40,7 @@ def shown(name: str) -> str:
 
 
 def parse_reference(text: str) -> Reference:
-    """Parse an input that is not a control input.
-
-    Raises
-    ------
-    GraphImportError
-        If the text is not a reference.
-    """
+    """Parse an input that is not a control input; a `GraphImportError` if the text is not a reference."""
     match = _REFERENCE.fullmatch(text)
     if match is None:
         raise GraphImportError(f"{shown(text)} is not an output of a node; write 'name' or 'name:1'")
@@ -173,13 +167,7 @@ class Outputs(NamedTuple, Generic[T]):
 
 
 def chosen(values: Mapping[str, Outputs[T]], reference: Reference) -> T:
-    """The output of a node that a reference names.
-
-    Raises
-    ------
-    GraphImportError
-        If the node has no such output.
-    """
+    """The output of a node that a reference names; a `GraphImportError` if the node has no such output."""
     found, names = values[reference.node]
     index = reference.number
     if reference.output is not None and names:

@@ -87,7 +87,7 @@ def plan_memory(
     data: Sequence[Value] = (),
     base: Callable[[Value], Value] = lambda value: value,
 ) -> Memory:
-    """Place the values that steps write.
+    """Place the values that steps write; a `FormError` if a step reads a value before it is written.
 
     Precondition: a step reads parameters, data and values of steps before it. Postcondition: two values of which each
     is needed while the other one is have no byte in common; all offsets are multiples of `ALIGNMENT`. Results are
@@ -102,11 +102,6 @@ def plan_memory(
         Constants that are arrays in the code.
     base : callable, optional
         The value with memory of its own that a value is another name of.
-
-    Raises
-    ------
-    FormError
-        If a step reads a value before it is written.
     """
     places: dict[Value, Allocation] = {value: Allocation("parameter", i) for i, value in enumerate(function.parameters)}
     places.update((value, Allocation("data", i)) for i, value in enumerate(data))

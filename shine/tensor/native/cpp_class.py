@@ -171,7 +171,7 @@ _METHODS = """
 
 
 def class_files(code: Code, interface: Interface, qualified: str) -> Files:
-    """The header ``NAME.hpp`` with a class.
+    """The header ``NAME.hpp`` with a class; a `ValueError` if a class cannot have this name.
 
     Parameters
     ----------
@@ -179,11 +179,6 @@ def class_files(code: Code, interface: Interface, qualified: str) -> Files:
     interface : Interface
     qualified : str
         Name of the class, with its namespaces.
-
-    Raises
-    ------
-    ValueError
-        If a class cannot have this name.
     """
     *namespaces, name = parts_of(qualified, code.name)
     given, made = interface.arguments, interface.results
@@ -217,7 +212,7 @@ def class_files(code: Code, interface: Interface, qualified: str) -> Files:
 
 
 def parts_of(qualified: str, function: str) -> list[str]:
-    """The namespaces and the name of a class.
+    """The namespaces and the name of a class; a `ValueError` if this is no name, or that of the function.
 
     Parameters
     ----------
@@ -225,11 +220,6 @@ def parts_of(qualified: str, function: str) -> list[str]:
         As C++ writes it.
     function : str
         Name of the function in C, which is in no namespace.
-
-    Raises
-    ------
-    ValueError
-        If this is no name, or that of the function.
     """
     parts = qualified.removeprefix("::").split("::")
     for part in parts:

@@ -24,13 +24,7 @@ from shine.tensor.native.objects import SUFFIX, objects_ir
 
 
 def bound(interface: Interface, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The arguments in their order.
-
-    Raises
-    ------
-    TypeError
-        If one is missing, unknown, or given twice.
-    """
+    """The arguments in their order; a `TypeError` if one is missing, unknown, or given twice."""
     tensors = interface.arguments
     values: dict[int, Any] = dict(enumerate(given))
     for name, value in named.items():

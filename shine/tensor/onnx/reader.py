@@ -39,7 +39,7 @@ def load_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     fetches: Sequence[str] | None = None,
 ) -> Module:
-    """Read an ONNX model.
+    """Read an ONNX model; a `GraphImportError` if it cannot be read; the message names the node.
 
     Parameters
     ----------
@@ -54,11 +54,6 @@ def load_onnx(
     -------
     Module
         With one function, `@main`, and those that its branches and loops need. Its labels are the model's own names.
-
-    Raises
-    ------
-    GraphImportError
-        If it cannot be read; the message names the node.
     """
     where = "the model" if isinstance(source, bytes) else os.fspath(source)
     try:

@@ -38,7 +38,7 @@ DTYPES = {str(dtype) for dtype in NAMES}
 
 
 def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = None) -> Module:
-    """Read a program of `torch.export`.
+    """Read a program of `torch.export`; a `GraphImportError` if it cannot be read; the message names the node.
 
     Parameters
     ----------
@@ -52,11 +52,6 @@ def from_exported(program: ExportedProgram, *, fetches: Sequence[str] | None = N
     -------
     Module
         With one function, `@main`. Parameters and buffers are constants; labels are torch's names of the inputs.
-
-    Raises
-    ------
-    GraphImportError
-        If it cannot be read; the message names the node.
     """
     with _one_line():
         return _Reader(_core(program)).module(fetches)

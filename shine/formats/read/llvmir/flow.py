@@ -20,13 +20,7 @@ Edge = tuple[str, str]
 
 
 def order(successors: Mapping[str, Sequence[str]], entry: str) -> list[str]:
-    """The reachable blocks, each after its predecessors.
-
-    Raises
-    ------
-    GraphImportError
-        If there is a loop.
-    """
+    """The reachable blocks, each after its predecessors; a `GraphImportError` if there is a loop."""
     finished: list[str] = []
     state = {entry: 1}
     stack = [(entry, iter(successors[entry]))]

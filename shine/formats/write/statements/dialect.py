@@ -94,7 +94,7 @@ def write(
     composite: Callable[[Primitive], Form],
     taken: Collection[str],
 ) -> tuple[list[tuple[str, str]], str]:
-    """Straight-line code as assignments and a result.
+    """Straight-line code as assignments and a result; an `ExportError` if the dialect lacks a primitive.
 
     Parameters
     ----------
@@ -113,11 +113,6 @@ def write(
         Variables and their values, in order.
     result : str
         Expression of the result.
-
-    Raises
-    ------
-    ExportError
-        If the dialect lacks a primitive.
     """
     used = {*taken, *parameters.values()}
     texts: list[_Text] = []

@@ -117,7 +117,7 @@ class StraightLine:
 
 
 def body_of(tree: Tree, form: str, kept: Collection[str] = ()) -> Body:
-    """The steps of one tree.
+    """The steps of one tree; an `ExportError` if the tree calls a function without a definition.
 
     Parameters
     ----------
@@ -126,11 +126,6 @@ def body_of(tree: Tree, form: str, kept: Collection[str] = ()) -> Body:
         Name of the target, for errors.
     kept : collection of str
         Composite primitives of the standard library that are operations of the target, so they need no body.
-
-    Raises
-    ------
-    ExportError
-        If the tree calls a function without a definition.
     """
     steps: list[Step] = []
     known: dict[object, int] = {}
