@@ -97,10 +97,7 @@ def remove_leftovers(folder: Path) -> None:
 def target(path: Path) -> Path:
     """A path with the links followed that the user or the system has made.
 
-    Raises
-    ------
-    OSError
-        If a link belongs to another user, or links lead in a circle.
+    An `OSError` if a link belongs to another user, or links lead in a circle.
     """
     for _ in range(_LINKS):
         try:
@@ -133,10 +130,7 @@ def make_folder(folder: Path) -> None:
 def exposure(folder: Path) -> str | None:
     """Reason why others can change the contents of a folder; None if they cannot.
 
-    Raises
-    ------
-    OSError
-        If it cannot be inspected.
+    An `OSError` if it cannot be inspected.
     """
     if not HAS_OWNERS:
         return None
@@ -207,10 +201,7 @@ def read(path: Path, most: int, hidden: bool = False) -> bytes | None:
 def write(path: Path, content: bytes) -> None:
     """Write a file that the user alone can read and write, whole or not at all.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written.
+    An `OSError` if it cannot be written.
     """
     with replacing(path, 0o600) as file:
         file.write(content)

@@ -149,10 +149,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
 def read_program(path: Path, output: str | None = None) -> Program:
     """The graph in a file, as a program.
 
-    Raises
-    ------
-    GraphImportError
-        If the file cannot be read, is not a graph, or has no such output.
+    A `GraphImportError` if the file cannot be read, is not a graph, or has no such output.
     """
     from shine.tensor.graphdef.programs import load_graph  # slow: it defines the messages of the file format
 
@@ -165,10 +162,7 @@ def read_program(path: Path, output: str | None = None) -> Program:
 def with_programs(guesses: Iterable[Guess], word: str) -> tuple[Guess, ...]:
     """Guesses, with programs in the place of paths of graphs.
 
-    Raises
-    ------
-    GraphImportError
-        If a graph cannot be read; the message begins with the user's word for the guesses.
+    A `GraphImportError` if a graph cannot be read; the message begins with the user's word for the guesses.
     """
     found: list[Guess] = []
     for position, guess in enumerate(guesses):

@@ -49,10 +49,7 @@ class PandasTable:
 def pandas_column(array: Any, name: str, encodings: Encodings) -> Column:
     """An array of pandas as a column; texts of Arrow are kept in `encodings`.
 
-    Raises
-    ------
-    TypeError
-        If its type has no values that queries read.
+    A `TypeError` if its type has no values that queries read.
     """
     dtype = array.dtype
     kind = type(dtype).__name__

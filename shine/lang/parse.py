@@ -150,10 +150,7 @@ def _is_own_decorator(node: ast.expr) -> bool:
 def syntax_tree(source: str) -> ast.AST:
     """The syntax tree of a text: an expression, or a module with its statements.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the text is empty, too long, or not Python.
+    An `UnsupportedSyntaxError` if the text is empty, too long, or not Python.
     """
     text = source.strip()
     if not text:
@@ -190,10 +187,7 @@ def syntax_tree(source: str) -> ast.AST:
 def function_definition(function: Callable[..., object]) -> ast.AST:
     """The syntax tree of a Python function, with the lines of its file.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If it has no name, or its source is not available.
+    An `UnsupportedSyntaxError` if it has no name, or its source is not available.
     """
     if function.__name__ == "<lambda>":
         raise UnsupportedSyntaxError("lambda is not part of the language; write the expression as text, or a def")

@@ -143,12 +143,7 @@ def _constant(module: ir.Module, name: str, array: AnyArray, is_little: bool) ->
 def tree_code(reading: Reading, order: Order, method: str | None) -> TreeCode:
     """Code of an ensemble; `method` is that of `shine.trees.build`.
 
-    Raises
-    ------
-    ValueError
-        If the ensemble has no such method.
-    CompilationError
-        If the target is a GPU.
+    A `ValueError` if the ensemble has no such method, a `CompilationError` if the target is a GPU.
     """
     chosen = _method(reading, method)
     if order.target.format == "ptx":

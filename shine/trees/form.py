@@ -110,10 +110,7 @@ class Ensemble:
 def levels(tree: Tree) -> list[Indices]:
     """Nodes of each level, siblings side by side, left ones first.
 
-    Raises
-    ------
-    FormError
-        If a child is missing, or a node has two parents or none.
+    A `FormError` if a child is missing, or a node has two parents or none.
     """
     count = len(tree.feature)
     found, level, seen = [], np.zeros(1, np.int64), 0

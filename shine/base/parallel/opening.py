@@ -183,10 +183,7 @@ def cluster_of(name: Cluster, workers: int, options: Mapping[str, Any]) -> Itera
 def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
     """The cluster before it asks for workers; its `job_script()` is what the batch system gets.
 
-    Raises
-    ------
-    ValueError
-        If dask-jobqueue is not installed, or refuses an option.
+    A `ValueError` if dask-jobqueue is not installed, or refuses an option.
     """
     try:
         import dask_jobqueue

@@ -44,10 +44,7 @@ class Ticket:
     def value(self) -> tuple[Any, Callable[[], bool]]:
         """The value, read at the first call in a thread of a worker, and whether it is no longer wanted.
 
-        Raises
-        ------
-        Absent
-            If this worker has neither the value nor its file, and the ticket does not carry it.
+        An `Absent` if this worker has neither the value nor its file, and the ticket does not carry it.
         """
         import joblib
 

@@ -41,10 +41,7 @@ _PATIENCE = 1.0
 def secret_of(folder: Path) -> bytes:
     """The secret in a private folder; made if there is none, or others may know it.
 
-    Raises
-    ------
-    OSError
-        If it can be neither read nor made.
+    An `OSError` if it can be neither read nor made.
     """
     path = folder / NAME
     known = _read(path)

@@ -148,10 +148,7 @@ class Engine:
     def address(self, name: str) -> int:
         """Address of a function, valid while this engine lives.
 
-        Raises
-        ------
-        CompilationError
-            If the module has no such function, or the engine is closed.
+        A `CompilationError` if the module has no such function, or the engine is closed.
         """
         # MCJIT ends the process if it is asked for a symbol it does not have.
         if not self._finalizer.alive or name not in self._defined:

@@ -41,10 +41,7 @@ def too_large(name: str) -> DataError:
 def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
     """A float64 array of numbers, some of which may be missing; the same object if it is one already.
 
-    Raises
-    ------
-    DataError
-        If values are no real numbers, or the array has other dimensions.
+    A `DataError` if values are no real numbers, or the array has other dimensions.
     """
     check_present(values, name)
     problem = frame_problem(values, name)
@@ -118,10 +115,7 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
 def check_loss_columns(loss_columns: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
     """Columns beside the features, with normalized names.
 
-    Raises
-    ------
-    DataError
-        If a name is invalid or occurs twice, or a column has not one finite number for each row.
+    A `DataError` if a name is invalid or occurs twice, or a column has not one finite number for each row.
     """
     names = check_features(list(loss_columns), "column")
     columns = {

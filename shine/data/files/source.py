@@ -95,10 +95,7 @@ class Source:
     def index(self, wanted: str) -> int:
         """Position of a column, by its heading or its name.
 
-        Raises
-        ------
-        DataError
-            If there is no such column, or several have this heading.
+        A `DataError` if there is no such column, or several have this heading.
         """
         matches = self._by_heading.get(wanted, [])
         if len(matches) > 1:
@@ -227,10 +224,7 @@ COMPRESSIONS = ("", *_STREAMS)
 def read_bytes(path: Path) -> bytes:
     """All bytes of a file, decompressed if the ending of its name says so.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read, is damaged, or exceeds the limit.
+    A `DataError` if it cannot be read, is damaged, or exceeds the limit.
     """
     check_file(path)
     if path.suffix.lower() not in _STREAMS:

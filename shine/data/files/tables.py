@@ -41,10 +41,7 @@ def open_parquet(path: Path) -> Source:
 def open_feather(path: Path) -> Source:
     """Open a Feather file, which is an Arrow IPC file.
 
-    Raises
-    ------
-    DataError
-        If pyarrow is not installed, or the file is damaged.
+    A `DataError` if pyarrow is not installed, or the file is damaged.
     """
     check_file(path)
     try:
@@ -89,10 +86,7 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
 def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open the first sheet of an Excel or OpenDocument file.
 
-    Raises
-    ------
-    DataError
-        If pandas or its reader is not installed, or the file is damaged or holds no table.
+    A `DataError` if pandas or its reader is not installed, or the file is damaged or holds no table.
     """
     check_file(path)
     try:

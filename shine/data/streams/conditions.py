@@ -143,10 +143,7 @@ def family(kind: Any) -> str | None:
 def fitting(value: int | float | str, kind: Any) -> Any:
     """A constant as the kind of value that a column holds.
 
-    Raises
-    ------
-    ValueError
-        If it is of another kind; says what to write.
+    A `ValueError` if it is of another kind; says what to write.
     """
     of_column = family(kind)
     if of_column == "time":

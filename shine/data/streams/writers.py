@@ -21,10 +21,7 @@ Write = Callable[[Mapping[str, Floats]], object]
 def checked_target(path: object) -> Path:
     """A path that a user gives for a file to be written.
 
-    Raises
-    ------
-    DataError
-        If it is no path, its ending is none of `WRITERS`, or its folder does not exist.
+    A `DataError` if it is no path, its ending is none of `WRITERS`, or its folder does not exist.
     """
     if not isinstance(path, str | Path) or Path(path).suffix.lower() not in WRITERS:
         named = value_text(path) if not isinstance(path, Path) else path

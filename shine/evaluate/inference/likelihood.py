@@ -242,9 +242,6 @@ def derivatives_of(error: RowLoss) -> Derivatives:
 def row_error(loss: str | Loss | RowLoss) -> RowLoss:
     """The error of a row that a loss adds up.
 
-    Raises
-    ------
-    ValueError
-        If there is no loss of this name (see `shine.evaluate.losses.form.loss_of`).
+    A `ValueError` if there is no loss of this name (see `shine.evaluate.losses.form.loss_of`).
     """
     return loss if isinstance(loss, RowLoss) else loss_of(loss).kind

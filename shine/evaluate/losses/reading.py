@@ -210,10 +210,7 @@ def _explained(error: UnsupportedSyntaxError) -> UnsupportedSyntaxError:
 def call_of(text: str) -> tuple[str, tuple[float, ...]]:
     """The name of a loss and its numbers, all of them, in their order.
 
-    Raises
-    ------
-    ValueError
-        If there is no such loss, or a number is missing, unknown or outside its bounds.
+    A `ValueError` if there is no such loss, or a number is missing, unknown or outside its bounds.
     """
     found = _CALL.fullmatch(text)
     name = found[1] if found else text.strip()

@@ -179,10 +179,7 @@ class CompiledSystem:
     def words_of_items(self, controls: Controls | None) -> dict[str, int]:
         """Words of items that the system and its controls decide; they point to arrays of both.
 
-        Raises
-        ------
-        ValueError
-            If the system has other controls.
+        A `ValueError` if the system has other controls.
         """
         count = 0 if controls is None else controls.pieces.shape[1]
         if count != len(self.controls):

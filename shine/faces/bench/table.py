@@ -99,10 +99,7 @@ OTHER = "#78716c"
 def plot(report: Report, ending: str) -> bytes:
     """A plot of node-rows per second against rows, one line for each evaluator, in the format of a file's ending.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If Matplotlib is not installed.
+    A `ModuleNotFoundError` if Matplotlib is not installed.
     """
     from matplotlib.figure import Figure
 

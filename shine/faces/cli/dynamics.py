@@ -26,10 +26,7 @@ MOST_TIMES = 10_000_000
 def dynamics_run(folder: Path) -> DynamicsRun | None:
     """The finished run of dynamics in a folder, here or in ``runs``; None if there is none.
 
-    Raises
-    ------
-    click.UsageError
-        If it is damaged.
+    A `click.UsageError` if it is damaged.
     """
     from shine.base.errors import ShineError
     from shine.faces.dynamics.runs import open_dynamics

@@ -64,10 +64,7 @@ class GraphOptions:
 def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
     """The graph of a file: a program of rows if all its operations are elementwise and no option says otherwise.
 
-    Raises
-    ------
-    click.UsageError
-        If there is no such file, or it cannot be read.
+    A `click.UsageError` if there is no such file, or it cannot be read.
     """
     from shine.tensor.graphdef.programs import load_graph
     from shine.tensor.loading import OF_TORCH

@@ -57,10 +57,7 @@ def print_text(text: str) -> None:
 def print_bytes(content: bytes, what: str) -> None:
     """Print binary output, but never to a terminal.
 
-    Raises
-    ------
-    click.UsageError
-        If standard output is a terminal, or closed.
+    A `click.UsageError` if standard output is a terminal, or closed.
     """
     if sys.stdout is None or is_terminal(sys.stdout):
         raise click.UsageError(f"{what} is binary and not for a terminal; name a file with --out, or write to a pipe")
@@ -70,10 +67,7 @@ def print_bytes(content: bytes, what: str) -> None:
 def write_file(path: Path, content: bytes) -> None:
     """Write a file that the user named; an earlier file stays until the new one is complete.
 
-    Raises
-    ------
-    click.ClickException
-        If it cannot be written.
+    A `click.ClickException` if it cannot be written.
     """
     from shine.base.files import target, write_bytes
 

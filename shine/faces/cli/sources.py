@@ -22,10 +22,7 @@ def run_folder(folder: Path) -> Path:
 def opened(folder: Path) -> Run:
     """The finished run in a folder, here or in ``runs``; the path of its ``result.json`` also works.
 
-    Raises
-    ------
-    click.UsageError
-        If the folder holds no run or no result, or a damaged one.
+    A `click.UsageError` if the folder holds no run or no result, or a damaged one.
     """
     from shine.base.errors import ShineError
     from shine.faces.runs import open_run
@@ -53,10 +50,7 @@ def check_folder(folder: Path) -> None:
 def chosen(run: Run, index: int | None) -> tuple[int, Model]:
     """The position and the model at `index` in a run's front; without an index, those of the recommended model.
 
-    Raises
-    ------
-    click.UsageError
-        If the front has no such index.
+    A `click.UsageError` if the front has no such index.
     """
     result = run.result
     place = result.best_index if index is None else index
@@ -89,10 +83,7 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
 def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     """The model of a run, and the run, if the argument is an existing folder; otherwise the argument as a formula.
 
-    Raises
-    ------
-    click.UsageError
-        If it is neither a run nor a formula.
+    A `click.UsageError` if it is neither a run nor a formula.
     """
     path = run_folder(Path(source))
     # A path in an existing folder is a mistyped run, not a formula.

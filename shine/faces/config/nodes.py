@@ -106,10 +106,7 @@ add_resolvers(_Composer)
 def compose(text: str, origin: SourcePosition) -> yaml.Node | None:
     """The root node of one YAML document; None if it is empty.
 
-    Raises
-    ------
-    ConfigError
-        If the text is not YAML, nested too deeply, or too large once its aliases are expanded.
+    A `ConfigError` if the text is not YAML, nested too deeply, or too large once its aliases are expanded.
     """
     loader = None
     try:

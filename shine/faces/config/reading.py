@@ -128,10 +128,7 @@ def read_dynamics(path: str | Path, overrides: Sequence[str] = ()) -> DynamicsJo
 def with_formulas(job: Job) -> Job:
     """A job whose graphs and foreign functions have become formulas, as in the jobs of `read_job`.
 
-    Raises
-    ------
-    ConfigError
-        If a guess does not fit the data, or a function cannot be a primitive.
+    A `ConfigError` if a guess does not fit the data, or a function cannot be a primitive.
     """
     config = job.config
     primitives, problems = primitive_texts(config.primitives, [Path()] * len(config.primitives))

@@ -23,10 +23,7 @@ FLOATS = get_args(Dtype)
 def float_name(dtype: DTypeLike) -> str:
     """Name of a number type that is given by its name or as NumPy's: ``numpy.float32``.
 
-    Raises
-    ------
-    ValueError
-        If it is neither of `FLOATS`.
+    A `ValueError` if it is neither of `FLOATS`.
     """
     try:
         name = None if dtype is None else np.dtype(dtype).name
@@ -146,10 +143,7 @@ def _what(given: Any) -> str:
 def failed_values(failed: Any) -> tuple[float, ...] | None:
     """The values of individuals without a finite value, of one number or several.
 
-    Raises
-    ------
-    TypeError
-        If they are no numbers.
+    A `TypeError` if they are no numbers.
     """
     if failed is None:
         return None

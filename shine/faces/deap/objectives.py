@@ -289,10 +289,7 @@ def described(objectives: Sequence[Objective]) -> str:
 def check_weights(objectives: Sequence[Objective], values: Sequence[float], weights: Sequence[float]) -> None:
     """Check the weights of a fitness against one of its values.
 
-    Raises
-    ------
-    ValueError
-        If there are not as many, or an error has a positive weight.
+    A `ValueError` if there are not as many, or an error has a positive weight.
     """
     if len(weights) != len(values):
         raise ValueError(

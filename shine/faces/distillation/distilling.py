@@ -242,10 +242,7 @@ def distil(
 def data_for(taught: Lesson, X: Any, y: ArrayLike) -> tuple[Floats, Floats]:
     """Rows and measured outputs, of shape (n_rows, n_outputs).
 
-    Raises
-    ------
-    DataError
-        If the data do not belong to rows, or not to as many outputs.
+    A `DataError` if the data do not belong to rows, or not to as many outputs.
     """
     if isinstance(X, Mapping):
         raise DataError("y belongs to rows, and ranges are given; give the rows of y in place of the ranges")

@@ -52,10 +52,7 @@ class Network:
     def outputs(self, X: Floats) -> tuple[tuple[str, ...], Floats]:
         """Names of the outputs, and their values for rows, shape (n_rows, n_outputs).
 
-        Raises
-        ------
-        DataError
-            If it gives other than one row of floating-point numbers for each row of features.
+        A `DataError` if it gives other than one row of floating-point numbers for each row of features.
         """
         results = self.call(X)
         names: list[str] = []
@@ -141,10 +138,7 @@ def cut(function: TensorFunction, layer: str) -> TensorFunction:
 def compiled(function: TensorFunction, features: Sequence[str]) -> Network:
     """A compiled network; its batch has a fixed size, so rows are given in blocks of it.
 
-    Raises
-    ------
-    DataError
-        If its inputs are no rows of these features.
+    A `DataError` if its inputs are no rows of these features.
     """
     inputs, results = function.parameters, function.results
     for tensor, what in (*((each, "input") for each in inputs), *((each, "result") for each in results)):

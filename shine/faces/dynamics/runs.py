@@ -167,10 +167,7 @@ class DynamicsRun:
     def front(self) -> SystemFront:
         """The systems; they have the values of those of the search to the last bit.
 
-        Raises
-        ------
-        ExportError
-            If a formula in result.json cannot be read.
+        An `ExportError` if a formula in result.json cannot be read.
         """
         from shine.search.dynamics.result import SystemFront
 
@@ -360,10 +357,7 @@ def _system_record(model: SystemModel) -> SystemRecord:
 def open_dynamics(folder: Path) -> DynamicsRun | None:
     """The finished run of dynamics in a folder; None if it holds none.
 
-    Raises
-    ------
-    ExportError
-        If its result.json is damaged.
+    An `ExportError` if its result.json is damaged.
     """
     path = folder / "result.json"
     if not path.is_file():

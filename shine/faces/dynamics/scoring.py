@@ -105,10 +105,7 @@ def rollout_score(model: SystemModel, readings: Trajectories) -> float:
 def run_number(model: SystemModel, run: object) -> int:
     """The number of a run by its name; 0 if no constant depends on the run.
 
-    Raises
-    ------
-    DataError
-        If the constants depend on the run, and none of that name was in the fit.
+    A `DataError` if the constants depend on the run, and none of that name was in the fit.
     """
     if not model.runs:
         return 0

@@ -146,10 +146,7 @@ def brief_errors() -> Iterator[None]:
 def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
     """Sample weights, shape (n_rows,), float64.
 
-    Raises
-    ------
-    ValueError
-        If there is not one for each row, one is negative or not finite, or none is positive.
+    A `ValueError` if there is not one for each row, one is negative or not finite, or none is positive.
     """
     if sample_weight is None:
         return None
@@ -173,10 +170,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
 def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     """Standard deviations of the rows, shape (n_rows,), float64.
 
-    Raises
-    ------
-    ValueError
-        If there is not one for each row, or one is not finite or not positive.
+    A `ValueError` if there is not one for each row, or one is not finite or not positive.
     """
     deviations = numbers(sigma, "sigma", 1)
     if len(deviations) != len(X):

@@ -50,10 +50,7 @@ def check_selection(selection: str) -> None:
 def selected(front: Front, selection: Selection) -> Front:
     """The front, with the formula that a criterion chooses as its best.
 
-    Raises
-    ------
-    ValueError
-        If there is no such criterion, or it returns no position in the front.
+    A `ValueError` if there is no such criterion, or it returns no position in the front.
     """
     if isinstance(selection, str):
         check_selection(selection)
@@ -93,10 +90,7 @@ def check_known(name: str, given: Iterable[str], parameters: Sequence[str]) -> N
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Check the parameters that no setting of a search stands for.
 
-    Raises
-    ------
-    ValueError
-        If one has a value that is not allowed.
+    A `ValueError` if one has a value that is not allowed.
     """
     for name, (problem, allowed) in OWN_CHECKS.items():
         if name in given and problem(given[name]):
@@ -151,10 +145,7 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def checked_index(index: Any, front: Sized) -> int:
     """Position in a front, of those counted from the beginning or, negative, from the end.
 
-    Raises
-    ------
-    ValueError
-        If it is not a position.
+    A `ValueError` if it is not a position.
     """
     if not _is_integer(index) or not -len(front) <= index < len(front):
         allowed = (
@@ -207,10 +198,7 @@ def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> 
 def checked_threads(jobs: Any) -> int:
     """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
 
-    Raises
-    ------
-    ValueError
-        If it is 0 or not an integer.
+    A `ValueError` if it is 0 or not an integer.
     """
     if jobs is None:
         return 1
@@ -223,10 +211,7 @@ def checked_threads(jobs: Any) -> int:
 def checked_seed(random_state: Any) -> int:
     """Seed of a search; `random_state` itself if it is an integer.
 
-    Raises
-    ------
-    ValueError
-        If scikit-learn makes no random numbers of it.
+    A `ValueError` if scikit-learn makes no random numbers of it.
     """
     random_state = int_if_exact(random_state)
     if _is_integer(random_state) and random_state >= 0:

@@ -165,10 +165,7 @@ class Shelf:
     def put(self, checkpoint: Checkpoint) -> None:
         """Add the checkpoint of a generation, and remove all but the latest ones.
 
-        Raises
-        ------
-        OSError
-            If it cannot be written; the earlier ones stay.
+        An `OSError` if it cannot be written; the earlier ones stay.
         """
         if self._place.is_symlink():
             raise OSError(errno.ELOOP, f"{self._place.name} is a link")

@@ -50,10 +50,7 @@ Test = Callable[[str, Entry, FormulaEntry | None], bool | None]
 def compared(key: str, text: object) -> str:
     """The condition that an option such as ``nodes="<12"`` stands for; a bare value means `BARE`, or equality.
 
-    Raises
-    ------
-    ValueError
-        If there is no value, or a number or a date is expected.
+    A `ValueError` if there is no value, or a number or a date is expected.
     """
     key = OTHER_NAMES.get(key, key)
     match = _COMPARISON.match(str(text))
@@ -96,10 +93,7 @@ def moment(text: object) -> float:
 def tests(given: Iterable[Scanned], runs: Collection[Entry]) -> tuple[list[Test], list[Test]]:
     """Conditions on runs alone, and those on formulas too, as functions.
 
-    Raises
-    ------
-    ValueError
-        If a condition is wrong, or about a setting that none of the runs has.
+    A `ValueError` if a condition is wrong, or about a setting that none of the runs has.
     """
     of_runs: list[Test] = []
     of_formulas: list[Test] = []

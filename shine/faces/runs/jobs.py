@@ -249,10 +249,7 @@ class BusyRunError(ExportError):
 def only_writer(folder: Path) -> Iterator[None]:
     """Keep other processes from writing the same run. The system drops the lock however the process ends.
 
-    Raises
-    ------
-    ExportError
-        If another process is writing the run.
+    An `ExportError` if another process is writing the run.
     """
     if sys.platform == "win32":
         yield

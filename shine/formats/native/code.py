@@ -231,12 +231,7 @@ class Code(ABC):
 def written(files: Files, folder: str | Path) -> list[Path]:
     """Paths of files that are written to a folder, which is made if it is missing.
 
-    Raises
-    ------
-    TypeError
-        If the folder is no path.
-    OSError
-        If a file cannot be written.
+    A `TypeError` if the folder is no path, an `OSError` if a file cannot be written.
     """
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"folder={value_text(folder)} is no path; give the path of a folder")

@@ -261,10 +261,7 @@ def complete_object(
 def undefined_symbols(code: bytes) -> set[str]:
     """Names of the symbols that an object file needs from elsewhere, except those that every linker defines.
 
-    Raises
-    ------
-    CompilationError
-        If its format is unknown (see `shine.formats.native.freestanding`), or it is damaged.
+    A `CompilationError` if its format is unknown (see `shine.formats.native.freestanding`), or it is damaged.
     """
     return undefined(code) - PROVIDED
 

@@ -74,10 +74,7 @@ def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
 def wasm_target(code: Code, taken: Collection[str]) -> Target:
     """The target of a module of some code: its own, if that is WebAssembly, else the least of `TRIPLE`.
 
-    Raises
-    ------
-    CompilationError
-        If it is WebAssembly with another size of addresses, or the name of the code is taken.
+    A `CompilationError` if it is WebAssembly with another size of addresses, or the name of the code is taken.
     """
     if code.name in taken:
         raise CompilationError(f"name {code.name!r} means something else in WebAssembly modules; use another one")

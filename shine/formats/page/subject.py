@@ -158,10 +158,7 @@ class ResultLike(Protocol):
 def columns_of(tree: Tree, dataset: Dataset) -> Floats:
     """The columns that a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
 
-    Raises
-    ------
-    DataError
-        If the data set lacks one of them.
+    A `DataError` if the data set lacks one of them.
     """
     missing = [name for name in tree.parameters if name not in dataset.features]
     if missing:

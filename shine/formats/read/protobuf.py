@@ -276,10 +276,7 @@ class Messages(NamedTuple):
 def messages() -> Messages:
     """The message classes, made at first use in their own pool, because TensorFlow may be imported, too.
 
-    Raises
-    ------
-    GraphImportError
-        If protobuf is not installed.
+    A `GraphImportError` if protobuf is not installed.
     """
     schema = Schema("tensorflow", _MESSAGES, "proto3", {"DataType": TYPE_NAMES}, {"AttrValue": "value"})
     found = message_classes(schema, "a GraphDef", "tensorflow")

@@ -139,10 +139,7 @@ def is_standard(primitive: Primitive) -> bool:
 def composites(tree: Tree, form: str) -> list[Primitive]:
     """The composite primitives that a formula calls, directly or not, callees before callers.
 
-    Raises
-    ------
-    ExportError
-        If one of them has no definition.
+    An `ExportError` if one of them has no definition.
     """
     done: dict[int, Primitive] = {}
     stack: list[tuple[Primitive | None, Iterator[Primitive]]] = [(None, _called(tree, form))]

@@ -47,10 +47,7 @@ class Iteration:
 def of_vector(vector: str, lower: int | None = None, upper: int | None = None) -> Iteration:
     """``vector``, or the slice ``vector[lower:upper]``: as in Python, numbers below 0 count from the end.
 
-    Raises
-    ------
-    ValueError
-        If `lower` is below 0: how many elements the slice has is not linear in the length.
+    A `ValueError` if `lower` is below 0: how many elements the slice has is not linear in the length.
     """
     length, first = length_of(vector), lower or 0
     if first < 0:

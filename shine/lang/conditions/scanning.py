@@ -84,10 +84,7 @@ class Scanned:
 def scan(text: str) -> Scanned:
     """Read a text: ``&``, ``|`` are ``and``, ``or`` with their precedence, as in pandas; backticks quote a heading.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If it is not an expression.
+    An `UnsupportedSyntaxError` if it is not an expression.
     """
     if not text.strip():
         raise UnsupportedSyntaxError("the query is empty; write a condition such as 'x > 2.0'")

@@ -45,10 +45,7 @@ def with_definitions(table: Mapping[str, Primitive], text: str) -> dict[str, Pri
 def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> Tree:
     """The tree of a function definition.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the function is not part of the language; the message names line and column.
+    An `UnsupportedSyntaxError` if the function is not part of the language; the message names line and column.
     """
     return FunctionVerifier(primitives, parameters_of(node)).verify(check_name(node.name, node), node.body)
 

@@ -66,10 +66,7 @@ def reject(message: str, node: ast.AST | None = None) -> NoReturn:
 def check_name(name: object, node: ast.AST | None = None) -> str:
     """A valid name of a parameter or a variable, normalized as Python's parser does it.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If it is not an identifier, is a keyword, is too long, or begins with two underscores.
+    An `UnsupportedSyntaxError` if it is not an identifier, is a keyword, is too long, or begins with two underscores.
     """
     text, problem = _read_name(name) if isinstance(name, str) else ("", None)
     if not text.isidentifier() or iskeyword(text):

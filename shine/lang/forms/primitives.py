@@ -98,10 +98,7 @@ def near_primitive(name: str, known: Iterable[str]) -> str | None:
 def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str]) -> tuple[Primitive, ...]:
     """Look up primitives by name.
 
-    Raises
-    ------
-    ValueError
-        If a name is unknown; the message names a similar one, and lists the known ones.
+    A `ValueError` if a name is unknown; the message names a similar one, and lists the known ones.
     """
     chosen = []
     for name in names:

@@ -58,10 +58,7 @@ def rounded_tree(tree: Tree, precision: Precision, supported: int | None = None,
 def significant_digits(precision: Precision, supported: int | None = None) -> int | None:
     """The number of significant digits to write; None for all digits.
 
-    Raises
-    ------
-    ValueError
-        If the precision is not a positive integer, "exact" or None.
+    A `ValueError` if the precision is not a positive integer, "exact" or None.
     """
     if precision is None:
         precision = "exact" if supported is None else supported

@@ -160,10 +160,7 @@ def application(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
 def tree_from_tape(codes: Codes, values: Floats, primitives: PrimitiveSet) -> Tree:
     """The tree of a tape; the inverse of `tape_from_tree` for trees without assignments.
 
-    Raises
-    ------
-    ValueError
-        If the codes are not a formula in postfix order.
+    A `ValueError` if the codes are not a formula in postfix order.
     """
     stack: list[ast.expr] = []
     for code, value in zip(codes.tolist(), values.tolist(), strict=True):

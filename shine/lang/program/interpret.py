@@ -127,10 +127,7 @@ class Signature:
     def shape(self, positions: Sequence[int], arrays: Sequence[AnyArray]) -> Shape:
         """The shape that the arrays of some parameters broadcast to.
 
-        Raises
-        ------
-        ValueError
-            If they do not fit; the message names two that differ.
+        A `ValueError` if they do not fit; the message names two that differ.
         """
         distinct = {arrays[position].shape for position in positions} - {()}
         if len(distinct) <= 1:

@@ -113,10 +113,7 @@ class Functions:
     def of_text(self, text: str) -> str:
         """Name of the primitive that a text defines: ``def name(x): ...``.
 
-        Raises
-        ------
-        UnsupportedSyntaxError
-            If the text is not one definition in the language.
+        An `UnsupportedSyntaxError` if the text is not one definition in the language.
         """
         name = getattr(definition_in(text), "name", "function")
         return self._added(name, translated_text(text, self.primitive, self._by_name))

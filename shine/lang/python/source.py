@@ -81,10 +81,7 @@ def _definition_in(source: str, code: CodeType) -> Definition:
 def definition_in(source: str) -> Definition:
     """The definition that a text consists of: ``def name(x): ...``, or a lambda, which may be assigned to a name.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the text is anything else.
+    An `UnsupportedSyntaxError` if the text is anything else.
     """
     try:
         with warnings.catch_warnings():

@@ -137,10 +137,7 @@ def known_units(trajectories: Trajectories, states: Sequence[str], given: Mappin
 def units_of(form: Form, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Units of what formulas may use, and of what they stand for by state; empty if nothing is given.
 
-    Raises
-    ------
-    ValueError
-        If a state, a control or the time has no unit, or something else has one.
+    A `ValueError` if a state, a control or the time has no unit, or something else has one.
     """
     names = form.trajectories.states
     count = len(names) // (form.lags + form.order)

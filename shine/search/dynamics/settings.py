@@ -55,10 +55,7 @@ class DynamicsSettings:
 def hidden_name(asked: Any) -> str:
     """The name of the hidden state: ``h`` for 1, none for 0.
 
-    Raises
-    ------
-    ValueError
-        If it is something else than 0, 1 or a name for formulas.
+    A `ValueError` if it is something else than 0, 1 or a name for formulas.
     """
     if isinstance(asked, str) and (not asked or name_problem(asked) is None):
         return asked

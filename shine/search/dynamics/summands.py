@@ -101,10 +101,7 @@ def written(products: Iterable[Product], positive: bool = False) -> str:
 def summands(tree: Tree) -> list[Product]:
     """The summands of a formula, multiplied out; no two have the same factors.
 
-    Raises
-    ------
-    NoSum
-        If it has conditions or assignments, or numbers that are none.
+    A `NoSum` if it has conditions or assignments, or numbers that are none.
     """
     if tree.assignments:
         raise NoSum("assignments")

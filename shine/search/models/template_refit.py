@@ -57,10 +57,7 @@ def with_refitted_groups(
 ) -> Law:
     """The law with constants of the groups in new rows; groups that have no new rows keep theirs.
 
-    Raises
-    ------
-    DataError
-        If the law has no constants by group, or the data are invalid.
+    A `DataError` if the law has no constants by group, or the data are invalid.
     """
     loss_of(loss)
     if law.groups is None or not any(each.by_group and each.value is None for each in law.template.parameters):

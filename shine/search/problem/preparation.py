@@ -283,10 +283,7 @@ def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting
 def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | None) -> FitnessSettings:
     """The fitness settings of the islands, with their threads: one in a worker, if the user names no number.
 
-    Raises
-    ------
-    ValueError
-        If there is a pool and only one island: nothing can be done apart.
+    A `ValueError` if there is a pool and only one island: nothing can be done apart.
     """
     if pool is None:
         return replace(fitness, threads=fitness.threads or processors())

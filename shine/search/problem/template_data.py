@@ -40,10 +40,7 @@ def texts_to_numbers(
 def training_data(data: UserData, template: Template | None) -> Loaded:
     """The data set of a search, and how it came from its file (see `with_template`).
 
-    Raises
-    ------
-    DataError, TypeError
-        If the data are invalid.
+    A `DataError` or `TypeError` if the data are invalid.
     """
     if data.is_source:
         return data.loaded(None if template is None else template.groups)

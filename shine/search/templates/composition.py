@@ -275,10 +275,7 @@ def bound(
 def resolved(template: Template, features: Sequence[str]) -> Template:
     """The template for data with some columns: names of columns are no parameters.
 
-    Raises
-    ------
-    DataError
-        If the data lack a column.
+    A `DataError` if the data lack a column.
     """
     missing = [name for name in template.columns if name not in features]
     if missing:

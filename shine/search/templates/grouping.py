@@ -149,10 +149,7 @@ def _replaced(X: Any, at: int, codes: Floats, headings: Sequence[str] | None) ->
 def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[str, str], groups: Groups) -> Any:
     """A table to predict for, with numbers for groups that have texts as names.
 
-    Raises
-    ------
-    DataError
-        If a row has a group that was not in the data of the search.
+    A `DataError` if a row has a group that was not in the data of the search.
     """
     column = headings.get(groups.column, groups.column)
     table, _ = with_numbers_for_texts(X, [headings.get(name, name) for name in features], column, groups)

@@ -147,10 +147,7 @@ _PARAMETER = ("bounds", "integer", "value", "start")
 def read_unknowns(source: object) -> dict[str, Unknown] | None:
     """The unknown functions by name; None if nothing is said. Those without arguments get them from their calls.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an option is invalid.
+    A `TypeError` or `ValueError` if an option is invalid.
     """
     if source is None:
         return None

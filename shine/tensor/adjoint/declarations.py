@@ -18,10 +18,7 @@ from shine.tensor.form.verifier import needed_by, signature, verify
 def in_segments(module: Module, declared: GradientDeclaration, memory: int) -> Module:
     """Add a gradient that needs no more than some bytes for values at once.
 
-    Raises
-    ------
-    FormError
-        If there is no such partition; the message says how many bytes the best one needs.
+    A `FormError` if there is no such partition; the message says how many bytes the best one needs.
     """
     least = None
     for parts in _counts(len(module.function(declared.of).body)):

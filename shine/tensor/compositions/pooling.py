@@ -46,10 +46,7 @@ class Windows:
     def along(self, shape: Sequence[int]) -> list[Line]:
         """The windows along each axis of a shape.
 
-        Raises
-        ------
-        FormError
-            If numbers are missing, too small, or an axis is shorter than its window.
+        A `FormError` if numbers are missing, too small, or an axis is shorter than its window.
         """
         n = len(self.axes)
         given = (self.sizes, self.strides, self.low or (0,) * n, self.high or (0,) * n, self.dilation or (1,) * n)

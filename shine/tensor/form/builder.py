@@ -126,10 +126,7 @@ class FunctionBuilder(OperationMethods[Value]):
     def constant(self, value: ArrayLike, dtype: str | None = None) -> Value:
         """Add a constant; numbers of Python need an element type.
 
-        Raises
-        ------
-        FormError
-            If there is no such element type, or an integer type cannot represent a number.
+        A `FormError` if there is no such element type, or an integer type cannot represent a number.
         """
         given = np.asarray(value)
         wanted = type_of(given).numpy if dtype is None else TensorType(dtype).numpy

@@ -145,10 +145,7 @@ def axis_of(rank: int, axis: int) -> int:
 def axes_of(found: TensorType, axes: Sequence[int] | None) -> tuple[tuple[int, ...], int]:
     """Axes counted from 0, ascending, all for None; and the number of elements along them.
 
-    Raises
-    ------
-    FormError
-        If there is no such axis, or one is named twice.
+    A `FormError` if there is no such axis, or one is named twice.
     """
     counted = range(found.rank) if axes is None else [axis_of(found.rank, axis) for axis in axes]
     if len(set(counted)) != len(counted):

@@ -186,10 +186,7 @@ class GraphBuilder(OperationMethods[Operand]):
     def emit(self, operation: str, operands: Sequence[Operand], **attributes: Attribute) -> tuple[Operand, ...]:
         """Add an operation, or the constants that it gives if its operands are constants.
 
-        Raises
-        ------
-        FormError
-            If the operation does not take these operands or attributes.
+        A `FormError` if the operation does not take these operands or attributes.
         """
         self.budget.operation(len(operands))
         known = [operand.known for operand in operands if operand.known is not None]
@@ -239,10 +236,7 @@ def repeated(b: GraphBuilder, x: Operand, times: Sequence[int]) -> Operand:
 def numbers(operand: Operand, what: str) -> tuple[int, ...]:
     """The integers of a constant of at most one axis.
 
-    Raises
-    ------
-    GraphImportError
-        If it is computed from arguments, or of another kind.
+    A `GraphImportError` if it is computed from arguments, or of another kind.
     """
     if operand.known is None:
         raise GraphImportError(f"its {what} must be a constant, but depends on the arguments: shapes are static here")

@@ -17,10 +17,7 @@ _LONGEST = 10
 def varint(content: bytes, position: int) -> tuple[int, int]:
     """A number in base 128, lowest digit first, and the position after it.
 
-    Raises
-    ------
-    GraphImportError
-        If it is cut off or too long.
+    A `GraphImportError` if it is cut off or too long.
     """
     value = 0
     for digit, byte in enumerate(content[position : position + _LONGEST]):

@@ -143,10 +143,7 @@ def _typed(message: Any) -> dict[str, Any]:
 def named(feeds: Sequence[str] | Mapping[str, Sequence[int] | None] | None, fetches: Sequence[str] | None) -> Signature:
     """The signature of names of outputs, `"name"` or `"name:1"`, with shapes or without.
 
-    Raises
-    ------
-    GraphImportError
-        If a name is none, or listed twice.
+    A `GraphImportError` if a name is none, or listed twice.
     """
     for given, what in ((feeds, "feeds"), (fetches, "fetches")):
         if isinstance(given, str):

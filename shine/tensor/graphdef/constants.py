@@ -34,10 +34,7 @@ def shape_text(shape: Shape) -> str:
 def checked_shape(axes: Iterable[int]) -> tuple[int | None, ...]:
     """The shape from a message's axes; -1 is an unknown length.
 
-    Raises
-    ------
-    GraphImportError
-        If a length is below -1, or there are too many axes, or more elements than addresses.
+    A `GraphImportError` if a length is below -1, or there are too many axes, or more elements than addresses.
     """
     sizes = list(axes)
     if len(sizes) > MAX_RANK:
@@ -54,10 +51,7 @@ def checked_shape(axes: Iterable[int]) -> tuple[int | None, ...]:
 def broadcast(shapes: Sequence[Shape]) -> Shape:
     """The shape of an elementwise operation's result.
 
-    Raises
-    ------
-    GraphImportError
-        If the shapes do not broadcast, or small arrays would become a very large one.
+    A `GraphImportError` if the shapes do not broadcast, or small arrays would become a very large one.
     """
     known = [shape for shape in shapes if shape is not None]
     result: list[int | None] = [1] * max((len(shape) for shape in known), default=0)
@@ -100,10 +94,7 @@ def covers(others: Sequence[Shape], shape: Shape) -> bool:
 def same(shapes: Sequence[Shape]) -> Shape:
     """The known part of the shape of arrays that must have the same shape.
 
-    Raises
-    ------
-    GraphImportError
-        If two of them differ.
+    A `GraphImportError` if two of them differ.
     """
     known = [shape for shape in shapes if shape is not None]
     if not known:

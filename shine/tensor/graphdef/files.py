@@ -62,10 +62,7 @@ def read_message(source: Source, kind: str = "GraphDef") -> Any:
 def content_of(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a regular file of at most `MAX_BYTES`.
 
-    Raises
-    ------
-    GraphImportError
-        If it cannot be read, or is no regular file, or too large.
+    A `GraphImportError` if it cannot be read, or is no regular file, or too large.
     """
     try:
         status = os.stat(path)

@@ -153,10 +153,7 @@ class Library:
     def called(self, node: Node) -> tuple[Function, Mapping[str, Any]] | None:
         """The function that a node calls, with the attributes of the call; None if it calls none.
 
-        Raises
-        ------
-        GraphImportError
-            If the function does not exist or is malformed.
+        A `GraphImportError` if the function does not exist or is malformed.
         """
         if node.op in _CALLS:
             return self.named(*node.function())
@@ -216,10 +213,7 @@ def check_arguments(
 ) -> None:
     """Check the arguments or the results of a call; `dtypes` has the element types that are read.
 
-    Raises
-    ------
-    GraphImportError
-        If their number or an element type differs from the function's declaration.
+    A `GraphImportError` if their number or an element type differs from the function's declaration.
     """
     if len(values) != len(declared):
         raise GraphImportError(f"gives {len(values)} {what}s, but its function declares {len(declared)}")

@@ -50,10 +50,7 @@ def parse_reference(text: str) -> Reference:
 def named_nodes(nodes: Iterable[Any], taken: Iterable[str] = ()) -> dict[str, Any]:
     """The nodes of a graph or of a function by name.
 
-    Raises
-    ------
-    GraphImportError
-        If two have the same name, or one has none.
+    A `GraphImportError` if two have the same name, or one has none.
     """
     result: dict[str, Any] = dict.fromkeys(taken)
     for position, node in enumerate(nodes):

@@ -120,10 +120,7 @@ _ADVICE: dict[str, str] = {
 def rule(op: str) -> Rule:
     """The rule of an operation on tensors.
 
-    Raises
-    ------
-    GraphImportError
-        If it is not supported; the message names some that are.
+    A `GraphImportError` if it is not supported; the message names some that are.
     """
     if op not in OPERATIONS:
         known = f"this op is not supported: {choices(op, OPERATIONS)}"

@@ -181,10 +181,7 @@ class TensorCode(Code):
     def header(self) -> Files:
         """The header for C and C++.
 
-        Raises
-        ------
-        CompilationError
-            If the target is a GPU, whose functions no program in C can call.
+        A `CompilationError` if the target is a GPU, whose functions no program in C can call.
         """
         if self.target.format == "ptx":
             raise CompilationError(f"{self.target.triple} has no header in C; emit ptx, which makes {self.name}.cuh")

@@ -105,10 +105,7 @@ export const outputs: readonly Described[];
 def tensor_files(code: Code, interface: Interface) -> Files:
     """A module with the function, its loader and the loader's types; the target is WebAssembly.
 
-    Raises
-    ------
-    CompilationError
-        If there is no linker.
+    A `CompilationError` if there is no linker.
     """
     name, results = code.name, interface.results
     constants = _CONSTANTS.format(

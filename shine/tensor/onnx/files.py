@@ -65,10 +65,7 @@ MOST_BYTES = 2 << 30
 def read_model(source: str | os.PathLike[str] | bytes) -> tuple[Any, Path | None]:
     """The model in a file, and the folder that its external data lie in.
 
-    Raises
-    ------
-    GraphImportError
-        If it cannot be read, or is no ONNX model.
+    A `GraphImportError` if it cannot be read, or is no ONNX model.
     """
     content, folder = (source, None) if isinstance(source, bytes) else (_content(source), Path(source).parent)
     kind = messages()["ModelProto"]
@@ -121,10 +118,7 @@ MOST_ELEMENTS = 1 << 31
 def dtype_name(number: int) -> str:
     """NumPy's name of an element type; half precision is read as float32.
 
-    Raises
-    ------
-    GraphImportError
-        If Shine has no such elements.
+    A `GraphImportError` if Shine has no such elements.
     """
     if number in _HALVES:
         return "float32"

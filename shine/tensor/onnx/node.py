@@ -72,10 +72,7 @@ class Node:
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute; of the kind of its default, if there is one.
 
-        Raises
-        ------
-        GraphImportError
-            If it is missing and has no default, or is of another kind.
+        A `GraphImportError` if it is missing and has no default, or is of another kind.
         """
         found = self.attributes.get(name, default)
         if found is None:
@@ -137,10 +134,7 @@ def attributes_of(node: Any) -> dict[str, Any]:
 def batch_shapes(source: str | os.PathLike[str] | bytes, rows: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the inputs of which only the first axis is open, with so many rows.
 
-    Raises
-    ------
-    GraphImportError
-        If it is none.
+    A `GraphImportError` if it is none.
     """
     graph = read_model(source)[0].graph
     constants = {tensor.name for tensor in graph.initializer}

@@ -56,10 +56,7 @@ class Call:
     def operand(self, name: str = "self", dtype: str | None = None) -> Operand:
         """An argument as an operand; a number becomes a constant.
 
-        Raises
-        ------
-        GraphImportError
-            If it is missing, or is neither a tensor nor a number.
+        A `GraphImportError` if it is missing, or is neither a tensor nor a number.
         """
         found = self.arguments.get(name)
         if isinstance(found, bool | int | float):

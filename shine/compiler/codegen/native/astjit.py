@@ -39,10 +39,7 @@ class AstJit(Interpretation):
     def lower(self, tree: Tree, arguments: Sequence[ir.Value]) -> ir.Value:
         """Emit a tree for the arguments, one for each parameter; return its value.
 
-        Raises
-        ------
-        LoweringError
-            If a primitive or a number has no meaning in the number type.
+        A `LoweringError` if a primitive or a number has no meaning in the number type.
         """
         (result,) = self.lower_all([tree], arguments)
         return result

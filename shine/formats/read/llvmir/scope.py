@@ -218,10 +218,7 @@ class Scope:
     def integer_constant(self, number: int, width: int) -> Integer:
         """The value of an integer constant.
 
-        Raises
-        ------
-        GraphImportError
-            If the function's floating-point type cannot hold it exactly.
+        A `GraphImportError` if the function's floating-point type cannot hold it exactly.
         """
         bits = EXACT_BITS[self.kind]
         reduced = abs(number)
@@ -236,10 +233,7 @@ class Scope:
     def bounded(self, node: int, low: int, high: int, width: int) -> Integer:
         """The value of integer arithmetic, within bounds.
 
-        Raises
-        ------
-        GraphImportError
-            If it might overflow, or exceed the exact integers of the floating-point type.
+        A `GraphImportError` if it might overflow, or exceed the exact integers of the floating-point type.
         """
         limit = min(1 << EXACT_BITS[self.kind], (1 << (width - 1)) - 1)
         if low < -limit or high > limit:

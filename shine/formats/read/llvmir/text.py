@@ -83,10 +83,7 @@ class Block:
 def blocks(body: str) -> tuple[Block, ...]:
     """The basic blocks of a function's body, the entry first.
 
-    Raises
-    ------
-    GraphImportError
-        If there are too many instructions, or the text is not LLVM's.
+    A `GraphImportError` if there are too many instructions, or the text is not LLVM's.
     """
     found: list[tuple[str, list[Instruction]]] = []
     count = 0

@@ -200,10 +200,7 @@ def _needed(tree: Tree, steps: list[Step], result: int) -> Body:
 def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> StraightLine:
     """A formula and the functions it calls as straight-line code; parameters as in `body_of`.
 
-    Raises
-    ------
-    ExportError
-        If the formula, or a function it calls, calls a function without a definition.
+    An `ExportError` if the formula, or a function it calls, calls a function without a definition.
     """
     main = body_of(tree, form, kept)
     bodies: dict[int, Body] = {}

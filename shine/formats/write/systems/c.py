@@ -267,10 +267,7 @@ def _of_runs(system: System, name: str) -> dict[str, str]:
 def c_program(system: System, name: str = "f") -> str:
     """C99 source with the right-hand side, a function that integrates it, and a main program if there are no controls.
 
-    Raises
-    ------
-    ExportError
-        If a formula calls a function without a definition.
+    An `ExportError` if a formula calls a function without a definition.
     """
     name = c_identifier(name)
     functions: list[str] = []

@@ -31,10 +31,7 @@ def latex_system(system: System, name: str = "f") -> str:
 def sympy_equations(system: System) -> list[Any]:
     """The equations as SymPy's `Eq` of the derivative of each state, a function of the time, or of the next state.
 
-    Raises
-    ------
-    ExportError
-        If SymPy is not installed, or cannot hold a formula.
+    An `ExportError` if SymPy is not installed, or cannot hold a formula.
     """
     expressions = [sympy_expression(tree) for tree in system.trees]
     import sympy

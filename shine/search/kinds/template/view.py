@@ -89,10 +89,7 @@ def template_view(
 def individual_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:
     """Formulas of unknown functions and values of parameters, from lines such as ``f = a*b`` and ``k = 0.5``.
 
-    Raises
-    ------
-    ValueError
-        If a line has another form, or a name comes twice.
+    A `ValueError` if a line has another form, or a name comes twice.
     """
     parts: dict[str, str | float] = {}
     for line in text.replace(";", "\n").splitlines():

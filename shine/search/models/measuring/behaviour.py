@@ -254,10 +254,7 @@ def limit_of(values: Floats, distances: Floats) -> str:
 def dimensions(tree: Tree, units: Mapping[str, str]) -> dict[str, Any]:
     """Whether a formula is consistent in its units: those of features by name, and that of ``target`` if it is known.
 
-    Raises
-    ------
-    ValueError
-        If a unit cannot be read.
+    A `ValueError` if a unit cannot be read.
     """
     known = PrimitiveSet(tuple(tree.functions[name] for name in sorted(functions_of(tree))), tree.parameters)
     individual = Population.from_trees([tree], known)

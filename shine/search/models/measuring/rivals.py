@@ -162,10 +162,7 @@ class Rivals:
     def of(cls, models: Sequence[Model], beside: Sequence[Model] = ()) -> Rivals:
         """The rivals of a front and of what is beside it.
 
-        Raises
-        ------
-        DataError
-            If the models do not know their rows, or these do not tell the noise.
+        A `DataError` if the models do not know their rows, or these do not tell the noise.
         """
         models = [*models, *beside]
         weights = shares(lengths(models))
