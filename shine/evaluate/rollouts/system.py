@@ -23,9 +23,6 @@ MOST_STEPS = 100_000
 
 METHODS = {"auto": AUTOMATIC, "explicit": EXPLICIT, "implicit": IMPLICIT}
 
-STATUS = ("reached", "a step became too small: a pole or an explosion", "too many steps")
-"""Meaning of a rollout's status."""
-
 _UNCONTROLLED = Controls(np.array([0.0, 1.0]), np.zeros((1, 0, 4)), False)
 
 
@@ -44,7 +41,7 @@ class Rollout:
     reached : ndarray of shape (...), int
         Number of times reached.
     status : ndarray of shape (...), int
-        Place of the reason in `STATUS`; 0 if all times are reached.
+        0 if all times are reached, 1 if a step became too small (a pole or an explosion), 2 after too many steps.
     steps : ndarray of shape (...), int
     stiff : ndarray of shape (...), int
         1 where implicit steps were taken.

@@ -13,13 +13,6 @@ INTEGERS: dict[str, tuple[int, int]] = {
 
 FLOATS = ("float32", "float64")
 
-STORAGES = (*INTEGERS, *FLOATS, "bool", "bit")
-"""Layout of values in memory; a bool is a byte, a bit one of Arrow's bitmaps."""
-
-MISSING = ("none", "bits", "bytes", "least", "negative")
-"""Marks of missing values in a column: none; a bitmap of the values that are there (Arrow); a byte that is not 0
-for those missing (pandas' masked arrays); the smallest integer (NaT); any negative integer (codes of categories)."""
-
 UNITS: dict[str, int] = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds of each unit of time."""
 
@@ -31,9 +24,11 @@ class ColumnType:
     Parameters
     ----------
     storage : str
-        One of `STORAGES`; of codes, if it holds text.
-    missing : str
-        One of `MISSING`.
+        Layout of values in memory, of codes if it holds text: a type of numbers, "bool", which is a byte, or "bit", one
+        of Arrow's bitmaps.
+    missing : {"none", "bits", "bytes", "least", "negative"}
+        Marks of missing values: none; a bitmap of the values that are there (Arrow); a byte that is not 0 for those
+        missing (pandas' masked arrays); the smallest integer (NaT); any negative integer (codes of categories).
     meaning : {"number", "text", "time", "duration"}
         Times count units since 1970, in UTC if the column has a time zone.
     unit : str, optional

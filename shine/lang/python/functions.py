@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType, MappingProxyType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,6 @@ from shine.lang.python.known import TABLE, Known, known_of
 from shine.lang.python.source import definition_in, file_of
 from shine.lang.python.statements import definition, translated, translated_text
 from shine.lang.values import ValueGraph
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Functions:
