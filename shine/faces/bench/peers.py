@@ -112,13 +112,15 @@ def _mean_square(formula: Value, rows: list[list[float]], y: list[float]) -> flo
 def prepare_plain(population: Population, dtype: str) -> Prepared:
     """Functions composed along each tree, called for every row."""
     counterparts(population, SCALARS)
-    formulas = [composed(population.tape(i), population.primitives) for i in range(len(population))]
+    return _row_by_row([composed(population.tape(i), population.primitives) for i in range(len(population))])
 
+
+def _row_by_row(formulas: Sequence[Value], compilation: Compile | None = None) -> Prepared:
     def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
         return Timed(lambda: row_losses(chosen, rows, y))
 
-    return Prepared(over)
+    return Prepared(over, compilation)
 
 
 SLOW_WORK = 5e5
@@ -160,12 +162,7 @@ def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
     """`gp.compile`, called for every row, as in DEAP's own example of symbolic regression."""
     compiled, compilation = _deap_functions(population, SCALARS)
     formulas = [lambda row, function=function: function(*row) for function in compiled]
-
-    def over(dataset: Dataset, which: Indices) -> Timed:
-        chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
-        return Timed(lambda: row_losses(chosen, rows, y))
-
-    return Prepared(over, compilation)
+    return _row_by_row(formulas, compilation)
 
 
 def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
