@@ -85,10 +85,7 @@ def machine_of(triple: str | None = None, cpu: str | None = None, features: str 
     LLVM says itself how wide its vectors are and whether it fuses: the assembly of a probe tells. The host's caches are
     those that Linux reports; a foreign target has those of a small member of its family.
 
-    Raises
-    ------
-    CompilationError
-        If LLVM has no such target.
+    A `CompilationError` if LLVM has no such target.
     """
     name = triple or host_triple()
     registers, caches = next((r, c) for pattern, r, c in _REGISTERS if re.match(pattern, name))

@@ -27,11 +27,8 @@ def new_rows(
     What separates columns and decimals is looked for anew; categories, the beginning of dates and means are those of
     the training data. Missing values become means if the training data had `missing: mean`, and stay NaN with `drop`.
 
-    Raises
-    ------
-    DataError
-        If a column is not there, or has cells that cannot be read, unknown texts, or missing values and no rule for
-        them.
+    A `DataError` if a column is not there, or has cells that cannot be read, unknown texts, or missing values and no
+    rule for them.
     """
     source = open_source(path, preparation.marks)
     wanted = preparation.of(names)

@@ -207,10 +207,7 @@ def portable(primitives: Iterable[PrimitiveSource]) -> list[PrimitiveSource]:
 
     Such functions are pickled by name or by their code, and another process finds neither the name nor the source.
 
-    Raises
-    ------
-    UnsupportedSyntaxError, TypeError, ValueError
-        If a primitive cannot be read.
+    An `UnsupportedSyntaxError`, `TypeError` or `ValueError` if a primitive cannot be read.
     """
     reader = _Reader(dict(STANDARD))
     named = [(source, reader.name(source)) for source in primitives]

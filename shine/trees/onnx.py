@@ -50,10 +50,7 @@ _MODES = {
 def read_onnx(source: str | os.PathLike[str] | bytes) -> Reading:
     """The reading of an ONNX model that is an ensemble of trees, as skl2onnx writes it.
 
-    Raises
-    ------
-    GraphImportError
-        If it cannot be read, or is something else; the message names the operator or the attribute.
+    A `GraphImportError` if it cannot be read, or is something else; the message names the operator or the attribute.
     """
     where = "the model" if isinstance(source, bytes) else os.fspath(source)
     try:

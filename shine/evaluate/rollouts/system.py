@@ -271,10 +271,7 @@ def roll(
 
     The number of threads changes no bit: each rollout is computed by one.
 
-    Raises
-    ------
-    ValueError
-        If there is no time, times decrease, or the controls are not those of the system.
+    A `ValueError` if there is no time, times decrease, or the controls are not those of the system.
     """
     for request in requests:
         if not len(request.times) or not (request.times[1:] >= request.times[:-1]).all():

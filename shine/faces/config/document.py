@@ -100,10 +100,8 @@ def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
 def parse_document(text: str, source: str) -> Document:
     """Parse YAML text whose root is a mapping.
 
-    Raises
-    ------
-    ConfigError
-        If the text is not YAML, not a mapping, nested too deeply, or too large once its aliases are expanded.
+    A `ConfigError` if the text is not YAML, not a mapping, nested too deeply, or too large once its aliases are
+    expanded.
     """
     return _document(text, SourcePosition(0, 1, 1, source))
 

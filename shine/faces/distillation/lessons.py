@@ -82,12 +82,8 @@ def lesson(
 ) -> Lesson:
     """Sample a network (see `shine.distil` for the parameters).
 
-    Raises
-    ------
-    DataError, GraphImportError, FormError
-        If the network or the rows cannot be used.
-    ValueError
-        If a number is out of bounds.
+    A `DataError`, `GraphImportError` or `FormError` if the network or the rows cannot be used, a `ValueError` if a
+    number is out of bounds.
     """
     names, table, ranges = _place(where, features)
     network = network_of(model, names, layer, reading or {})
@@ -208,10 +204,7 @@ network. `experiments/distil_networks.py worth` measures what the points are wor
 def checked_ranges(ranges: Mapping[Any, Any]) -> dict[str, tuple[float, float]]:
     """Ranges as numbers, by names that formulas can use.
 
-    Raises
-    ------
-    DataError
-        If there is none, a name cannot be used, or a range is not two finite numbers, the smaller one first.
+    A `DataError` if there is none, a name cannot be used, or a range is not two finite numbers, the smaller one first.
     """
     if not ranges:
         raise DataError('no ranges: name each feature with its least and greatest value, such as {"x": (-2, 2)}')

@@ -115,10 +115,8 @@ class FitSearches:
 
         Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If the search was interrupted and the fit does not keep its results, or an earlier search was interrupted.
+        A `KeyboardInterrupt` if the search was interrupted and the fit does not keep its results, or an earlier search
+        was interrupted.
         """
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations

@@ -227,10 +227,7 @@ def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) ->
 
     These are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`.
 
-    Raises
-    ------
-    ValueError
-        If a setting is unknown, or has a parameter of its own.
+    A `ValueError` if a setting is unknown, or has a parameter of its own.
     """
     others = dict(given or {})
     for name in others:

@@ -202,10 +202,8 @@ class Watch:
     def put_in(self, text: str) -> None:
         """Let a formula join the search after the generation.
 
-        Raises
-        ------
-        ShineError, TypeError, ValueError
-            If the formula is none of this search; the errors are those of guesses.
+        A `ShineError`, `TypeError` or `ValueError` if the formula is none of this search; the errors are those of
+        guesses.
         """
         place = self._place
         if place is None:

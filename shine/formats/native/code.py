@@ -109,10 +109,8 @@ class Order:
     def object_code(self, ir: str) -> bytes:
         """Object file of prepared IR, which needs no other object file.
 
-        Raises
-        ------
-        CompilationError
-            If it would need another, because the target lacks instructions; or the target has no object files.
+        A `CompilationError` if it would need another, because the target lacks instructions; or the target has no
+        object files.
         """
         if self.target.format == "ptx":
             raise CompilationError(f"{self.target.triple} has no object files; emit ptx")

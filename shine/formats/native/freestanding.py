@@ -243,10 +243,7 @@ def complete_object(
 ) -> bytes:
     """Object code of IR that `prepare` made; `provided` are symbols that it may refer to.
 
-    Raises
-    ------
-    CompilationError
-        If it refers to others: the target lacks an instruction for which Shine has no substitute.
+    A `CompilationError` if it refers to others: the target lacks an instruction for which Shine has no substitute.
     """
     code = object_code(text, triple, cpu, features, level)
     missing = sorted(undefined_symbols(code) - provided)

@@ -38,10 +38,8 @@ class Tape:
 def tape_from_tree(tree: Tree, primitives: PrimitiveSet) -> Tape:
     """The tape of a tree.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the primitive set lacks a name or a function of the tree, or the tape becomes too long.
+    An `UnsupportedSyntaxError` if the primitive set lacks a name or a function of the tree, or the tape becomes too
+    long.
     """
     writer = _TapeWriter(tree, primitives)
     writer.visit(tree.result)

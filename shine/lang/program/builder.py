@@ -115,10 +115,7 @@ class ProgramBuilder:
 
         A value that has the type already keeps its name.
 
-        Raises
-        ------
-        ValueError
-            If the type or the name is unknown.
+        A `ValueError` if the type or the name is unknown.
         """
         self._check_type(dtype)
         if self.dtype_of(name) == dtype:

@@ -27,10 +27,7 @@ def definition_of(function: FunctionType, source: str | None = None) -> Definiti
     It is found by the function's code, not by ``__wrapped__``: if a decorator returned another function, the definition
     is that of the other function.
 
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If there is no source, or several definitions on a line fit the function.
+    An `UnsupportedSyntaxError` if there is no source, or several definitions on a line fit the function.
     """
     code = function.__code__
     if source is not None:

@@ -113,10 +113,7 @@ def form_of(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
 def known_units(trajectories: Trajectories, states: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """Units by name, given by names or headings; empty if nothing is given.
 
-    Raises
-    ------
-    ValueError
-        If a state, a control or the time has no unit, something else has one, or a text is no unit.
+    A `ValueError` if a state, a control or the time has no unit, something else has one, or a text is no unit.
     """
     headings = dict(zip(trajectories.headings, trajectories.states, strict=False))
     known = {headings.get(name, name): unit for name, unit in given.items()}

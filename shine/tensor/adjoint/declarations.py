@@ -117,10 +117,7 @@ def with_gradients(module: Module) -> Module:
 
     A declaration may name another one: gradients of gradients follow.
 
-    Raises
-    ------
-    FormError
-        If the module is not valid, or a loop stands between parameters and results.
+    A `FormError` if the module is not valid, or a loop stands between parameters and results.
     """
     verify(module)
     order = TopologicalSorter({f.name: set(needed_by(f)) for f in module.functions.values()}).static_order()

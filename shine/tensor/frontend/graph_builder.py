@@ -154,10 +154,8 @@ class GraphBuilder(OperationMethods[Operand]):
     def constant(self, value: ArrayLike, dtype: str | None = None, *, is_parameter: bool = False) -> Operand:
         """Add a constant; the element type has NumPy's name.
 
-        Raises
-        ------
-        GraphImportError
-            If a number is beyond the element type, or there are too many, those of the model's parameters aside.
+        A `GraphImportError` if a number is beyond the element type, or there are too many, those of the model's
+        parameters aside.
         """
         try:
             array = np.asarray(value, dtype)

@@ -108,10 +108,7 @@ def with_choices(nodes: Mapping[str, Any]) -> dict[str, Any]:
 
     One whose predicate cannot be found stays as it is, and is an error where it is needed.
 
-    Raises
-    ------
-    GraphImportError
-        If there are very many conditions that depend on very many nodes.
+    A `GraphImportError` if there are very many conditions that depend on very many nodes.
     """
     result = dict(nodes)
     visits = 0

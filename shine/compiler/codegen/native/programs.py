@@ -166,10 +166,8 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
     each points to `rows` contiguous numbers of the storage type, a bool being a byte. No output may overlap a column.
     The loop takes a vector of rows at a time, `vector_bytes` of the widest number type; its size changes no bit.
 
-    Raises
-    ------
-    LoweringError
-        If a primitive or a number has no meaning in its type, or there are too many parameters and outputs.
+    A `LoweringError` if a primitive or a number has no meaning in its type, or there are too many parameters and
+    outputs.
     """
     if len(program.parameters) + len(program.outputs) > MAX_COLUMNS:
         raise LoweringError(f"the program has more than {MAX_COLUMNS} inputs and outputs; split it")
