@@ -19,6 +19,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, load, number, store
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine
+from shine.compiler.llvm.object_layout import HEAD, WORD
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
@@ -32,7 +33,7 @@ Elements = Mapping[str, type[np.generic] | None]
 
 
 def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements]) -> dict[str, Any]:
-    """The kernels as native functions by name, of addresses of arrays and of numbers.
+    """The kernels as native functions by name, of addresses of array objects (`id`) and of numbers.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
         return module
 
     names = [kernel.__name__ for kernel in kernels]
-    engine = Engine.kept(names, ("kernels", source_digest(), name), emitted)
+    engine = Engine.kept(names, ("kernels", source_digest(), name, str(HEAD)), emitted)
     return {
         own: engine.function(
             own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())
@@ -70,7 +71,11 @@ class _Emission:
         function = declare(module, kernel.__name__, ir.VoidType(), types, list(elements))
         self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
         self.build = ir.IRBuilder(function.append_basic_block("body"))
-        self.arguments = dict(zip(elements, function.args, strict=True))
+        # NumPy's array object has the address of its data first, in all versions.
+        self.arguments = {
+            name: load(self.at_entry, each, number(HEAD // WORD), I64, POINTER) if name in self.elements else each
+            for name, each in zip(elements, function.args, strict=True)
+        }
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
         first = self.build.block

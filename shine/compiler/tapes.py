@@ -6,7 +6,6 @@ A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel say
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import addressof, c_char
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, Self, TypeVar, cast
@@ -42,28 +41,24 @@ def _compiled() -> dict[str, Any]:
     return native_functions("tapes", _kernels)
 
 
-def _address(array: Any) -> int:
-    """Address of an array in one piece; NumPy's own ways take three times as long."""
-    return addressof(c_char.from_buffer(array)) if array.size and array.flags.writeable else int(array.ctypes.data)
-
-
 def _native(writes: int) -> Callable[[F], F]:
-    """A decorator of kernels that write to their last arrays, so many of them; the others may be in pieces."""
+    """A decorator of kernels of numbers, then arrays; they write to the last ones, the others may be in pieces."""
 
     def decorated(kernel: F) -> F:
         name = kernel.__name__
         kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
         _kernels[kernel] = kinds
+        types = [kind for kind in kinds.values() if kind is not None]
+        numbers = len(kinds) - len(types)
 
         @wraps(kernel)
         def native(*arguments: Any) -> None:
-            pairs = zip(arguments, kinds.values(), strict=True)
             # The copies of arrays in pieces live until the call is over.
-            given = [each if dtype is None else np.ascontiguousarray(each, dtype) for each, dtype in pairs]
-            for own, each in zip(given[-writes:], arguments[-writes:], strict=True):
+            arrays = list(map(np.ascontiguousarray, arguments[numbers:], types))
+            for own, each in zip(arrays[-writes:], arguments[-writes:], strict=True):
                 if own is not each:
                     raise TypeError(f"{name} writes to an array of {own.dtype} in one piece, not of {each.dtype}")
-            _compiled()[name](*(_address(own) if isinstance(own, np.ndarray) else own for own in given))
+            _compiled()[name](*arguments[:numbers], *map(id, arrays))
 
         return cast(F, native)
 
