@@ -25,7 +25,7 @@ DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitXor: "xor", ast.RShift: "lshr",
           ast.LShift: "shl"}  # fmt: skip
-_REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul"}
+_REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 Elements = Mapping[str, type[np.generic] | None]

@@ -195,6 +195,24 @@ def count_powers(n: int, width: int, exp: int, mul: int, log: int, codes: Codes,
 
 
 @_native(writes=1)
+def find_coefficients(n: int, width: int, mul: int, div: int, codes: Codes, lengths: Indices, arities: Indices,
+                      found: Mask) -> None:  # fmt: skip
+    """Write whether the last function is a product or a quotient, and one of its arguments a constant."""
+    for i in range(n):
+        root = i * width + lengths[i] - 1
+        found[i] = 0
+        if lengths[i] > 2 and (codes[root] == mul or codes[root] == div):
+            # With the constant first, the other argument has all other nodes.
+            before = root - 1
+            missing = 1
+            while missing > 0:
+                missing += arities[codes[before]] - 1
+                before -= 1
+            if codes[root - 1] == 0 or (before == i * width and codes[before] == 0):
+                found[i] = 1
+
+
+@_native(writes=1)
 def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, kinds: Indices,
                    found: Indices) -> None:  # fmt: skip
     """Write how many nodes have the bit 1 of `kinds` inside a node with it, the bit 2 anywhere, 4 inside one with 1."""
@@ -214,6 +232,45 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
         found[3 * i] = nested
         found[3 * i + 1] = anywhere
         found[3 * i + 2] = inside
+
+
+@_native(writes=4)
+def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, target: Floats, slopes: Floats,
+              intercepts: Floats, errors: Floats, again: Mask) -> None:  # fmt: skip
+    """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
+    weight, mean, variation, rounding, whole = target[0], target[1], target[2], target[3], target[4]
+    for i in range(n):
+        p, square, product = means[i], squares[i], products[i]
+        one, two, three = n + i, 2 * n + i, 3 * n + i
+        raw, crossed, least = square + weight * (p * p), product + weight * p * mean, rounding * p
+        slopes[i], slopes[one], slopes[two], slopes[three] = 1.0, 1.0, crossed / raw, 0.0
+        errors[one] = variation - 2.0 * product + square
+        errors[i] = errors[one] + weight * ((mean - p) * (mean - p))
+        errors[two] = whole - slopes[two] * crossed
+        varies = square > weight * (least * least)
+        if varies:
+            slopes[three] = product / square
+        intercepts[i], intercepts[one], intercepts[two] = 0.0, mean - p, 0.0
+        intercepts[three] = mean - slopes[three] * p
+        errors[three] = variation - slopes[three] * product
+        for line in range(4):
+            at = line * n + i
+            # A simpler line that is worse than a constant is none.
+            if line < 3 and (varies == 0 or (errors[at] < variation) == 0):
+                errors[at] = 1e999
+            limit = target[5] if line < 3 else target[6]
+            again[at] = 0
+            if errors[at] - errors[at] == 0.0 and errors[at] < limit:
+                again[at] = 1
+
+
+@_native(writes=3)
+def keep_finite(n: int, losses: Floats, slopes: Floats, intercepts: Floats) -> None:
+    """Write a loss of inf and no line where a number is not finite."""
+    for i in range(n):
+        total = losses[i] - losses[i] + (slopes[i] - slopes[i]) + (intercepts[i] - intercepts[i])
+        if (total == 0.0) == 0:
+            losses[i], slopes[i], intercepts[i] = 1e999, 1.0, 0.0
 
 
 @_native(writes=1)

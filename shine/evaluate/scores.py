@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.tapes import fit_lines, keep_finite
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 
 
@@ -27,54 +28,62 @@ class Scores:
         inf where any prediction is not finite; never NaN.
     slopes, intercepts : ndarray
         Linear scaling: the model is ``intercept + slope * individual``; 1 and 0 without it.
-    simpler : tuple of Scores
-        With linear scaling: the same individuals with simpler lines, that is with a slope only, with an intercept only,
-        and as they are. Empty if they were not measured.
+    simpler : Scores, optional
+        With linear scaling: the same individuals with simpler lines, each of shape (n_lines, n_individuals): as they
+        are, with an intercept only, and with a slope only. None if they were not measured.
     """
 
     losses: Floats
     slopes: Floats
     intercepts: Floats
-    simpler: tuple[Scores, ...] = ()
+    simpler: Scores | None = None
 
     @property
-    def forms(self) -> tuple[Scores, ...]:
-        """The scores with each kind of line, the simplest first."""
-        return (*reversed(self.simpler), replace(self, simpler=()))
+    def every(self) -> Scores:
+        """The scores with each kind of line, of shape (n_lines, n_individuals), the simplest first."""
+        own = Scores(self.losses[None], self.slopes[None], self.intercepts[None])
+        if (few := self.simpler) is None:
+            return own
+        return Scores(
+            np.concatenate([few.losses, own.losses]),
+            np.concatenate([few.slopes, own.slopes]),
+            np.concatenate([few.intercepts, own.intercepts]),
+        )
 
     def within(self, threshold: float) -> Scores:
         """The scores with losses above a threshold turned into inf."""
         if threshold == np.inf:
             return self
-        simpler = tuple(form.within(threshold) for form in self.simpler)
+        simpler = self.simpler and self.simpler.within(threshold)
         return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf), simpler=simpler)
 
     def take(self, indices: ArrayLike) -> Scores:
         """The scores at some indices, or where a mask holds."""
         at = np.asarray(indices)
-        simpler = tuple(form.take(at) for form in self.simpler)
-        return Scores(self.losses[at], self.slopes[at], self.intercepts[at], simpler)
+        at = np.flatnonzero(at) if at.dtype == np.bool_ else at
+        losses, slopes, intercepts = (each.take(at, axis=-1) for each in (self.losses, self.slopes, self.intercepts))
+        return Scores(losses, slopes, intercepts, self.simpler and self.simpler.take(at))
 
     def replaced(self, indices: ArrayLike, others: Scores) -> Scores:
         """A copy with other scores at some indices, or where a mask holds."""
         at = np.asarray(indices)
-        simpler = tuple(form.replaced(at, other) for form, other in zip(self.simpler, others.simpler, strict=False))
+        simpler = self.simpler and others.simpler and self.simpler.replaced(at, others.simpler)
         copy = Scores(self.losses.copy(), self.slopes.copy(), self.intercepts.copy(), simpler)
-        copy.losses[at], copy.slopes[at], copy.intercepts[at] = others.losses, others.slopes, others.intercepts
+        copy.losses[..., at], copy.slopes[..., at] = others.losses, others.slopes
+        copy.intercepts[..., at] = others.intercepts
         return copy
 
     @classmethod
     def concatenate(cls, parts: Sequence[Scores]) -> Scores:
         """Scores of several populations, in order."""
-        if len(parts) == 1:
-            return parts[0]
-        empty = np.empty(0)
-        simpler = zip(*(part.simpler for part in parts), strict=False) if parts else ()
+        if len(parts) < 2:
+            return parts[0] if parts else cls(*np.empty((3, 0)))
+        simpler = [each.simpler for each in parts if each.simpler is not None]
         return cls(
-            np.concatenate([empty, *(part.losses for part in parts)]),
-            np.concatenate([empty, *(part.slopes for part in parts)]),
-            np.concatenate([empty, *(part.intercepts for part in parts)]),
-            tuple(cls.concatenate(forms) for forms in simpler),
+            np.concatenate([each.losses for each in parts], axis=-1),
+            np.concatenate([each.slopes for each in parts], axis=-1),
+            np.concatenate([each.intercepts for each in parts], axis=-1),
+            cls.concatenate(simpler) if len(simpler) == len(parts) else None,
         )
 
 
@@ -95,7 +104,10 @@ class Products:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines ``intercept + slope * individual``, each of shape (n_individuals,), and the sums of their errors."""
+    """Lines ``intercept + slope * individual``, and the sums of their errors, each of shape (n_lines, n_individuals).
+
+    The lines are none, an intercept only, a slope only, and both.
+    """
 
     slopes: Floats
     intercepts: Floats
@@ -136,34 +148,34 @@ class Target:
     epsilon: float = float(np.finfo(np.float64).eps)
 
 
-def best_lines(products: Products, target: Target) -> tuple[Floats, Floats]:
-    """Slopes and intercepts that minimize the weighted squared error (Keijzer 2003).
+_NEARLY_PERFECT = 1e-4
+"""Share of unexplained variance below which the scaled error is measured again instead of derived."""
 
-    A prediction that varies by no more than rounding counts as constant: slope 0, intercept mean(y).
+_MOSTLY_ROUNDING = 1e-9
+"""Share of the target's sum of squares below which the error of a simpler line is measured again. It is smaller than
+the share above: these errors only decide which individuals the archive keeps, and later fits measure them anew."""
+
+
+def best_lines(products: Products, target: Target, from_moments: bool = True) -> tuple[Lines, Mask]:
+    """The lines that minimize the weighted squared error (Keijzer 2003).
+
+    A prediction that varies by no more than rounding counts as constant: slope 0, intercept mean(y). The error of a
+    simpler line is inf if it is not less than that of a constant, or if the prediction is one.
+
+    Returns
+    -------
+    Lines
+        With the squared errors.
+    ndarray of shape (4, n_individuals), bool
+        Which errors must be measured: those of nearly perfect lines, or all finite ones if not `from_moments`.
     """
-    constant = _constant(products, target)
-    slopes = np.where(constant, 0.0, products.product / np.where(constant, 1.0, products.square))
-    return slopes, target.mean - slopes * products.mean
-
-
-def simpler_lines(products: Products, target: Target) -> tuple[Lines, ...]:
-    """Lines with a slope only, with an intercept only, and none, with their squared errors.
-
-    A prediction that varies by no more than rounding has none: its best form is a constant.
-    """
-    weight = target.weight
-    square = products.square + weight * products.mean**2
-    product = products.product + weight * products.mean * target.mean
-    whole = target.square + weight * target.mean * target.mean  # a power of a float would raise where it overflows
-    slopes, ones, shifts = product / square, np.ones_like(square), target.mean - products.mean
-    shifted = target.square - 2 * products.product + products.square
-    found = (
-        Lines(slopes, 0 * ones, whole - slopes * product),
-        Lines(ones, shifts, shifted),
-        Lines(ones, 0 * ones, shifted + weight * shifts**2),
-    )
-    constant = _constant(products, target)
-    return tuple(replace(lines, errors=np.where(constant, np.inf, lines.errors)) for lines in found)
+    n, whole = len(products.mean), target.square + target.weight * target.mean * target.mean
+    limits = (_MOSTLY_ROUNDING * whole, _NEARLY_PERFECT * target.square) if from_moments else (np.inf, np.inf)
+    facts = np.array([target.weight, target.mean, target.square, 64 * target.epsilon, whole, *limits])
+    slopes, intercepts, errors = np.empty((3, 4, n))
+    again = np.empty((4, n), np.bool_)
+    fit_lines(n, products.mean, products.square, products.product, facts, slopes, intercepts, errors, again)
+    return Lines(slopes, intercepts, errors), again
 
 
 def lines_like(forms: Scores, products: Products, target: Target) -> tuple[Floats, Floats]:
@@ -177,26 +189,9 @@ def lines_like(forms: Scores, products: Products, target: Target) -> tuple[Float
         Moments of the same individuals over the other rows.
     target : Target
     """
-    slopes, intercepts = best_lines(products, target)
-    only_slope, only_intercept, _ = simpler_lines(products, target)
-    has_slope, has_intercept = forms.slopes != 1, forms.intercepts != 0
-    return (
-        np.where(has_slope, np.where(has_intercept, slopes, only_slope.slopes), 1.0),
-        np.where(has_intercept, np.where(has_slope, intercepts, only_intercept.intercepts), 0.0),
-    )
-
-
-def _constant(products: Products, target: Target) -> Mask:
-    """Whether predictions vary by no more than rounding."""
-    return ~(products.square > target.weight * (64 * target.epsilon * products.mean) ** 2)
-
-
-_NEARLY_PERFECT = 1e-4
-"""Share of unexplained variance below which the scaled error is measured again instead of derived."""
-
-_MOSTLY_ROUNDING = 1e-9
-"""Share of the target's sum of squares below which the error of a simpler line is measured again. It is smaller than
-the share above: these errors only decide which individuals the archive keeps, and later fits measure them anew."""
+    found, _ = best_lines(products, target)
+    which = 2 * (forms.slopes != 1) + (forms.intercepts != 0), np.arange(len(forms.losses))
+    return found.slopes[which], found.intercepts[which]
 
 
 def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear_scaling: bool) -> Scores:
@@ -206,45 +201,27 @@ def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear
     the unscaled one, in the same pass. Individuals are measured a second time, with their line, if the errors do not
     follow from moments, or if the fit is nearly perfect: the difference of moments would cancel.
     """
-    of_loss, everyone = loss_of(loss), np.arange(count)
+    of_loss = loss_of(loss)
     kind = of_loss.kind
-    slopes, intercepts = np.ones(count), np.zeros(count)
-    simpler: tuple[Lines, ...] = ()
     with np.errstate(all="ignore"):
         if linear_scaling:
-            products = measure.products(everyone)
-            slopes, intercepts = best_lines(products, target)
-            totals = target.square - slopes * products.product
-            again = np.isfinite(totals)
-            if kind.follows_from_moments:
-                again &= totals < _NEARLY_PERFECT * target.square
-            if again.any():
-                totals[again] = measure.errors(everyone[again], kind, slopes[again], intercepts[again])
-            simpler = tuple(_measured_again(lines, measure, target, kind) for lines in simpler_lines(products, target))
+            lines, again = best_lines(measure.products(np.arange(count)), target, kind.follows_from_moments)
         else:
-            totals = measure.errors(everyone, kind, slopes, intercepts)
-        forms = [
-            _scores(lines, of_loss.of_sum(lines.errors, target.weight, target.square))
-            for lines in (*simpler, Lines(slopes, intercepts, totals))
-        ]
-    return replace(forms[-1], simpler=tuple(forms[:-1]))
+            lines = Lines(np.ones((1, count)), np.zeros((1, count)), np.empty((1, count)))
+            again = np.ones((1, count), np.bool_)
+        for form in np.flatnonzero(again.any(axis=1)):
+            which = np.flatnonzero(again[form])
+            slopes, intercepts = lines.slopes[form, which], lines.intercepts[form, which]
+            lines.errors[form, which] = measure.errors(which, kind, slopes, intercepts)
+        losses = of_loss.of_sum(lines.errors, target.weight, target.square)
+    return scores_of(losses, lines.slopes, lines.intercepts)
 
 
-def _measured_again(lines: Lines, measure: Measure, target: Target, kind: RowLoss) -> Lines:
-    """Simpler lines with their errors of another kind, or without those that are worse than a constant."""
-    errors = np.where(lines.errors < target.square, lines.errors, np.inf)
-    again = np.isfinite(errors)
-    if kind.follows_from_moments:
-        again &= errors < _MOSTLY_ROUNDING * (target.square + target.weight * target.mean * target.mean)
-    if again.any():
-        which = np.flatnonzero(again)
-        errors[again] = measure.errors(which, kind, lines.slopes[again], lines.intercepts[again])
-    return replace(lines, errors=errors)
+def scores_of(losses: Floats, slopes: Floats, intercepts: Floats) -> Scores:
+    """Scores whose losses are finite or inf, of arrays of shape (n_lines, n_individuals), the simplest line first.
 
-
-def _scores(lines: Lines, losses: Floats) -> Scores:
-    """Scores whose losses are finite or inf."""
-    finite = np.isfinite(losses) & np.isfinite(lines.slopes) & np.isfinite(lines.intercepts)
-    return Scores(
-        np.where(finite, losses, np.inf), np.where(finite, lines.slopes, 1.0), np.where(finite, lines.intercepts, 0.0)
-    )
+    It writes to the arrays.
+    """
+    keep_finite(losses.size, losses, slopes, intercepts)
+    simpler = Scores(losses[:-1], slopes[:-1], intercepts[:-1]) if len(losses) > 1 else None
+    return Scores(losses[-1], slopes[-1], intercepts[-1], simpler)

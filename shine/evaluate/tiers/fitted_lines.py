@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from shine.evaluate.losses.row_errors import WIDE, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.tiles import tile_rows
 from shine.evaluate.protocols import PickledByArguments
-from shine.evaluate.scores import Scores
+from shine.evaluate.scores import Scores, scores_of
 from shine.evaluate.tiers.machine_rows import MachineRows, is_large, machine_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import columns_from, lane_sums, target_of
@@ -101,11 +100,8 @@ class FittedLines(PickledByArguments):
         with np.errstate(all="ignore"):
             sums = lane_sums(states).reshape(errors.shape) + kind.least_sum(target.weight)
             losses = self._loss.of_sum(sums, target.weight, target.square)
-        finite = np.isfinite(slopes) & np.isfinite(intercepts) & np.isfinite(errors) & np.isfinite(losses)
-        found = (np.where(finite, each, other) for each, other in ((losses, np.inf), (slopes, 1.0), (intercepts, 0.0)))
-        forms = [Scores(*form) for form in zip(*(np.ascontiguousarray(each.T) for each in found), strict=True)]
-        *simpler, whole = forms
-        return replace(whole, simpler=tuple(reversed(simpler)))
+        found = np.where(np.isfinite(errors), losses, np.inf), slopes, intercepts
+        return scores_of(*(np.ascontiguousarray(each.T) for each in found))
 
     def predict(self, population: Population) -> AnyArray:
         """Predictions without lines."""

@@ -216,17 +216,21 @@ class ConstrainedEvaluator:
             return scores
         found = self._evaluator.score(population.take(allowed), threshold)
         some, simpler = population.take(allowed), found.simpler
-        if self._constraints.constraints.units:
-            # Only a slope gives individuals the unit of the target for certain.
-            simpler = tuple(form for form in simpler if (form.slopes != 1).any())
-        nobody = replace(scores, simpler=(scores,) * len(simpler))
-        charged = replace(self._charged(some, found), simpler=tuple(self._charged(some, form) for form in simpler))
-        return nobody.replaced(allowed, charged).within(threshold)
+        charged = replace(self._charged(some, found), simpler=None)
+        if simpler is not None:
+            if self._constraints.constraints.units:
+                # Only a slope gives individuals the unit of the target for certain.
+                slopeless = (simpler.slopes == 1).all(axis=1, keepdims=True)
+                simpler = replace(simpler, losses=np.where(slopeless, np.inf, simpler.losses))
+            shape = len(simpler.losses), n
+            scores = replace(scores, simpler=Scores(np.full(shape, np.inf), np.ones(shape), np.zeros(shape)))
+            charged = replace(charged, simpler=self._charged(some, simpler))
+        return scores.replaced(allowed, charged).within(threshold)
 
     def _charged(self, population: Population, scores: Scores) -> Scores:
-        finite = np.flatnonzero(np.isfinite(scores.losses))
+        finite = np.nonzero(np.isfinite(scores.losses))
         losses = scores.losses.copy()
-        losses[finite] *= self._constraints.penalties(population.take(finite), scores.slopes[finite])
+        losses[finite] *= self._constraints.penalties(population.take(finite[-1]), scores.slopes[finite])
         return replace(scores, losses=losses)
 
     def predict(self, population: Population) -> Floats:

@@ -15,9 +15,9 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Subtrees
+from shine.compiler.tapes import find_coefficients
 from shine.evaluate.scores import Scores
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength, oddities
 from shine.search.evolution.complexity import code_weights, constant_counts, line_weights, rounded, weighed
@@ -131,30 +131,29 @@ class Archive:
         *more : (Population, Scores)
             Individuals that come after these.
         """
-        found = ((population, scores), *more)
-        population = Population.concatenate([each for each, _ in found]) if more else population
-        every = Scores.concatenate([replace(form, simpler=()) for _, scores in found for form in scores.forms])
-        ends = np.cumsum([len(each) for each, _ in found])
-        which = np.concatenate(
-            [np.tile(np.arange(end - len(p), end), len(s.forms)) for end, (p, s) in zip(ends, found, strict=True)]
-        )
-        levels = form_complexities(population, every, which, self.weights) - 1
         worst = self.criteria[-self.levels :]
-        better = np.flatnonzero(every.losses < worst[levels])
-        criteria = self._priced(every.losses[better], population.take(which[better]))
-        ahead = criteria < worst[levels[better]]
-        better = better[ahead]
+        found, every, levels = list[Population](), list[Scores](), list[Indices]()
+        for each, own in ((population, scores), *more):
+            forms = own.every
+            level = form_complexities(each, forms, self.weights) - 1
+            at = np.flatnonzero(forms.losses < worst[level])
+            found.append(each.take(at % len(each)))
+            every.append(Scores(forms.losses.ravel()[at], forms.slopes.ravel()[at], forms.intercepts.ravel()[at]))
+            levels.append(level.ravel()[at])
+        population, scores, level = Population.concatenate(found), Scores.concatenate(every), np.concatenate(levels)
+        criteria = self._priced(scores.losses, population)
+        better = np.flatnonzero(criteria < worst[level])
         if not len(better):
             return self
         # What is there comes first: of equals it stays.
-        touched = np.unique(levels[better])
+        touched = np.unique(level[better])
         there = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
-        everyone = Population.concatenate([self.individuals.take(there), population.take(which[better])])
-        scores = Scores.concatenate([replace(self.scores.take(there), simpler=()), every.take(better)])
-        own = np.concatenate([there % self.levels, levels[better]])
-        criteria = np.concatenate([self.criteria[there], criteria[ahead]])
-        best, ranks = _best_of_each(own, criteria, scores.losses, symbols(everyone))
-        rows = own[best] + self.levels * ranks
+        everyone = Population.concatenate([self.individuals.take(there), population.take(better)])
+        scores = Scores.concatenate([self.scores.take(there), scores.take(better)])
+        level = np.concatenate([there % self.levels, level[better]])
+        criteria = np.concatenate([self.criteria[there], criteria[better]])
+        best, ranks = _best_of_each(level, criteria, scores.losses, symbols(everyone))
+        rows = level[best] + self.levels * ranks
         changed = self._with(there, rows, everyone.take(best), scores.take(best))
         known = self.criteria.copy()
         known[there], known[rows] = np.inf, criteria[best]
@@ -222,36 +221,25 @@ def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Ha
     return order[ranks < KEPT], ranks[ranks < KEPT]
 
 
-def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, float]) -> Indices:
+def form_complexities(population: Population, forms: Scores, weights: Mapping[str, float]) -> Indices:
     """Complexity of individuals with their lines.
 
     Parameters
     ----------
     population : Population
     forms : Scores
-        Lines of shape (n_forms,).
-    which : ndarray of shape (n_forms,)
-        The individual of each form.
+        Lines of shape (..., n_individuals).
     weights : mapping of str to float
         Weights of complexity.
     """
     # A slope becomes part of the coefficient that an individual has already.
-    slopes = np.where(_have_coefficient(population)[which], 1.0, forms.slopes)
-    return rounded(weighed(population, weights)[which] + line_weights(slopes, forms.intercepts, weights))
+    slopes = np.where(_have_coefficient(population), 1.0, forms.slopes)
+    return rounded(weighed(population, weights) + line_weights(slopes, forms.intercepts, weights))
 
 
 def _have_coefficient(population: Population) -> Mask:
     """Whether each individual is a product with a constant, or a quotient with one."""
-    names, rows = population.primitives.function_codes, np.arange(len(population))
-    roots = population.codes[rows, population.sizes - 1]
-    signs = np.zeros(len(population.primitives.arities), np.bool_)
-    signs[[names[name] for name in ("mul", "div") if name in names]] = True
-    products = signs[roots] & (population.sizes > 2)
-    last = population.codes[rows, np.maximum(population.sizes - 2, 0)] == CONSTANT
-    found: Mask = products & last
-    # If the first operand is a constant, the second has all other nodes.
-    maybe = np.flatnonzero(products & ~last & (population.codes[:, 0] == CONSTANT))
-    if len(maybe):
-        few = population.take(maybe)
-        found[maybe] = Subtrees.of(few).sizes[np.arange(len(few)), few.sizes - 2] == few.sizes - 2
+    names, found = population.primitives.function_codes, np.empty(len(population), np.bool_)
+    tapes = population.codes, population.sizes, population.primitives.arities
+    find_coefficients(len(population), population.width, names.get("mul", -1), names.get("div", -1), *tapes, found)
     return found

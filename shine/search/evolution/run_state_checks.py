@@ -146,7 +146,7 @@ def check_archive(individuals: Population, scores: Scores, weights: Mapping[str,
     """Raise an error if an individual is in the row of another complexity."""
     seen = np.flatnonzero(np.isfinite(scores.losses))
     found = individuals.take(seen)
-    forms = form_complexities(found, scores.take(seen), np.arange(len(seen)), weights) - 1
+    forms = form_complexities(found, scores.take(seen), weights) - 1
     empty = Archive.empty(individuals.primitives, individuals.width, weights)
     if len(individuals) != len(empty.individuals):
         raise ValueError(f"the archive has {len(individuals)} rows, not {len(empty.individuals)}")

@@ -18,7 +18,7 @@ from shine.compiler.tapes import Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
-from shine.evaluate.scores import Scores, lines_like, simpler_lines
+from shine.evaluate.scores import Scores, best_lines, lines_like
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.forms.facts import FACTS
@@ -240,7 +240,7 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: L
         if loss.kind.follows_from_moments:
             with np.errstate(all="ignore"):
                 slopes, intercepts = lines_like(forms, products, target)
-                only_slope = simpler_lines(products, target)[0].slopes
+                only_slope = best_lines(products, target)[0].slopes[2]
         everyone = np.append(np.arange(len(individuals)), again)
         individuals = individuals.take(everyone)
         slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)

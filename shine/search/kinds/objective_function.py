@@ -141,7 +141,7 @@ class ObjectiveEvaluator:
 
         losses = self._objective(np.where(np.isfinite(lines.losses)[:, None], predictions, np.inf), formula)
         self._keep(losses, formula)
-        return replace(lines, losses=losses[:, 0], simpler=()).within(threshold)
+        return replace(lines, losses=losses[:, 0], simpler=None).within(threshold)
 
     def predict(self, population: Population) -> AnyArray:
         """Predictions without lines."""

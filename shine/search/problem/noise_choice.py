@@ -243,7 +243,7 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
     """The target as the guess with the shortest description explains it."""
     weighted = with_model(rows, noise)
     evaluator = MachineEvaluator(weighted, "mse", True, "float64", threads)
-    scores, predictions = evaluator.score(guesses), evaluator.predict(guesses)
+    scores, predictions = evaluator.score(guesses).every, evaluator.predict(guesses)
     # A constant is determined as well as the weights let it, not as it would be with even ones.
     worst = shared_unit(weighted) * weighted.target_square / weighted.weight
     power = loss_of("mse").log_likelihood
@@ -251,14 +251,14 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
     shares, own, further = rows.row_weights / rows.weight, constant_counts(guesses), oddities(guesses)
     lengths, values = [np.full(1, np.inf)], [np.zeros((1, rows.n_rows))]
     with np.errstate(all="ignore"):
-        for form in scores.forms:
-            values.append(form.slopes[:, None] * predictions + form.intercepts[:, None])
+        for slopes, intercepts in zip(scores.slopes, scores.intercepts, strict=True):
+            values.append(slopes[:, None] * predictions + intercepts[:, None])
             sizes = deviations(values[-1], rows, noise)
             errors = stable_sum(shares * ((rows.target - values[-1]) / sizes) ** 2)
             # The geometric mean of the deviations is the volume that a density of the target has to spread over.
             volumes = exp(2 * stable_sum(shares * log(sizes)))
             least = rounding_loss(rows, "mse") if noise == "absolute" else RELATIVE_ROUNDING**2 * volumes
-            line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
+            line = (slopes != 1).astype(np.int64) + (intercepts != 0)
             losses = np.maximum(errors * volumes, least)
             lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line) + further)
     every = np.concatenate(lengths)

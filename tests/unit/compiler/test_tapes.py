@@ -48,6 +48,7 @@ def test_an_empty_population_has_empty_arrays():
     assert Subtrees.of(empty).sizes.shape == (0, 40)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_native_kernels_do_what_they_do_in_python():
     population = random_population(1, 25)
     n, width, arities = len(population), population.width, population.primitives.arities
@@ -63,6 +64,11 @@ def test_native_kernels_do_what_they_do_in_python():
         (tapes.pick_cells, (n, width, mask, kinds, kinds[:, 0], rng.random(n)), [np.empty(n, np.int64)]),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
          [np.empty(n, np.int64)]),
+        (tapes.find_coefficients, (n, width, names["mul"], names["add"], codes, sizes, arities),
+         [np.empty(n, np.bool_)]),
+        (tapes.fit_lines, (n, *rng.random((3, n)), np.array([2.0, 0.5, 1.0, 1e-9, 1.5, 0.7, 0.9])),
+         [*np.empty((3, 4, n)), np.empty((4, n), np.bool_)]),
+        (tapes.keep_finite, (n,), list(rng.choice([1.0, 2.0, np.inf, np.nan], (3, n)))),
         (tapes.count_oddities, (n, width, codes, sizes, arities, rng.integers(0, 8, len(arities))),
          [np.empty((n, 3), np.int64)]),
         (tapes.insert_keys, (90, 128, 1, keys), [np.zeros(128, np.int32)]),

@@ -90,24 +90,25 @@ def test_no_line_is_worse_than_that_of_least_squares():
 
 def test_losses_are_those_of_the_lines():
     target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(1.5, 203)
-    for scores in lines(data(target, WEIGHTS)).score(POPULATION).forms:
-        finite = np.isfinite(scores.losses)
-        errors = np.abs(target - scores.intercepts[:, None] - scores.slopes[:, None] * VALUES)
-        assert scores.losses[finite] == pytest.approx(np.average(errors, weights=WEIGHTS, axis=1)[finite])
+    found = lines(data(target, WEIGHTS)).score(POPULATION).every
+    for losses, slopes, intercepts in zip(found.losses, found.slopes, found.intercepts, strict=True):
+        finite = np.isfinite(losses)
+        errors = np.abs(target - intercepts[:, None] - slopes[:, None] * VALUES)
+        assert losses[finite] == pytest.approx(np.average(errors, weights=WEIGHTS, axis=1)[finite])
 
 
 def test_simpler_lines_are_found_where_they_suffice():
     target = 3 * VALUES[0]
-    with_slope, with_intercept, as_it_is = lines(data(target)).score(POPULATION).simpler
-    assert (with_slope.slopes[0], with_slope.intercepts[0]) == pytest.approx((3, 0))
-    assert with_slope.losses[0] == pytest.approx(0, abs=1e-12)
-    assert with_intercept.losses[0] == as_it_is.losses[0] == np.inf
+    found = lines(data(target)).score(POPULATION).simpler
+    assert (found.slopes[2, 0], found.intercepts[2, 0]) == pytest.approx((3, 0))
+    assert found.losses[2, 0] == pytest.approx(0, abs=1e-12)
+    assert found.losses[1, 0] == found.losses[0, 0] == np.inf
     noise = 0.1 * np.random.default_rng(0).normal(size=203)
-    _, shifted, _ = lines(data(VALUES[1] + 2 + noise)).score(POPULATION).simpler
-    assert (shifted.slopes[1], shifted.intercepts[1]) == pytest.approx((1, 2), abs=0.05)
-    *_, plain = lines(data(VALUES[3] + noise)).score(POPULATION).simpler
-    assert (plain.slopes[3], plain.intercepts[3]) == (1, 0)
-    assert plain.losses[3] == pytest.approx(np.abs(noise).mean())
+    shifted = lines(data(VALUES[1] + 2 + noise)).score(POPULATION).simpler
+    assert (shifted.slopes[1, 1], shifted.intercepts[1, 1]) == pytest.approx((1, 2), abs=0.05)
+    plain = lines(data(VALUES[3] + noise)).score(POPULATION).simpler
+    assert (plain.slopes[0, 3], plain.intercepts[0, 3]) == (1, 0)
+    assert plain.losses[0, 3] == pytest.approx(np.abs(noise).mean())
 
 
 def test_counts_whose_line_of_least_squares_is_negative_get_a_line():

@@ -30,11 +30,7 @@ def test_the_first_seen_of_equal_losses_stays():
 
 
 def test_every_form_of_an_individual_has_the_complexity_of_its_line():
-    simpler = (
-        Scores(np.array([3.0]), np.array([2.0]), np.array([0.0])),
-        Scores(np.array([4.0]), np.array([1.0]), np.array([7.0])),
-        Scores(np.array([5.0]), np.array([1.0]), np.array([0.0])),
-    )
+    simpler = Scores(*(np.array(each)[:, None] for each in ([5.0, 4.0, 3.0], [1.0, 1.0, 2.0], [0.0, 7.0, 0.0])))
     scores = Scores(np.array([1.0]), np.array([2.5]), np.array([-6.0]), simpler)
     archive = Archive.empty(PRIMITIVES, 5).updated(population_of(["x y mul"], PRIMITIVES, 5), scores)
     assert archive.best_losses.tolist() == [np.inf, np.inf, 5.0, np.inf, 3.0, np.inf, 1.0, np.inf, np.inf]
