@@ -354,8 +354,13 @@ def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Flo
     return deviations
 
 
-def without_idle_digits(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
-    """The individuals, with constants rounded to the digits that the data determine, and one more; see `snapped`."""
+def without_idle_digits(
+    population: Population, linearizer: Linearizer, rows: float, least_error: float, idle: float = 0.0
+) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and one more; see `snapped`.
+
+    Constants of fewer than `idle` standard deviations, the others held, become 0.
+    """
     count = len(population)
     equations = linearizer.normal_equations(population, np.ones(count), np.zeros(count), np.full(count, np.inf))
     values = population.values.copy()
@@ -365,7 +370,9 @@ def without_idle_digits(population: Population, linearizer: Linearizer, rows: fl
         noise = max(float(equations.errors[i]), least_error) / max(rows, 1.0)
         if not (math.isfinite(noise) and math.isfinite(square) and square > 0 and math.isfinite(values[i, column])):
             continue
-        step = _SAFE * math.sqrt(noise / square)
-        value = float(values[i, column])
-        values[i, column] = value if is_simple(value) else rounded_to(value, step)
+        deviation, value = math.sqrt(noise / square), float(values[i, column])
+        if abs(value) < idle * deviation:
+            values[i, column] = 0.0
+        elif not is_simple(value):
+            values[i, column] = rounded_to(value, _SAFE * deviation)
     return replace(population, values=values)

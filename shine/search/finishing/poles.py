@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from shine.base.typing import Floats
+from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Reach
@@ -38,6 +38,10 @@ because a pole at a single outlier removes most of the loss, too."""
 EARNED_WITHOUT_POLES: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 """The same for formulas without poles within some reach of the rows, compared with formulas that need no more nats:
 perhaps the columns cannot be combined so, or cannot reach so far."""
+
+BEHIND = 30.0
+"""Nats by which a formula whose constants are fitted may be longer than the shortest sound description, and still be
+chosen by what its numbers and its oddity change: what is further behind is shown on the front as it is."""
 
 MAY_WIN = 12.0
 """Nats by which the best formula of a complexity may be longer than the shortest description, and still be chosen after
@@ -81,25 +85,53 @@ def individuals_to_refine(
     if outcome.stopped_by == "loss":
         return outcome.front, outcome.scores
     nearly = archive.nearly_on_front(factor)
-    if description is not None:
-        lengths = archive.lengths(description)
-        nearly = nearly[(lengths <= lengths.min() + MAY_WIN)[nearly % archive.levels]]
+    lengths = np.zeros(archive.levels) if description is None else archive.lengths(description)
+    nearly = nearly[(lengths <= lengths.min() + MAY_WIN)[nearly % archive.levels]]
     looked_at: set[int] = set()
     poles: set[int] = set()
+    limit = math.inf
     while True:
         new = [row for row in archive.front_rows(without=poles).tolist() if row not in looked_at]
         if not new:
             break
         looked_at.update(new)
-        for row in new:
+        for length, row in sorted((float(lengths[row % archive.levels]), row) for row in new):
+            if length > limit:
+                break
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
             tree = with_line(archive.individuals.tree(row), slope, intercept)
             if not domain.defines(tree) or domain.untested(tree):
                 poles.add(row)
+            else:
+                limit = min(limit, length + BEHIND)
+    worth = (lengths <= limit) | leads(lengths)
+    looked_at = {row for row in looked_at if worth[row % archive.levels]}
     room = int(min(max(most - len(looked_at), 0), len(nearly)))
     others = [row for row in nearly.tolist() if row not in looked_at][:room]
     rows = np.array(sorted(looked_at.union(others), key=lambda row: (row % archive.levels, row)), np.int64)
     return archive.individuals.take(rows), archive.scores.take(rows)
+
+
+def prospects(lengths: Floats, complexities: Floats, is_sound: Callable[[int], bool]) -> tuple[Mask, Mask]:
+    """Which formulas may be chosen (see `BEHIND`), and which of the others are shorter than all simpler ones.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n_formulas,)
+        Nats of their descriptions, with fitted constants.
+    complexities : ndarray of shape (n_formulas,)
+    is_sound : callable
+        Whether the formula at a place has values wherever rows may lie: what the front may refuse beats none.
+    """
+    sound = (lengths[at] for at in np.argsort(lengths, kind="stable").tolist() if is_sound(at))
+    may_win = lengths <= next(sound, math.inf) + BEHIND
+    order = np.lexsort((lengths, complexities))
+    return may_win, leads(lengths[order])[np.argsort(order)] & ~may_win
+
+
+def leads(lengths: Floats) -> Mask:
+    """Which descriptions are shorter than all before them."""
+    return lengths < np.append(math.inf, np.minimum.accumulate(lengths)[:-1])
 
 
 def preferred_and_defined(
@@ -125,7 +157,11 @@ def preferred_and_defined(
 
 
 def without_poles(
-    models: Sequence[Model], enough: float, domain: Domain, errors: RowErrors | None = None
+    models: Sequence[Model],
+    enough: float,
+    domain: Domain,
+    errors: RowErrors | None = None,
+    others: Sequence[Model] = (),
 ) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
@@ -138,19 +174,38 @@ def without_poles(
     domain : Domain
     errors : callable, optional
         Shows whether levels speak for formulas that the rows do not test; without it, only exact ones are kept.
+    others : sequence of Model
+        What they are compared with besides.
 
     Returns
     -------
     list of Model
         All models if each of them has poles.
     """
-    models = _tested(models, enough, domain, errors)
-    defined = [model for model in models if domain.defines(model.tree)]
-    if not defined:
-        return list(models)
+
+    def wild(model: Model) -> str | None:
+        """The feature between whose levels no row tests a model. Poles have rules of their own."""
+        feature = domain.untested(model.tree) if model.loss > enough else None
+        return feature if feature and domain.defines(model.tree) else None
+
+    def is_tested(model: Model) -> bool:
+        """Whether rows test a model, levels speak for it, or none that they test is simpler."""
+        feature = wild(model)
+        simpler = (other for other in best if other.complexity <= model.complexity and not wild(other))
+        if not feature or (other := next(simpler, None)) is None:
+            return True
+        if errors is None or domain.is_alias(model.tree, feature):
+            return False
+        return _nats(errors(other.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT
+
+    # Looked at one by one, the best first: most comparisons need no other.
+    best = sorted([*models, *others], key=lambda model: model.loss)
+    models = list(filter(is_tested, models))
+    best = [model for model in best if model in models or model in others]
+    least = next((model.loss for model in best if domain.defines(model.tree)), None)
+    if least is None:
+        return models
     rows = np.count_nonzero(domain.dataset.row_weights)
-    least = min(model.loss for model in defined)
-    others = [(model.loss, form_of(model.tree), written_length(model.tree)) for model in defined]
     earned = []
     for model in models:
         most = max(enough, EARNED * least)
@@ -158,39 +213,19 @@ def without_poles(
         if share > 0:
             form, length = form_of(model.tree), written_length(model.tree)
             # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
-            shorter = [other_loss for other_loss, other, nats in others if nats <= length and other != form]
-            most = max(most, share * min(shorter, default=0.0))
+            shorter = (
+                other.loss
+                for other in best
+                if written_length(other.tree) <= length and form_of(other.tree) != form and domain.defines(other.tree)
+            )
+            most = max(most, share * next(shorter, 0.0))
         # A formula with as many constants as rows fits any data.
         if model.loss <= most and fitted_constants(model.tree) < rows:
             earned.append(model)
     # The other versions are not needed any more.
     forms = {form_of(model.tree) for model in earned}
-    return [model for model in models if model in earned or (model in defined and form_of(model.tree) not in forms)]
-
-
-def _tested(models: Sequence[Model], enough: float, domain: Domain, errors: RowErrors | None) -> Sequence[Model]:
-    """The models that the rows test, those that are exact, and those that levels speak for; all if there is none.
-
-    Poles have rules of their own.
-    """
-    wild = {model: domain.untested(model.tree) for model in models if model.loss > enough}
-    wild = {model: feature for model, feature in wild.items() if feature and domain.defines(model.tree)}
-    tested = sorted((model for model in models if not wild.get(model)), key=lambda model: model.loss)
-    kept = []
-    for model in models:
-        feature = wild.get(model)
-        simpler = next((other for other in tested if other.complexity <= model.complexity), None)
-        if (
-            not feature
-            or not simpler
-            or (
-                errors
-                and _nats(errors(simpler.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT
-                and not domain.is_alias(model.tree, feature)
-            )
-        ):
-            kept.append(model)
-    return kept
+    earned += [model for model in models if domain.defines(model.tree) and form_of(model.tree) not in forms]
+    return [model for model in models if model in earned]
 
 
 def _nats(gains: Floats, dataset: Dataset, feature: str) -> float:

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss
@@ -41,8 +40,8 @@ _STEPS, _LAST_STEPS = 50, 5
 _NO_NATS = 0.1
 """Log-likelihood that nobody misses."""
 
-_FAR_WORSE = 50.0
-"""Log-likelihood that simple constants never win back."""
+_IDLE = 3.0
+"""Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen."""
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
@@ -87,20 +86,30 @@ class Polishing:
     out_of_time: Callable[[], bool]
     least_error: Callable[[Dataset], float]
 
-    def versions(self, population: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
+    def fitted(self, population: Population, dataset: Dataset) -> Population:
+        """Complete formulas with their constants fitted to convergence: linear scaling adds nothing to them."""
+        sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+        return converged(population, self._linearizer(sample), self.tolerance)
+
+    def plain(self, fitted: Population, dataset: Dataset) -> Population:
+        """Fitted formulas without constants and digits that the data hardly determine."""
+        linearizer = self._linearizer(dataset)
+        if dataset.n_rows > POLISHING_ROWS:
+            fitted = converged(fitted, linearizer, self.tolerance, _LAST_STEPS)
+        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), _IDLE)
+
+    def versions(self, fitted: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones, both simplified.
 
         Parameters
         ----------
-        population : Population
-            Complete formulas: linear scaling adds nothing to them.
+        fitted : Population
         primitives : PrimitiveSet
             Functions that simplified formulas may use.
         dataset : Dataset
         """
         sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
         linearizer = self._linearizer(sample)
-        fitted = converged(population, linearizer, self.tolerance)
         rows, least, nats = sample.effective_rows, self.least_error(sample), self._nats(sample)
         simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=self.out_of_time)
         # Simplified in between: the product of two constants needs fewer digits than both of them.
@@ -115,41 +124,6 @@ class Polishing:
         for individuals in (fitted, simple):
             exact = without_idle_digits(individuals, linearizer, rows, least)
             yield _simplified(exact, primitives, dataset.ranges, known)
-
-    def promising(
-        self,
-        population: Population,
-        complexities: Floats,
-        simplest: Floats,
-        dataset: Dataset,
-        is_sound: Callable[[int], bool],
-    ) -> Mask:
-        """Which formulas may come onto the front, shape (n_individuals,): no sound one that is as simple, as these may
-        become, is far better.
-
-        Parameters
-        ----------
-        population : Population
-            Complete formulas.
-        complexities, simplest : ndarray of shape (n_individuals,)
-            As they are, and with simple constants.
-        dataset : Dataset
-        is_sound : callable
-            Whether the formula at a place has values wherever rows may lie.
-        """
-        sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
-        errors = self._linearizer(sample).fit(population, _STEPS, tolerance=self.tolerance).errors
-        errors = np.maximum(errors, self.least_error(sample))
-        with np.errstate(all="ignore"):
-            nats = self._nats(sample)(errors[:, None], errors)
-        # Best first: a formula that many others lose to is looked at once.
-        best = np.argsort(errors, kind="stable").tolist()
-
-        def is_beaten(own: int) -> bool:
-            better = [other for other in best if complexities[other] <= simplest[own] and nats[own, other] > _FAR_WORSE]
-            return any(map(is_sound, better))
-
-        return np.array([not is_beaten(own) for own in range(len(population))])
 
     def _linearizer(self, rows: Dataset) -> Linearizer:
         return MachineLinearizer(rows, loss=self.loss, threads=self.threads)

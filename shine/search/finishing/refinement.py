@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import compress
 
 import numpy as np
@@ -35,7 +35,13 @@ from shine.search.evolution.complexity import constant_counts, weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
-from shine.search.finishing.poles import form_of, individuals_to_refine, preferred_and_defined, without_poles
+from shine.search.finishing.poles import (
+    form_of,
+    individuals_to_refine,
+    preferred_and_defined,
+    prospects,
+    without_poles,
+)
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
 from shine.search.finishing.trifles import Trifles
@@ -120,24 +126,34 @@ class Refinement:
         constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
         complete = _completed(individuals, forms, dataset, loss, threads)
         found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
-        trees = [simplify(tree, primitives, functions=COMPILED, ranges=dataset.ranges) for tree in found]
+        simpler = partial(simplify, primitives=primitives, functions=COMPILED, ranges=dataset.ranges)
+        trees = list(map(simpler, found))
+
+        def measure(trees: Iterable[Tree]) -> list[Model]:
+            return measured(list(trees), dataset, loss, self.weights, primitives, threads, rules)
+
+        def nats(worse: Model, better: Model) -> float:
+            return evidence.nats(worse.loss, better.loss)
+
+        behind: list[Model] = []
         if polish:
             polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
-            reduced = reduced_phases(population_of(trees, primitives))
+            fitted = polishing.fitted(reduced_phases(population_of(trees, primitives)), dataset)
             if rules is None:
-                promising = self._promising(polishing, reduced, trees, domain)
-                trees, reduced = list(compress(trees, promising)), reduced.take(np.flatnonzero(promising))
-            versions = [trees, *polishing.versions(reduced, primitives, dataset)]
+                plain = polishing.plain(fitted, dataset)
+                may_win, shown = self._prospects([fitted, plain], trees, domain, described)
+                left = map(plain.tree, np.flatnonzero(shown).tolist())
+                each = zip(*map(measure, (compress(trees, shown), map(simpler, left))), strict=True)
+                behind = [preferred(models, nats) for models in each]
+                trees, fitted = list(compress(trees, may_win)), fitted.take(np.flatnonzero(may_win))
+            versions = [trees, *polishing.versions(fitted, primitives, dataset)]
         else:
             # Skip forms with functions that the search did not use: these would have to be compiled first.
             known = primitives.table.keys()
             versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
         if rules is not None:
             versions.insert(0, found)  # a simplified formula may break a constraint
-        models = [measured(version, dataset, loss, self.weights, primitives, threads, rules) for version in versions]
-
-        def nats(worse: Model, better: Model) -> float:
-            return evidence.nats(worse.loss, better.loss)
+        models = [measure(version) for version in versions]
 
         # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
         _check_losses(models, loss)
@@ -153,11 +169,13 @@ class Refinement:
         ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
         shorter += with_short_numbers(chosen, enough, dataset.ranges)
         if shorter:
-            chosen += measured(shorter, dataset, loss, self.weights, primitives, threads, rules)
+            chosen += measure(shorter)
         # Individuals have at most this size; with their lines they may be larger.
-        finite = [model for model in chosen if math.isfinite(model.loss)]
-        finite = [model for model in finite if self.allows(model.tree.size, model.loss <= enough)]
-        kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset))
+        finite, behind = (
+            [each for each in some if math.isfinite(each.loss) and self.allows(each.tree.size, each.loss <= enough)]
+            for some in (chosen, behind)
+        )
+        kept = [*without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind), *behind]
         kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
@@ -173,31 +191,40 @@ class Refinement:
                 plainest(models), enough, lambda model: surprise(model, odd[model], evidence, described)
             )
 
-        front = FewRows(domain, primitives, threads).front(kept, finite, front_of)
+        front = FewRows(domain, primitives, threads).front(kept, [*finite, *behind], front_of)
         if not front or dataset.n_rows > MOST_ROWS or front[-1].loss <= enough:
             return front, ()
-        shown = {form_of(model.tree) for model in front}
-        others = [model for model in plainest(kept) if form_of(model.tree) not in shown]
+        own = {form_of(model.tree) for model in front}
+        others = [model for model in plainest(kept) if form_of(model.tree) not in own]
         every = [*front, *others]
         lengths = lengths_of(every, described, [odd[model] for model in every])
         near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
         beside = [every[at] for at in near if at >= len(front) and domain.is_steady(every[at].tree)]
         return front, tuple(beside[:MOST_BESIDE])
 
-    def _promising(self, polishing: Polishing, population: Population, trees: Sequence[Tree], domain: Domain) -> Mask:
-        """Which formulas are worth polishing, the constant one first; what the front may refuse beats none."""
+    def _prospects(
+        self, versions: Sequence[Population], trees: Sequence[Tree], domain: Domain, described: DescriptionLength
+    ) -> tuple[Mask, Mask]:
+        """Which formulas may be chosen, the constant one first, and which others the front may show.
 
-        @cache
+        The versions have fitted constants, the second without those that the rows hardly determine.
+        """
+        idle = ((versions[1].values == 0) & (versions[0].values != 0)).sum(axis=1)
+        constants, sizes = constant_counts(versions[0]), versions[0].sizes
+        evaluator = MachineEvaluator(domain.dataset, self.loss, False, "float64", self.threads)
+        losses = [np.maximum(evaluator.score(version).losses, self.enough) for version in versions]
+        # A constant that becomes 0 takes a function with it.
+        fewer = described.final(losses[1], sizes - 2 * idle, constants - idle)
+        lengths = np.minimum(described.final(losses[0], sizes, constants), fewer)
+
         def is_sound(place: int) -> bool:
             tree = trees[place]
-            return domain.defines(tree) and domain.is_steady(tree) and not domain.untested(tree)
+            steady = self.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
+            return steady and not domain.untested(tree)
 
-        complexities = weighed(population, self.weights)
-        # A constant that becomes 1 or 0 takes a function with it.
-        simplest = complexities - 2 * max([1, *self.weights.values()]) * constant_counts(population)
-        found = polishing.promising(population, complexities, simplest, domain.dataset, is_sound)
-        found[0] = True
-        return found
+        may_win, shown = prospects(lengths, weighed(versions[0], self.weights) - 2 * idle, is_sound)
+        may_win[0], shown[0] = True, False
+        return may_win, shown
 
 
 def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:

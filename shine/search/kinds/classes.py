@@ -123,7 +123,8 @@ class OddsRefinement:
         smoothed = replace(self.dataset, target=self.classes.smoothed(self.dataset.target))
         tiny = float(np.finfo(np.float64).tiny)
         polishing = Polishing(LOG_LOSS, self.threads, TOLERANCE, self.out_of_time, lambda rows: tiny)
-        return polishing.versions(population_of(trees, primitives), primitives, smoothed)
+        fitted = polishing.fitted(population_of(trees, primitives), smoothed)
+        return polishing.versions(fitted, primitives, smoothed)
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
         """The formulas as models, with their log-loss on the unsmoothed classes; inf if they break a constraint."""

@@ -208,7 +208,8 @@ class _End:
             return plain
         least_error = partial(rounding_error, loss=self._loss)
         polishing = Polishing(self._loss, self._threads, TOLERANCE, self._out_of_time, least_error)
-        versions = polishing.versions(population_of(trees, self.primitives), self.primitives, rows)
+        fitted = polishing.fitted(population_of(trees, self.primitives), rows)
+        versions = polishing.versions(fitted, self.primitives, rows)
 
         def nats(worse: Model, better: Model) -> float:
             return POWER * rows.effective_rows * math.log(max(worse.loss, floor) / max(better.loss, floor))
