@@ -22,6 +22,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.few_rows import squared_errors
@@ -181,7 +182,8 @@ class Finish:
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
         if by_kept_rows is None:
-            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows))
+            described = description_length(rows, self.loss)
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows, described))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
@@ -350,11 +352,20 @@ class Finish:
             )
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
-    def _further_nats(self, front: Sequence[Model], rows: Dataset) -> list[float]:
-        """Nats of each formula's oddity and turns."""
-        trees = [model.tree for model in front]
-        odd = oddities_of(trees, with_functions(self.task.primitives, LINE_FUNCTIONS))
-        return [nats + NATS_A_TURN * turns(tree, rows) for nats, tree in zip(odd, trees, strict=True)]
+    def _further_nats(
+        self, front: Sequence[Model], rows: Dataset, described: DescriptionLength | None = None
+    ) -> list[float]:
+        """Nats of each formula's oddity and turns; with a description, turns only if they may change the best two."""
+        nats = oddities_of([model.tree for model in front], with_functions(self.task.primitives, LINE_FUNCTIONS))
+        lengths = np.zeros(len(front)) if described is None else lengths_of(front, described, nats)
+        best = [math.inf, math.inf]
+        for at in np.argsort(lengths, kind="stable").tolist():
+            if lengths[at] > best[1] + 1:
+                break
+            own = NATS_A_TURN * turns(front[at].tree, rows)
+            nats[at] += own
+            best = sorted([*best, float(lengths[at] + own)])[:2]
+        return nats
 
 
 PLACES = 16

@@ -104,8 +104,6 @@ def individuals_to_refine(
                 poles.add(row)
             else:
                 limit = min(limit, length + BEHIND)
-    worth = (lengths <= limit) | leads(lengths)
-    looked_at = {row for row in looked_at if worth[row % archive.levels]}
     room = int(min(max(most - len(looked_at), 0), len(nearly)))
     others = [row for row in nearly.tolist() if row not in looked_at][:room]
     rows = np.array(sorted(looked_at.union(others), key=lambda row: (row % archive.levels, row)), np.int64)
@@ -126,12 +124,9 @@ def prospects(lengths: Floats, complexities: Floats, is_sound: Callable[[int], b
     sound = (lengths[at] for at in np.argsort(lengths, kind="stable").tolist() if is_sound(at))
     may_win = lengths <= next(sound, math.inf) + BEHIND
     order = np.lexsort((lengths, complexities))
-    return may_win, leads(lengths[order])[np.argsort(order)] & ~may_win
-
-
-def leads(lengths: Floats) -> Mask:
-    """Which descriptions are shorter than all before them."""
-    return lengths < np.append(math.inf, np.minimum.accumulate(lengths)[:-1])
+    ordered = lengths[order]
+    leads = ordered < np.append(math.inf, np.minimum.accumulate(ordered)[:-1])
+    return may_win, leads[np.argsort(order)] & ~may_win
 
 
 def preferred_and_defined(

@@ -138,12 +138,17 @@ class Refinement:
         behind: list[Model] = []
         if polish:
             polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
-            fitted = polishing.fitted(reduced_phases(population_of(trees, primitives)), dataset)
+            reduced = reduced_phases(population_of(trees, primitives))
+            fitted = polishing.fitted(reduced, dataset)
             if rules is None:
                 plain = polishing.plain(fitted, dataset)
                 may_win, shown = self._prospects([fitted, plain], trees, domain, described)
-                left = map(plain.tree, np.flatnonzero(shown).tolist())
-                each = zip(*map(measure, (compress(trees, shown), map(simpler, left))), strict=True)
+                # Only a constant that vanishes or changes its sign makes a simple formula simpler.
+                same = (np.sign(plain.values) == np.sign(reduced.values)).all(axis=1)
+                left = [
+                    plain.tree(at) if same[at] else simpler(plain.tree(at)) for at in np.flatnonzero(shown).tolist()
+                ]
+                each = zip(*map(measure, (compress(trees, shown), left)), strict=True)
                 behind = [preferred(models, nats) for models in each]
                 trees, fitted = list(compress(trees, may_win)), fitted.take(np.flatnonzero(may_win))
             versions = [trees, *polishing.versions(fitted, primitives, dataset)]
