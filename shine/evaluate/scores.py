@@ -102,18 +102,6 @@ class Products:
     product: Floats
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Lines ``intercept + slope * individual``, and the sums of their errors, each of shape (n_lines, n_individuals).
-
-    The lines are none, an intercept only, a slope only, and both.
-    """
-
-    slopes: Floats
-    intercepts: Floats
-    errors: Floats
-
-
 class Measure(Protocol):
     """Measurements of a tier on the individuals at some positions of a population, one pass over the rows each."""
 
@@ -156,7 +144,7 @@ _MOSTLY_ROUNDING = 1e-9
 the share above: these errors only decide which individuals the archive keeps, and later fits measure them anew."""
 
 
-def best_lines(products: Products, target: Target, from_moments: bool = True) -> tuple[Lines, Mask]:
+def best_lines(products: Products, target: Target, from_moments: bool = True) -> tuple[Floats, Floats, Floats, Mask]:
     """The lines that minimize the weighted squared error (Keijzer 2003).
 
     A prediction that varies by no more than rounding counts as constant: slope 0, intercept mean(y). The error of a
@@ -164,9 +152,9 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
 
     Returns
     -------
-    Lines
-        With the squared errors.
-    ndarray of shape (4, n_individuals), bool
+    slopes, intercepts, errors : ndarray of shape (4, n_individuals)
+        Of no line, an intercept only, a slope only, and both; with the squared errors.
+    again : ndarray of shape (4, n_individuals), bool
         Which errors must be measured: those of nearly perfect lines, or all finite ones if not `from_moments`.
     """
     n, whole = len(products.mean), target.square + target.weight * target.mean * target.mean
@@ -175,7 +163,7 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
     slopes, intercepts, errors = np.empty((3, 4, n))
     again = np.empty((4, n), np.bool_)
     fit_lines(n, products.mean, products.square, products.product, facts, slopes, intercepts, errors, again)
-    return Lines(slopes, intercepts, errors), again
+    return slopes, intercepts, errors, again
 
 
 def lines_like(forms: Scores, products: Products, target: Target) -> tuple[Floats, Floats]:
@@ -189,9 +177,9 @@ def lines_like(forms: Scores, products: Products, target: Target) -> tuple[Float
         Moments of the same individuals over the other rows.
     target : Target
     """
-    found, _ = best_lines(products, target)
+    slopes, intercepts, *_ = best_lines(products, target)
     which = 2 * (forms.slopes != 1) + (forms.intercepts != 0), np.arange(len(forms.losses))
-    return found.slopes[which], found.intercepts[which]
+    return slopes[which], intercepts[which]
 
 
 def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear_scaling: bool) -> Scores:
@@ -205,16 +193,15 @@ def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear
     kind = of_loss.kind
     with np.errstate(all="ignore"):
         if linear_scaling:
-            lines, again = best_lines(measure.products(np.arange(count)), target, kind.follows_from_moments)
+            products = measure.products(np.arange(count))
+            slopes, intercepts, errors, again = best_lines(products, target, kind.follows_from_moments)
         else:
-            lines = Lines(np.ones((1, count)), np.zeros((1, count)), np.empty((1, count)))
+            slopes, intercepts, errors = np.ones((1, count)), np.zeros((1, count)), np.empty((1, count))
             again = np.ones((1, count), np.bool_)
         for form in np.flatnonzero(again.any(axis=1)):
             which = np.flatnonzero(again[form])
-            slopes, intercepts = lines.slopes[form, which], lines.intercepts[form, which]
-            lines.errors[form, which] = measure.errors(which, kind, slopes, intercepts)
-        losses = of_loss.of_sum(lines.errors, target.weight, target.square)
-    return scores_of(losses, lines.slopes, lines.intercepts)
+            errors[form, which] = measure.errors(which, kind, slopes[form, which], intercepts[form, which])
+        return scores_of(of_loss.of_sum(errors, target.weight, target.square), slopes, intercepts)
 
 
 def scores_of(losses: Floats, slopes: Floats, intercepts: Floats) -> Scores:

@@ -143,7 +143,9 @@ class Population:
     @classmethod
     def concatenate(cls, populations: Sequence[Self]) -> Self:
         """Join populations of the same primitive set and width, in order."""
-        first = populations[0]
+        first, *others = populations
+        if not others:
+            return first
         return cls(
             np.concatenate([p.codes for p in populations]),
             np.concatenate([p.values for p in populations]),

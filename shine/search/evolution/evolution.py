@@ -14,7 +14,7 @@ from shine.base.stages import stage
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description import Stagnation
+from shine.search.description import FEWEST, Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World
 from shine.search.evolution.islands import Island, migrated
@@ -313,7 +313,7 @@ class _Run:
         lengths = archive.lengths(description)
         best = int(np.argmin(lengths))
         self.stagnation = self.stagnation.after(float(lengths[best]), self.generation)
-        if self.stop.stagnation is None:
+        if self.stop.stagnation is None or self.generation - self.stagnation.fell < min(self.stop.stagnation, FEWEST):
             return False
         frame = archive.individuals.primitives.frame
         size = int(archive.individuals.sizes[best]) - frame if np.isfinite(lengths[best]) else 0

@@ -107,27 +107,26 @@ class Scorer:
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
-        values = population.values[first]
+        new, done = population.take(first[unknown]), 0
         archive = self.archive
-        slices: list[tuple[Scores, Scores]] = []
-        left = unknown
-        while len(left):
-            now, left = left[: self._slice], left[self._slice :]
-            individuals, before, after = self._evaluate(population.take(first[now]))
-            values[now], scores.losses[now] = individuals.values, after.losses
-            slices.append((before, after))
+        slices: list[tuple[Population, Scores, Scores]] = []
+        while done < len(new):
+            now = np.arange(done, min(done + self._slice, len(new)))
+            slices.append(self._evaluate(new if len(now) == len(new) else new.take(now)))
+            done += len(now)
         if self._deadline.is_over:
             raise OutOfTime
         # The slices depend on the clock; the order of the memory must not, nor which of equals stays in the archive.
-        before = Scores.concatenate([before for before, _ in slices])
-        after = Scores.concatenate([after for _, after in slices])
-        new = population.take(first[unknown])
-        fitted = replace(new, values=values[unknown])
+        before = Scores.concatenate([before for _, before, _ in slices])
+        after = Scores.concatenate([after for *_, after in slices])
+        fitted = Population.concatenate([individuals for individuals, *_ in slices]) if slices else new
+        values = population.values.take(first, axis=0)
+        values[unknown], scores.losses[unknown] = fitted.values, after.losses
         if self._fitter is not None and len(slices) > 1:
             self.archive = archive.updated(new, before, (fitted, after))
         self._remember(keys[unknown], before, fitted, after)
         losses: Floats = scores.losses[inverse]
-        return replace(population, values=values[inverse]), losses
+        return replace(population, values=values.take(inverse, axis=0)), losses
 
     def show(self, population: Population) -> None:
         """Evaluate individuals for the archive only: they are neither fitted nor remembered."""

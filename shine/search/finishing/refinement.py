@@ -272,7 +272,7 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: L
         if loss.kind.follows_from_moments:
             with np.errstate(all="ignore"):
                 slopes, intercepts = lines_like(forms, products, target)
-                only_slope = best_lines(products, target)[0].slopes[2]
+                only_slope = best_lines(products, target)[0][2]
         everyone = np.append(np.arange(len(individuals)), again)
         individuals = individuals.take(everyone)
         slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)

@@ -75,6 +75,8 @@ def within_life(population: Population, life: int, max_size: int) -> Mask:
 
 def at_width(population: Population, width: int) -> Population:
     """A population with room for `width` nodes; no individual may be larger."""
+    if width == population.width:
+        return population
     codes, values = np.zeros((len(population), width), np.int16), np.zeros((len(population), width))
     shared = min(width, population.width)
     codes[:, :shared], values[:, :shared] = population.codes[:, :shared], population.values[:, :shared]
