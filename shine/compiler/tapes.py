@@ -154,21 +154,42 @@ def splice_tapes(
 
 
 @_native(writes=1)
-def pick_cells(n: int, width: int, mask: Mask, kinds: Mask, wanted: Mask, draws: Floats, found: Indices) -> None:
-    """Write a position of each row where the mask holds, of the wanted kind if there is one, by a draw from 0 to 1."""
+def pick_cells(n: int, width: int, mask: Mask, draws: Floats, found: Indices) -> None:
+    """Write a position of each row where the mask holds, by a draw from 0 to 1."""
     for i in range(n):
         row = i * width
-        every, own = 0, 0
+        every = 0
         for at in range(row, row + width):
             every += mask[at]
-            own += mask[at] & (kinds[at] == wanted[i])
-        left = int(draws[i] * (own if own > 0 else every))
+        left = int(draws[i] * every)
         at = row - 1
         while left >= 0 and at < row + width - 1:
             at += 1
-            if mask[at] and (own == 0 or kinds[at] == wanted[i]):
-                left -= 1
+            left -= mask[at]
         found[i] = at - row
+
+
+@_native(writes=3)
+def pick_subtrees(
+    n: int, width: int, first: int, codes: Codes, lengths: Indices, sizes: Integers, depths: Integers, levels: Integers,
+    room: Indices, headroom: Indices, wanted: Mask, draws: Floats, found: Indices, nodes: Indices, above: Indices,
+) -> None:  # fmt: skip
+    """Write position, size and level of a subtree that fits, a function (from code `first` on) or else, as wanted."""
+    for i in range(n):
+        row = i * width
+        end = row + lengths[i]
+        every, own = 0, 0
+        for at in range(row, end):
+            if sizes[at] <= room[i] and depths[at] <= headroom[i]:
+                every += 1
+                own += (codes[at] >= first) == wanted[i]
+        left = int(draws[i] * (own if own > 0 else every))
+        at = row - 1
+        while left >= 0 and at < end - 1:
+            at += 1
+            if sizes[at] <= room[i] and depths[at] <= headroom[i] and (own == 0 or (codes[at] >= first) == wanted[i]):
+                left -= 1
+        found[i], nodes[i], above[i] = at - row, sizes[at], levels[at]
 
 
 @_native(writes=1)

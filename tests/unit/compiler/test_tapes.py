@@ -53,15 +53,18 @@ def test_native_kernels_do_what_they_do_in_python():
     population = random_population(1, 25)
     n, width, arities = len(population), population.width, population.primitives.arities
     rng = np.random.default_rng(2)
-    mask, kinds = rng.random((2, n, width)) < 0.5
+    mask = rng.random((n, width)) < 0.5
     mask[:, 0] = True
+    subtrees = vars(Subtrees.of(population)).values()
     names = population.primitives.function_codes
     codes, sizes = population.codes, population.sizes
     keys = rng.integers(1, 1 << 62, 90).astype(np.uint64)
     known = np.append(np.uint64(0), keys)
     for kernel, given, room in (
         (tapes._sweep, (n, width, codes, sizes, arities), [np.empty((n, width), np.int32) for _ in range(3)]),
-        (tapes.pick_cells, (n, width, mask, kinds, kinds[:, 0], rng.random(n)), [np.empty(n, np.int64)]),
+        (tapes.pick_cells, (n, width, mask, rng.random(n)), [np.empty(n, np.int64)]),
+        (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, *subtrees, sizes // 2 + 1, sizes // 3 + 1,
+         mask[:, 1], rng.random(n)), list(np.empty((3, n), np.int64))),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
          [np.empty(n, np.int64)]),
         (tapes.find_coefficients, (n, width, names["mul"], names["add"], codes, sizes, arities),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Subtrees, pick_cells, splice_tapes
+from shine.compiler.tapes import Subtrees, pick_cells, pick_subtrees, splice_tapes
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -48,19 +48,23 @@ def splice(
 
 def choose(mask: Mask, rng: np.random.Generator) -> Indices:
     """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
-    return _picked(mask, mask, np.ones(len(mask), np.bool_), rng)
-
-
-def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Indices:
-    """Like `choose`, but a function with probability `FUNCTION_BIAS` if the row has functions and terminals."""
-    return _picked(mask, is_function, rng.random(len(mask)) < FUNCTION_BIAS, rng)
-
-
-def _picked(mask: Mask, kinds: Mask, wanted: Mask, rng: np.random.Generator) -> Indices:
-    """One position of each row where the mask holds, of the wanted kind if there is one."""
     found = np.empty(len(mask), np.int64)
-    pick_cells(len(mask), mask.shape[1], mask, kinds, wanted, rng.random(len(mask)), found)
+    pick_cells(len(mask), mask.shape[1], mask, rng.random(len(mask)), found)
     return found
+
+
+def choose_subtrees(
+    population: Population, room: Indices, headroom: Indices, rng: np.random.Generator
+) -> tuple[Indices, Indices, Indices]:
+    """One subtree of each individual, of at most `room` nodes and `headroom` levels: where it ends, its nodes, and its
+    distance from the root. It is a function with probability `FUNCTION_BIAS` if functions and terminals fit."""
+    n, codes, subtrees = len(population), population.codes, Subtrees.of(population)
+    found, nodes, levels = np.empty((3, n), np.int64)
+    tapes = codes, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels
+    draws = rng.random(n) < FUNCTION_BIAS, rng.random(n)
+    first = population.primitives.first_function
+    pick_subtrees(n, population.width, first, *tapes, room, headroom, *draws, found, nodes, levels)
+    return found, nodes, levels
 
 
 def subtree_crossover(
@@ -81,25 +85,20 @@ def subtree_crossover(
     Population
         The donor's subtree is drawn from the subtrees that keep the offspring within both limits; every leaf does.
     """
-    subtrees, others = Subtrees.of(receivers), Subtrees.of(donors)
-    removed = _points(receivers, subtrees, rng)
-    room = _room(receivers, subtrees, removed)
-    headroom = max_depth - _at(subtrees.levels, removed)
-    fits = (others.sizes <= room[:, None]) & (others.depths <= headroom[:, None])
-    fits &= others.sizes > 0
-    given = choose_biased(fits, _functions(donors), rng)
-    return splice(receivers, removed, _at(subtrees.sizes, removed), donors, given, _at(others.sizes, given))
+    removed, nodes, levels = choose_subtrees(receivers, receivers.sizes, receivers.sizes, rng)
+    room = receivers.width - receivers.sizes + nodes
+    given, inserted, _ = choose_subtrees(donors, room, max_depth - levels, rng)
+    return splice(receivers, removed, nodes, donors, given, inserted)
 
 
 def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
     """Parents with one subtree replaced by a random one, grown by PTC2 to at most `LARGEST_MUTATION` nodes."""
-    primitives, width, subtrees = parents.primitives, parents.width, Subtrees.of(parents)
-    removed = _points(parents, subtrees, rng)
-    room = np.minimum(_room(parents, subtrees, removed), LARGEST_MUTATION)
-    headroom = max_depth - _at(subtrees.levels, removed)
-    targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
-    inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
-    return splice(parents, removed, _at(subtrees.sizes, removed), inserted, inserted.sizes - 1, inserted.sizes)
+    n, primitives, width = len(parents), parents.primitives, parents.width
+    removed, nodes, levels = choose_subtrees(parents, parents.sizes, parents.sizes, rng)
+    room = np.minimum(width - parents.sizes + nodes, LARGEST_MUTATION)
+    targets = 1 + (rng.random(n) * room).astype(np.int64)
+    inserted = grown(primitives, width, targets, max_depth - levels, np.zeros(n), terminals, rng)
+    return splice(parents, removed, nodes, inserted, inserted.sizes - 1, inserted.sizes)
 
 
 def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
@@ -195,22 +194,6 @@ def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) ->
     step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
     others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
     return others
-
-
-def _points(parents: Population, subtrees: Subtrees, rng: np.random.Generator) -> Indices:
-    """The root of the subtree to be removed, for each parent."""
-    return choose_biased(subtrees.sizes > 0, _functions(parents), rng)
-
-
-def _functions(population: Population) -> Mask:
-    """Positions of functions."""
-    return population.codes >= population.primitives.first_function
-
-
-def _room(parents: Population, subtrees: Subtrees, removed: Indices) -> Indices:
-    """Most nodes that may replace the removed subtree of each parent."""
-    room: Indices = parents.width - parents.sizes + _at(subtrees.sizes, removed)
-    return room
 
 
 def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:

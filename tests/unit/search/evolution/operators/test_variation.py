@@ -52,16 +52,19 @@ def test_choose_draws_evenly_from_where_the_mask_holds():
     assert counts.tolist() == pytest.approx([3000, 0, 3000, 3000], rel=0.1)
 
 
-def test_biased_choice_is_a_function_nine_times_in_ten():
-    is_function = np.tile(np.array([False, False, True]), (9000, 1))
-    chosen = variation.choose_biased(np.ones_like(is_function), is_function, rng())
+def test_a_chosen_subtree_is_a_function_nine_times_in_ten():
+    population = parents_of(["x y add"] * 9000, width=4)
+    chosen, nodes, levels = variation.choose_subtrees(population, population.sizes, population.sizes, rng())
     assert np.mean(chosen == 2) == pytest.approx(0.9, abs=0.02)
+    assert np.array_equal(nodes, np.where(chosen == 2, 3, 1))
+    assert np.array_equal(levels, np.where(chosen == 2, 0, 1))
 
 
-def test_biased_choice_takes_a_leaf_if_there_is_no_function():
-    mask = np.tile(np.array([True, False]), (50, 1))
-    chosen = variation.choose_biased(mask, np.tile(np.array([False, True]), (50, 1)), rng())
-    assert not chosen.any()
+def test_a_chosen_subtree_is_a_leaf_if_no_function_fits():
+    population = parents_of(["x y add"] * 50, width=4)
+    for limits in ((1, 3), (3, 1)):
+        chosen, *_ = variation.choose_subtrees(population, *(np.full(50, each) for each in limits), rng())
+        assert chosen.max() == 1
 
 
 def test_crossover_of_full_sized_parents_inserts_no_more_than_it_removed():
