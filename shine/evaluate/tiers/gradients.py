@@ -13,6 +13,7 @@ from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
+from shine.compiler.tapes import constant_counts
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.gradient.assembler import NODE_WORDS
@@ -276,5 +277,5 @@ def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:
 
 def _constants(population: Population) -> tuple[Indices, int]:
     """Number of constants of each individual, and the largest number that is fitted."""
-    counts = np.count_nonzero(population.constants, axis=1)
+    counts = constant_counts(population)
     return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -15,12 +15,12 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import find_coefficients
+from shine.compiler.tapes import constant_counts, find_coefficients
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength, oddities
-from shine.search.evolution.complexity import code_weights, constant_counts, line_weights, rounded, weighed
+from shine.search.evolution.complexity import code_weights, line_weights, rounded, weighed
 from shine.search.evolution.memory import symbols
 
 KEPT = 3

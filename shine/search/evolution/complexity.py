@@ -89,12 +89,6 @@ def _power_counts(population: Population) -> Indices:
     return counts
 
 
-def constant_counts(population: Population) -> Indices:
-    """Number of constants in each individual, shape (n_individuals,), int64."""
-    counts: Indices = np.count_nonzero(population.constants, axis=1)
-    return counts
-
-
 def line_weights(slopes: Floats, intercepts: Floats, weights: Mapping[str, float]) -> NDArray[Any]:
     """Weights that slope and intercept add to individuals; none for a slope of 1 and for an intercept of 0.
 

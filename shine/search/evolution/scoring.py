@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Hashes, Indices
+from shine.compiler.tapes import compare_rows, constant_counts
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
 from shine.lang.population import Population
@@ -163,7 +164,9 @@ class Scorer:
     def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores, Indices]:
         """Individuals with fitted constants if these are better, their scores, and which they are."""
         fitted = fitter(individuals, scores)
-        changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
+        differ = np.empty(len(fitted), np.bool_)
+        compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
+        changed = np.flatnonzero(differ)
         if not len(changed):
             return individuals, scores, changed
         found = self._evaluator.score(fitted.take(changed))
@@ -203,7 +206,7 @@ def _fitted(
 
 def fittable(population: Population, scores: Scores) -> Indices:
     """Individuals with a constant and a finite loss, by position."""
-    return np.flatnonzero(population.constants.any(axis=1) & np.isfinite(scores.losses))
+    return np.flatnonzero((constant_counts(population) > 0) & np.isfinite(scores.losses))
 
 
 def places(population: Population) -> tuple[Indices, Indices, Indices]:

@@ -14,7 +14,7 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
-from shine.compiler.tapes import Subtrees
+from shine.compiler.tapes import Subtrees, constant_counts
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
@@ -31,7 +31,7 @@ from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
-from shine.search.evolution.complexity import constant_counts, weighed
+from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors

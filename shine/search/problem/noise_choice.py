@@ -25,6 +25,7 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import exp, log
+from shine.compiler.tapes import constant_counts
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss, loss_of
 from shine.evaluate.losses.reading import built_in_of
@@ -32,7 +33,6 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength, oddities
-from shine.search.evolution.complexity import constant_counts
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, nearest, one_sign, with_model
 from shine.search.problem.preparation import seeding_task
 from shine.search.problem.reference_losses import rounding_loss

@@ -65,6 +65,8 @@ def test_native_kernels_do_what_they_do_in_python():
         (tapes.pick_cells, (n, width, mask, rng.random(n)), [np.empty(n, np.int64)]),
         (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, *subtrees, sizes // 2 + 1, sizes // 3 + 1,
          mask[:, 1], rng.random(n)), list(np.empty((3, n), np.int64))),
+        (tapes.count_constants, (n, width, codes, sizes), [np.empty(n, np.int64)]),
+        (tapes.compare_rows, (n, width, population.values, np.zeros((n, width))), [np.empty(n, np.bool_)]),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
          [np.empty(n, np.int64)]),
         (tapes.find_coefficients, (n, width, names["mul"], names["add"], codes, sizes, arities),

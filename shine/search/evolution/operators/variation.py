@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Subtrees, pick_cells, pick_subtrees, splice_tapes
+from shine.compiler.tapes import Subtrees, constant_counts, pick_cells, pick_subtrees, splice_tapes
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -121,7 +121,7 @@ def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Gen
     n, width = parents.codes.shape
     inside = np.arange(width) < parents.sizes[:, None]
     replaced = inside & (rng.random((n, width)) < 1 / parents.sizes[:, None])
-    replaced[np.arange(n), choose(inside, rng)] = True
+    replaced[np.arange(n), (rng.random(n) * parents.sizes).astype(np.int64)] = True
     rows, positions = np.nonzero(replaced)
     old = parents.codes[rows, positions]
     new = _others(old, parents.primitives, rng)
@@ -138,9 +138,8 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
     A parent without constants does not change.
     """
-    constant = parents.constants
-    rows = np.flatnonzero(constant.any(axis=1))
-    positions = choose(constant[rows], rng)
+    rows = np.flatnonzero(constant_counts(parents))
+    positions = choose(parents.take(rows).constants, rng)
     old = parents.values[rows, positions]
     # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
     scale = exp(-3 * math.log(10) * rng.random(len(rows)))
