@@ -7,10 +7,10 @@ import gzip
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,6 @@ class RawColumn:
         return f"{self.place(row)}: column {shown(self.heading)}: {text}"
 
 
-class Read(Protocol):
-    """Reads columns by index; those that `as_text` names stay text, even if all their cells are numbers."""
-
-    def __call__(self, indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]: ...
-
-
 @dataclass(frozen=True)
 class Source:
     """A file of columns, opened.
@@ -60,7 +54,8 @@ class Source:
     headings : tuple of str
         The headings as they are in the file.
     read : callable
-        Returns the columns at indices of headings.
+        ``read(indices, as_text=())`` returns the columns at indices of headings; those that `as_text` names stay text,
+        even if all their cells are numbers.
     cells : callable, optional
         Returns all texts that may tell how the file writes numbers; without it, the columns that are read tell.
     separator : str
@@ -71,7 +66,7 @@ class Source:
 
     path: Path
     headings: tuple[str, ...]
-    read: Read
+    read: Callable[..., list[RawColumn]]
     cells: Callable[[], Iterable[str]] | None = None
     separator: str = ","
     notes: tuple[str, ...] = ()

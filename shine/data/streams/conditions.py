@@ -11,13 +11,9 @@ from functools import reduce
 from typing import Any
 
 from shine.base.errors import DataError, UnsupportedSyntaxError
-from shine.lang.conditions.reading import Literal, Reader
+from shine.lang.conditions.reading import HOLDS, Literal, Reader
 from shine.lang.conditions.scanning import Name, scan
 from shine.lang.forms.names import listed, normalized, shown, similar, value_text
-
-_OPERATORS = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne
-}  # fmt: skip
 
 
 def condition(text: str, schema: Any) -> Any:
@@ -102,7 +98,7 @@ class _Reader(Reader):
         left, right = self._checked(left, node), self._checked(right, node)
         if family(left.kind) is None or family(left.kind) != family(right.kind):
             self.reject(f"{left.name} ({left.kind}) and {right.name} ({right.kind}) cannot be compared", node)
-        return _OPERATORS[comparison](left.field, right.field)
+        return HOLDS[comparison](left.field, right.field)
 
     def among(self, left: Any, right: Literal, node: ast.AST) -> Any:
         from pyarrow import compute
@@ -191,7 +187,7 @@ def compared(field: Any, kind: Any, sign: str, value: Any) -> Any:
     elif isinstance(value, datetime):
         is_day = types.is_date(kind) and value == datetime(value.year, value.month, value.day)
         value = pyarrow.scalar(value, kind if is_day else pyarrow.timestamp("us", getattr(kind, "tz", None)))
-    return _OPERATORS[sign](field, compute.scalar(value))
+    return HOLDS[sign](field, compute.scalar(value))
 
 
 def _float(value: int | float) -> float:
@@ -214,7 +210,7 @@ def _compared_integers(field: Any, kind: Any, sign: str, value: int | float) -> 
         return ~outside if is_true else outside
     below, above = (compute.scalar(pyarrow.scalar(rounded(value), kind)) for rounded in (math.floor, math.ceil))
     if value == math.floor(value):
-        return _OPERATORS[sign](field, below)
+        return HOLDS[sign](field, below)
     if sign in ("==", "!="):
         return (field <= below) & (field >= above) if sign == "==" else (field <= below) | (field >= above)
     return field <= below if sign in ("<", "<=") else field >= above

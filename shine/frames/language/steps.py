@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 
 from shine.frames.language.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, SameTexts, Step
-from shine.lang.conditions.reading import FLIPPED, HOLDS, Literal, Reject
+from shine.lang.conditions.reading import FLIPPED, HOLDS, Literal
 
 MOST_STEPS = 5_000
 """Most steps of a query: the time of LLVM's passes is not linear in their number."""
@@ -189,7 +190,7 @@ def _common(left: str, right: str) -> str | None:
 class Adding:
     """Adds steps of one kind to a query."""
 
-    def __init__(self, steps: Steps, reject: Reject) -> None:
+    def __init__(self, steps: Steps, reject: Callable[..., NoReturn]) -> None:
         self._steps, self._reject = steps, reject
 
 

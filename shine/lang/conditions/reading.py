@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -70,14 +70,6 @@ class Literal:
 
     value: object
     is_variable: bool = False
-
-
-class Reject(Protocol):
-    """Raises the error about a node."""
-
-    def __call__(self, message: str, node: ast.AST | None = None) -> NoReturn:
-        """With its place in the text."""
-        ...
 
 
 class Reader(TreeVisitor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shine.faces.runs import Run
     from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
-    from shine.search.evolution.observers import Progress, Visitor
+    from shine.search.evolution.observers import Progress
     from shine.search.models.result import Result
     from shine.search.run import Callback
 
@@ -140,14 +140,8 @@ def interruption_of(context: click.Context) -> Interruption:
     return context.find_object(Interruption) or Interruption()
 
 
-class _Search(Protocol):
-    def __call__(
-        self, report: Callable[[Progress], object], *, tell: Callable[[Notice], None], visitor: Visitor | None
-    ) -> Result: ...
-
-
 def searched(
-    search: _Search,
+    search: Callable[..., Result],
     config: Config,
     display: Silence,
     interruption: Interruption,
