@@ -22,6 +22,7 @@ from shine.lang.program.program import STORAGE_TYPES, Program
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Function, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, FROM_THE_LANGUAGE
+from shine.tensor.form.types import without_ones
 from shine.tensor.frontend.definitions import FUNCTIONS
 from shine.tensor.passes.specialize import inline
 
@@ -191,7 +192,7 @@ class _Translation:
         elif name not in CALLS and len(known := self._constants(operands)) == len(operands):
             for result, array in zip(instruction.results, evaluate(instruction, known), strict=True):
                 self.held[result] = _Held(result.type.shape, array=np.asarray(array, result.type.numpy))
-        elif name == "reshape" and _stripped(operands[0].type.shape) == _stripped(value.type.shape):
+        elif name == "reshape" and without_ones(operands[0].type.shape) == without_ones(value.type.shape):
             self.held[value] = self.held[operands[0]]
         else:
             types = ", ".join(str(operand.type) for operand in operands)
@@ -286,12 +287,6 @@ def _dtype(value: Value) -> str:
 def _type(value: Value) -> str:
     """A value's number type in programs."""
     return STORAGE_TYPES[_dtype(value)]
-
-
-def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without the axes that broadcasting adds."""
-    kept = next((place for place, size in enumerate(shape) if size != 1), len(shape))
-    return shape[kept:]
 
 
 def _literal(value: np.generic) -> ast.expr:

@@ -126,6 +126,12 @@ def dtype_of(dtype: DTypeLike) -> str:
     return found
 
 
+def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its leading axes of size 1, which broadcasting adds."""
+    first = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
+    return shape[first:]
+
+
 def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that shapes are broadcast to, by NumPy's rule; a `FormError` if sizes differ and none of them is 1."""
     try:

@@ -13,7 +13,7 @@ from shine.lang.forms.facts import FACTS
 from shine.tensor.form.interpreter import evaluate
 from shine.tensor.form.module import Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, ELEMENTWISE, result_types
-from shine.tensor.form.types import FLOATS, INTEGERS, TRUTH, broadcast
+from shine.tensor.form.types import FLOATS, INTEGERS, TRUTH, broadcast, without_ones
 from shine.tensor.passes.rewriting import Replacement, Rewriting, Rule, by_table, integer, integers, rewritten
 
 MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -117,15 +117,9 @@ def _broadcast(r: Rewriting, instruction: Instruction) -> Replacement:
         return r.fitted(before.operands[0], found.shape)
     before = r.maker(operand, "reshape")
     # A reshape that adds leading axes of size 1 is part of every broadcast.
-    if before is not None and _without_ones(operand.type.shape) == before.operands[0].type.shape:
+    if before is not None and without_ones(operand.type.shape) == before.operands[0].type.shape:
         return r.fitted(before.operands[0], found.shape)
     return None
-
-
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without its leading axes of size 1."""
-    first = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
-    return shape[first:]
 
 
 def _slice(r: Rewriting, instruction: Instruction) -> Replacement:

@@ -6,7 +6,6 @@ body serves all rows, and a row gets the same bits at any position.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 import numpy as np
@@ -124,7 +123,8 @@ def _emit_loop(
     """The loop over full vectors of rows, from row `start` on; whether an integer division failed."""
     pointers = {
         position: load(builder, columns, ir.Constant(I64, position), POINTER, POINTER)
-        for position in _used_parameters(tree)
+        for position, name in enumerate(tree.parameters)
+        if name in tree.used_parameters
     }
     width = ir.Constant(I64, numbers.width)
     with counted(builder, _ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
@@ -141,13 +141,6 @@ def _emit_loop(
         failed = loop.values[0]
         loop.results = [failed if jit.failed is None else builder.or_(failed, any_lane(builder, jit.failed))]
     return loop.values[0]
-
-
-def _used_parameters(tree: Tree) -> list[int]:
-    """Positions of the parameters that a formula reads."""
-    expressions = [*(value for _, value in tree.assignments), tree.result]
-    used = {node.id for expression in expressions for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    return [position for position, name in enumerate(tree.parameters) if name in used]
 
 
 def _tile_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:

@@ -14,7 +14,6 @@ from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.monotonic import Monotonicity
 from shine.lang.forms.names import shown
-from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
@@ -138,13 +137,10 @@ def _columns_of(template: Template, name: str, constraints: Constraints) -> dict
 
 
 def _calls(template: Template, name: str) -> list[ast.Call]:
-    def parts(tree: Tree) -> list[ast.expr]:
-        return [*(value for _, value in tree.assignments), tree.result]
-
     return [
         node
         for tree in template.outputs
-        for part in parts(tree)
+        for part in (*dict(tree.assignments).values(), tree.result)
         for node in ast.walk(part)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     ]
