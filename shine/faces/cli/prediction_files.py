@@ -8,7 +8,7 @@ import io
 import lzma
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import click
 import numpy as np
@@ -27,16 +27,19 @@ def _delimited(columns: Columns, delimiter: str) -> bytes:
     return "\n".join([delimiter.join(columns), *map(delimiter.join, rows), ""]).encode()
 
 
-def _npz(columns: Columns) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, **columns)
-    return stream.getvalue()
+def _to(write: Callable[[IO[bytes], Columns], object]) -> Callable[[Columns], bytes]:
+    """A writer, by one that writes to a stream."""
+
+    def written(columns: Columns) -> bytes:
+        stream = io.BytesIO()
+        write(stream, columns)
+        return stream.getvalue()
+
+    return written
 
 
-def _npy(columns: Columns) -> bytes:
-    stream = io.BytesIO()
+def _npy(stream: IO[bytes], columns: Columns) -> None:
     np.save(stream, next(iter(columns.values())) if len(columns) == 1 else np.column_stack(list(columns.values())))
-    return stream.getvalue()
 
 
 def _arrow() -> Any:
@@ -48,30 +51,16 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def _parquet(columns: Columns) -> bytes:
-    stream, arrow = io.BytesIO(), _arrow()
-    arrow.parquet.write_table(arrow.table(dict(columns)), stream)
-    return stream.getvalue()
-
-
-def _feather(columns: Columns) -> bytes:
-    stream, arrow = io.BytesIO(), _arrow()
-    arrow.feather.write_feather(arrow.table(dict(columns)), stream)
-    return stream.getvalue()
-
-
 def _sheet(engine: str) -> Callable[[Columns], bytes]:
-    def write(columns: Columns) -> bytes:
-        stream = io.BytesIO()
+    def write(stream: IO[bytes], columns: Columns) -> None:
         try:
             import pandas
 
             pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
         except ImportError:
             raise click.ClickException("writing sheets needs pandas; pip install 'shine[excel]'") from None
-        return stream.getvalue()
 
-    return write
+    return _to(write)
 
 
 def _zip(content: bytes) -> bytes:
@@ -106,10 +95,13 @@ def _text(kind: str, ending: str) -> Callable[[Columns], bytes]:
 
 WRITERS: dict[str, Callable[[Columns], bytes]] = {
     **{f".{kind}{ending}": _text(kind, ending) for kind in _DELIMITERS for ending in _COMPRESSORS},
-    ".npz": _npz,
-    ".npy": _npy,
-    ".parquet": _parquet,
-    **dict.fromkeys((".feather", ".arrow", ".ipc"), _feather),
+    ".npz": _to(lambda stream, columns: np.savez(stream, allow_pickle=False, **columns)),
+    ".npy": _to(_npy),
+    ".parquet": _to(lambda stream, columns: _arrow().parquet.write_table(_arrow().table(dict(columns)), stream)),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".ipc"),
+        _to(lambda stream, columns: _arrow().feather.write_feather(_arrow().table(dict(columns)), stream)),
+    ),
     ".xlsx": _sheet("openpyxl"),
     ".ods": _sheet("odf"),
 }

@@ -108,16 +108,10 @@ def tests(given: Iterable[Scanned], runs: Collection[Entry]) -> tuple[list[Test]
     return of_runs, of_formulas
 
 
-def with_word(given: str) -> Test:
-    """A formula that uses a function, an operator or a feature."""
+def with_word(given: str, wanted: bool = True) -> Test:
+    """A formula that uses a function, an operator or a feature; or one that does not."""
     known = word(given)
-    return lambda name, run, formula: formula is not None and known in formula.words
-
-
-def without_word(given: str) -> Test:
-    """A formula that does not use a function, an operator or a feature."""
-    known = word(given)
-    return lambda name, run, formula: formula is not None and known not in formula.words
+    return lambda name, run, formula: formula is not None and (known in formula.words) == wanted
 
 
 def like(text: str) -> Test:

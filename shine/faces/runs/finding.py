@@ -20,7 +20,6 @@ from shine.faces.runs.conditions import (
     like,
     tests,
     with_word,
-    without_word,
 )
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
 from shine.lang.conditions.scanning import Scanned
@@ -216,7 +215,7 @@ def found(folder: Path, asked: Query) -> list[Found]:
 def _matches(entries: Mapping[str, Entry], asked: Query) -> Iterator[tuple[str, FormulaEntry | None]]:
     """The runs that meet a query, each with a formula that does; None where the query says nothing about formulas."""
     run_tests, formula_tests = tests(asked.conditions, entries.values())
-    formula_tests += [*map(with_word, asked.uses), *map(without_word, asked.without)]
+    formula_tests += [*map(with_word, asked.uses), *(with_word(each, False) for each in asked.without)]
     formula_tests += [like(asked.formula)] if asked.formula else []
     about_formulas = asked.formulas or asked.best or bool(formula_tests)
     for name, entry in entries.items():

@@ -6,6 +6,7 @@ Integers are stored in floating-point numbers as long as these are exact: truth 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from shine.base.errors import GraphImportError
 from shine.formats.read.llvmir.calls import meaning
@@ -178,22 +179,12 @@ def _unsigned(integer: Integer) -> Integer:
     return integer
 
 
-def _zero_extended(scope: Scope, lane: Lane, target: Type) -> Lane:
-    integer = _unsigned(scope.integer(lane))
-    return Integer(integer.node, integer.low, integer.high, target.width)
-
-
-def _sign_extended(scope: Scope, lane: Lane, target: Type) -> Lane:
-    integer = _signed(scope, scope.integer(lane))
-    return Integer(integer.node, integer.low, integer.high, target.width)
-
-
 def _truncated(scope: Scope, lane: Lane, target: Type) -> Lane:
     integer = scope.integer(lane)
     low, high = (0, 1) if target.width == 1 else (-(1 << (target.width - 1)), (1 << (target.width - 1)) - 1)
     if integer.low < low or integer.high > high:
         raise GraphImportError(f"cutting an integer to {target.width} bits is supported only if it fits")
-    return Integer(integer.node, integer.low, integer.high, target.width)
+    return replace(integer, width=target.width)
 
 
 def _to_integer(scope: Scope, lane: Lane, target: Type) -> Lane:
@@ -228,8 +219,8 @@ INTEGER_RULES: Mapping[str, Rule] = {
     "icmp": _compare_integers,
     "sitofp": _conversion(_to_number(signed=True)),
     "uitofp": _conversion(_to_number(signed=False)),
-    "zext": _conversion(_zero_extended),
-    "sext": _conversion(_sign_extended),
+    "zext": _conversion(lambda scope, lane, target: replace(_unsigned(scope.integer(lane)), width=target.width)),
+    "sext": _conversion(lambda scope, lane, target: replace(_signed(scope, scope.integer(lane)), width=target.width)),
     "trunc": _conversion(_truncated),
     "fptosi": _conversion(_to_integer),
     "bitcast": _conversion(_bits),
