@@ -207,18 +207,12 @@ def _compare_units(rows: Rows, step: Step, a: Number, b: Number) -> Result:
     return rows.condition(holds, rows.both(a.valid, b.valid))
 
 
-def _and(rows: Rows, step: Step, a: Truth, b: Truth) -> Result:
-    true = rows.builder.and_(a.true, b.true)
-    if a.false is None and b.false is None:
-        return Truth(true)
-    return Truth(true, rows.builder.or_(rows.false(a), rows.false(b)))
-
-
-def _or(rows: Rows, step: Step, a: Truth, b: Truth) -> Result:
-    true = rows.builder.or_(a.true, b.true)
-    if a.false is None and b.false is None:
-        return Truth(true)
-    return Truth(true, rows.builder.and_(rows.false(a), rows.false(b)))
+def _joined(rows: Rows, step: Step, a: Truth, b: Truth) -> Result:
+    one, other = rows.builder.and_, rows.builder.or_
+    if step.operation == "or":
+        one, other = other, one
+    true = one(a.true, b.true)
+    return Truth(true, None if a.false is None and b.false is None else other(rows.false(a), rows.false(b)))
 
 
 def _not(rows: Rows, step: Step, a: Truth) -> Result:
@@ -304,8 +298,8 @@ RULES: Mapping[str, Rule] = {
     "compare": _compare,
     "compare_exactly": _compare_exactly,
     "compare_units": _compare_units,
-    "and": _and,
-    "or": _or,
+    "and": _joined,
+    "or": _joined,
     "not": _not,
     "isna": _isna,
     "where": _where,

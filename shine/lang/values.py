@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from shine.lang.forms.facts import basic_where
 from shine.lang.forms.grammar import LARGEST_EXACT
@@ -289,17 +290,11 @@ def _simpler_where(graph: ValueGraph, test: int, a: int, b: int) -> int | None:
     return None
 
 
-def _simpler_logical_and(graph: ValueGraph, a: int, b: int) -> int | None:
+def _simpler_logical(graph: ValueGraph, a: int, b: int, *, decides: bool) -> int | None:
+    """With a constant first: itself if its truth `decides`, else the other."""
     number = graph.number(a)
     if number is not None:
-        return a if number == 0 else b
-    return a if a == b else None
-
-
-def _simpler_logical_or(graph: ValueGraph, a: int, b: int) -> int | None:
-    number = graph.number(a)
-    if number is not None:
-        return b if number == 0 else a
+        return a if (number != 0) == decides else b
     return a if a == b else None
 
 
@@ -311,8 +306,8 @@ _SIMPLER: dict[str, Callable[..., int | None]] = {
     "neg": lambda graph, a: graph.operands[a][0] if graph.names[a] == "neg" else None,
     "pow": _simpler_pow,
     "where": _simpler_where,
-    "logical_and": _simpler_logical_and,
-    "logical_or": _simpler_logical_or,
+    "logical_and": partial(_simpler_logical, decides=False),
+    "logical_or": partial(_simpler_logical, decides=True),
 }
 """Rules by primitive: a simpler value for the same operands, or None."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from shine.tensor.onnx.files import array_of, read_model
 from shine.tensor.onnx.node import attributes_of
 from shine.trees.form import Ensemble, Tree, check, levels
 from shine.trees.reading import Reading
+
+T = TypeVar("T", int, str)
 
 MOST_COLUMNS = 1 << 20
 """Most features, and most targets or classes."""
@@ -88,7 +90,7 @@ def _reading(graph: Any, folder: Path | None) -> Reading:
     attributes = _Attributes(attributes_of(node), folder)
     labels = attributes.labels() if node.op_type == _CLASSIFIER else None
     n_features, rounding, classes = _around(graph, node, labels)
-    count = attributes.integer("n_targets", 1) if labels is None else len(labels)
+    count = attributes.value("n_targets", 1) if labels is None else len(labels)
     if not 1 <= count <= MOST_COLUMNS:
         raise GraphImportError(f"it has {count} targets or classes; 1 to {MOST_COLUMNS} are read")
     sums = _regression(attributes, count) if labels is None else _classification(attributes, count)
@@ -126,16 +128,10 @@ class _Attributes:
     found: dict[str, Any]
     folder: Path | None
 
-    def integer(self, name: str, default: int) -> int:
+    def value(self, name: str, default: T) -> T:
         found = self.found.get(name, default)
-        if not isinstance(found, int):
-            raise GraphImportError(f"its attribute {name} is no integer")
-        return found
-
-    def text(self, name: str, default: str) -> str:
-        found = self.found.get(name, default)
-        if not isinstance(found, str):
-            raise GraphImportError(f"its attribute {name} is no text")
+        if not isinstance(found, type(default)):
+            raise GraphImportError(f"its attribute {name} is no {'integer' if isinstance(default, int) else 'text'}")
         return found
 
     def listed(self, name: str, kind: type) -> tuple[Any, ...]:
@@ -272,7 +268,7 @@ def _base(attributes: _Attributes, count: int) -> Floats:
 
 
 def _regression(attributes: _Attributes, count: int) -> _Sums:
-    aggregate, transform = attributes.text("aggregate_function", "SUM"), attributes.text("post_transform", "NONE")
+    aggregate, transform = attributes.value("aggregate_function", "SUM"), attributes.value("post_transform", "NONE")
     if aggregate not in ("SUM", "AVERAGE"):
         raise GraphImportError(f"its aggregate_function {aggregate} is not supported; SUM and AVERAGE are")
     if transform != "NONE":
@@ -282,7 +278,7 @@ def _regression(attributes: _Attributes, count: int) -> _Sums:
 
 def _classification(attributes: _Attributes, count: int) -> _Sums:
     trees, nodes, columns, weights = _weights(attributes, "class", count)
-    transform = attributes.text("post_transform", "NONE")
+    transform = attributes.value("post_transform", "NONE")
     links = {"NONE": "identity", "SOFTMAX": "softmax"}
     scored = len(np.unique(columns))
     if count == 2 and scored == 1:

@@ -73,11 +73,11 @@ def plotted(
     if kind in (DEPENDENCE, BAND):
         drawings = [drawing for subject in subjects for drawing in _along_features(subject, kind, features)]
     elif kind == CONSTANTS:
-        drawings = [_of_constants(subject) for subject in subjects]
+        drawings = [_of_model(subject, lambda model, data, ax: plots.constants(model, ax)) for subject in subjects]
     elif kind == FRONT:
         drawings = [_of_front(subject) for subject in subjects]
     else:
-        drawings = [_of_fit(subject, fits[kind]) for subject in subjects]
+        drawings = [_of_model(subject, fits[kind]) for subject in subjects]
     axes = plots.grid(len(drawings)) if ax is None else _given(ax, len(drawings))
     for draw, place in zip(drawings, axes, strict=True):
         draw(place)
@@ -104,21 +104,11 @@ def _of_front(subject: Subject) -> Callable[[Any], None]:
     return draw
 
 
-def _of_fit(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
+def _of_model(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
     model = _model(subject)
 
     def draw(ax: Any) -> None:
         drawing(model, subject.data, ax)
-        _entitle(ax, subject.title)
-
-    return draw
-
-
-def _of_constants(subject: Subject) -> Callable[[Any], None]:
-    model = _model(subject)
-
-    def draw(ax: Any) -> None:
-        plots.constants(model, ax)
         _entitle(ax, subject.title)
 
     return draw
