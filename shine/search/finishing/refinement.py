@@ -229,7 +229,10 @@ class Refinement:
 
         may_win, shown = prospects(lengths, weighed(versions[0], self.weights) - 2 * idle, is_sound)
         may_win[0], shown[0] = True, False
-        return may_win, shown
+        # Of individuals that converge to the same formula, one is enough.
+        kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
+        first = np.array([kinds.index(kind) == at for at, kind in enumerate(kinds)])
+        return may_win & first, shown & first
 
 
 def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:
