@@ -169,27 +169,37 @@ def pick_cells(n: int, width: int, mask: Mask, draws: Floats, found: Indices) ->
         found[i] = at - row
 
 
-@_native(writes=3)
+@_native(writes=5)
 def pick_subtrees(
-    n: int, width: int, first: int, codes: Codes, lengths: Indices, sizes: Integers, depths: Integers, levels: Integers,
-    room: Indices, headroom: Indices, wanted: Mask, draws: Floats, found: Indices, nodes: Indices, above: Indices,
+    n: int, width: int, first: int, codes: Codes, lengths: Indices, arities: Indices, room: Indices, headroom: Indices,
+    wanted: Mask, draws: Floats, sizes: Indices, depths: Indices, found: Indices, nodes: Indices, levels: Indices,
 ) -> None:  # fmt: skip
-    """Write position, size and level of a subtree that fits, a function (from code `first` on) or else, as wanted."""
+    """Write position, size and level of a subtree that fits, a function (from code `first` on) or else, as wanted.
+
+    `sizes` and `depths` have room for one tape.
+    """
     for i in range(n):
-        row = i * width
-        end = row + lengths[i]
+        row, end = i * width, lengths[i]
         every, own = 0, 0
-        for at in range(row, end):
-            if sizes[at] <= room[i] and depths[at] <= headroom[i]:
+        for at in range(end):
+            size, depth = 1, 1
+            for _ in range(arities[codes[row + at]]):
+                depth = max(depth, 1 + depths[at - size])
+                size += sizes[at - size]
+            sizes[at], depths[at] = size, depth
+            if size <= room[i] and depth <= headroom[i]:
                 every += 1
-                own += (codes[at] >= first) == wanted[i]
+                own += (codes[row + at] >= first) == wanted[i]
         left = int(draws[i] * (own if own > 0 else every))
-        at = row - 1
+        at = 0 - 1
         while left >= 0 and at < end - 1:
             at += 1
-            if sizes[at] <= room[i] and depths[at] <= headroom[i] and (own == 0 or (codes[at] >= first) == wanted[i]):
-                left -= 1
-        found[i], nodes[i], above[i] = at - row, sizes[at], levels[at]
+            if sizes[at] <= room[i] and depths[at] <= headroom[i]:
+                left -= 1 if own == 0 else (codes[row + at] >= first) == wanted[i]
+        level = 0
+        for above in range(at + 1, end):
+            level += above - sizes[above] < at
+        found[i], nodes[i], levels[i] = at, sizes[at], level
 
 
 @_native(writes=1)

@@ -55,7 +55,6 @@ def test_native_kernels_do_what_they_do_in_python():
     rng = np.random.default_rng(2)
     mask = rng.random((n, width)) < 0.5
     mask[:, 0] = True
-    subtrees = vars(Subtrees.of(population)).values()
     names = population.primitives.function_codes
     codes, sizes = population.codes, population.sizes
     keys = rng.integers(1, 1 << 62, 90).astype(np.uint64)
@@ -63,8 +62,8 @@ def test_native_kernels_do_what_they_do_in_python():
     for kernel, given, room in (
         (tapes._sweep, (n, width, codes, sizes, arities), [np.empty((n, width), np.int32) for _ in range(3)]),
         (tapes.pick_cells, (n, width, mask, rng.random(n)), [np.empty(n, np.int64)]),
-        (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, *subtrees, sizes // 2 + 1, sizes // 3 + 1,
-         mask[:, 1], rng.random(n)), list(np.empty((3, n), np.int64))),
+        (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, arities, sizes // 2 + 1, sizes // 3 + 1,
+         mask[:, 1], rng.random(n)), [*np.zeros((2, width), np.int64), *np.empty((3, n), np.int64)]),
         (tapes.count_constants, (n, width, codes, sizes), [np.empty(n, np.int64)]),
         (tapes.compare_rows, (n, width, population.values, np.zeros((n, width))), [np.empty(n, np.bool_)]),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),

@@ -58,12 +58,13 @@ def choose_subtrees(
 ) -> tuple[Indices, Indices, Indices]:
     """One subtree of each individual, of at most `room` nodes and `headroom` levels: where it ends, its nodes, and its
     distance from the root. It is a function with probability `FUNCTION_BIAS` if functions and terminals fit."""
-    n, codes, subtrees = len(population), population.codes, Subtrees.of(population)
+    n, width, primitives = len(population), population.width, population.primitives
     found, nodes, levels = np.empty((3, n), np.int64)
-    tapes = codes, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels
+    tapes = population.codes, population.sizes, primitives.arities
     draws = rng.random(n) < FUNCTION_BIAS, rng.random(n)
-    first = population.primitives.first_function
-    pick_subtrees(n, population.width, first, *tapes, room, headroom, *draws, found, nodes, levels)
+    sizes, depths = np.empty((2, width), np.int64)
+    first = primitives.first_function
+    pick_subtrees(n, width, first, *tapes, room, headroom, *draws, sizes, depths, found, nodes, levels)
     return found, nodes, levels
 
 
