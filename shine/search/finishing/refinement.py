@@ -180,7 +180,10 @@ class Refinement:
             [each for each in some if math.isfinite(each.loss) and self.allows(each.tree.size, each.loss <= enough)]
             for some in (chosen, behind)
         )
-        kept = [*without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind), *behind]
+        kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind)
+        # Where formulas that may win have earned their poles, those behind them have, too.
+        earned = not all(domain.defines(model.tree) for model in kept)
+        kept += [model for model in behind if earned or domain.defines(model.tree)]
         kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
