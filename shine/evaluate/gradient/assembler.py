@@ -40,6 +40,7 @@ from shine.evaluate.gradient.instructions import (
     OPERAND_BYTES,
     OPERAND_WORDS,
     OPERANDS,
+    SLOPE,
     UNCHANGED,
     GradientTables,
     list_bytes,
@@ -266,8 +267,7 @@ class _Assembler:
                     if cursor == "cursor":
                         with self._if_sloped(function):
                             self._new_tile(node, _SLOPE)
-                            arity = load(build, self.tables.arity, function, I64, I64)
-                            self._copy_operand(node, _SLOPE, self._operand(instruction, arity))
+                            self._copy_operand(node, _SLOPE, self._operand(instruction, number(SLOPE)))
         self._set(node, _FUNCTION, function)
         for field, name in ((_SIZE, "nodes"), (_VARIES, "varies"), (_DEPENDS, "depends")):
             self._set(node, field, self.state[name])

@@ -32,24 +32,18 @@ the steps within a tile, zero for a constant and all ones otherwise."""
 
 OPERAND_BYTES = 8 * OPERAND_WORDS
 
+SLOPE = 1
+"""Operand of a function of one argument: where its slope goes, if it is computed with the value."""
+
 HANDLER, DESTINATION, OPERANDS = 0, 8, 24
 """Byte offsets in an instruction: address of its handler; address of its result, and the mask of the tile's offset
 there; then the operands."""
 
+_WITH_SLOPE = {"sin": sin_and_slope, "cos": cos_and_slope}
+"""Functions whose value and slope have most of their work in common."""
 
-def _quotient_and_slope(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """a / b, rounded twice, and its derivative by a: one division."""
-    inverse = 1.0 / b
-    return a * inverse, inverse
-
-
-_WITH_SLOPE: dict[str, tuple[Callable[..., tuple[Lanes, Lanes]], tuple[Tree, ...]]] = {
-    "sin": (sin_and_slope, (parse("a", ("a", VALUE)),)),
-    "cos": (cos_and_slope, (parse("a", ("a", VALUE)),)),
-    "div": (_quotient_and_slope, (parse("a", ("a", "b", VALUE)), parse(f"-({VALUE} * a)", ("a", "b", VALUE)))),
-}
-"""Functions whose value and slope, the derivative by the first argument, have most of their work in common; and their
-partial derivatives, where the slope stands in the place of the first argument."""
+_SLOPE_GIVEN = parse("a", ("a", VALUE))
+"""Their partial derivative: the slope comes in the place of the argument."""
 
 LISTS = 3
 """Lists of instructions: values that no constant changes, values that vary with one, adjoints."""
@@ -100,11 +94,10 @@ def _emit_varying(module: ir.Module, primitive: Primitive, size: int) -> ir.Func
     def apply(jit: AstJit, *given: ir.Value) -> list[ir.Value]:
         if not _has_slope(primitive):
             return [value(jit, *given)]
-        both, _ = _WITH_SLOPE[primitive.name]
-        return [found.value for found in both(*(Lanes(jit.emit.builder, each) for each in given))]
+        return [found.value for found in _WITH_SLOPE[primitive.name](Lanes(jit.emit.builder, *given))]
 
     name = f"shine.varying.{primitive.name}"
-    return _emit(module, name, list(range(primitive.arity)), apply, size, FusingBuilder, _has_slope(primitive))
+    return _emit(module, name, list(range(primitive.arity)), apply, size, FusingBuilder)
 
 
 def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial: Tree, size: int) -> ir.Function:
@@ -142,7 +135,6 @@ def _emit(
     apply: Callable[..., Sequence[ir.Value]],
     size: int,
     kind: type[ir.IRBuilder] = ir.IRBuilder,
-    sloped: bool = False,
 ) -> ir.Function:
     """A handler that applies an operation to the operands at some positions of its instruction; a second result is the
     slope."""
@@ -152,16 +144,14 @@ def _emit(
     current, offset, length = function.args
     entry, body, end = (function.append_basic_block(label) for label in ("entry", "body", "end"))
     build = kind(entry)
-    # The slope's place comes after the arguments.
-    places = (DESTINATION, OPERANDS + OPERAND_BYTES * len(positions))[: 2 if sloped else 1]
-    results = [tile_operand(build, current, at, offset)[0] for at in places]
+    results = [tile_operand(build, current, at, offset)[0] for at in (DESTINATION, OPERANDS + OPERAND_BYTES * SLOPE)]
     operands = [tile_operand(build, current, OPERANDS + OPERAND_BYTES * i, offset) for i in positions]
     build.branch(body)
     build.position_at_end(body)
     at = build.phi(I64, "at")
     at.add_incoming(ir.Constant(I64, 0), entry)
     values = [load(build, base, build.and_(at, mask), _BYTE, numbers.type, 8) for base, mask in operands]
-    for result, value in zip(results, apply(AstJit(build, numbers), *values), strict=True):
+    for result, value in zip(results, apply(AstJit(build, numbers), *values), strict=False):
         store(build, value, result, at, _BYTE, 8)
     following = build.add(at, ir.Constant(I64, numbers.width * 8))
     at.add_incoming(following, build.block)
@@ -241,12 +231,11 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
     forward, varying, adjoint = [], [], []
     for function in functions:
         forward.append(emit_value(module, function, size))
-        has_slope = _has_slope(function)
-        differs = has_slope or operations_of(function)["elementary"] > 0
-        varying.append(_emit_varying(module, function, size) if differs else forward[-1])
+        is_slow = operations_of(function)["elementary"] > 0
+        varying.append(_emit_varying(module, function, size) if is_slow else forward[-1])
         found = [
             _adjoint_entry(module, function, argument, partial, size)
-            for argument, partial in enumerate(_WITH_SLOPE[function.name][1] if has_slope else partials(function))
+            for argument, partial in enumerate([_SLOPE_GIVEN] if _has_slope(function) else partials(function))
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
     return GradientTables(
