@@ -5,7 +5,8 @@ Five statements are checked, and each disagreement is a line of text:
 1. A whole formula in native code has the bits of its primitives applied one by one, by the reference tier; there, the
    inexact primitives are kernels of one primitive each.
 2. The machine's predictions have the bits of native code, whatever the number of threads.
-3. So have the values that the gradient machine computes on its way to derivatives.
+3. So have the values that the gradient machine computes on its way to derivatives, unless a formula has constants and
+   elementary functions: of constants, it computes these with fused multiply-adds.
 4. So have losses, slopes and intercepts, with and without weights, linear scaling and a threshold.
 5. Losses are within rounding of the textbook's.
 
@@ -27,6 +28,7 @@ from helpers.oracles.losses import expected_loss
 from helpers.rows import random_rows
 from numpy.typing import NDArray
 
+from shine.compiler.codegen.numbers import operations_of
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.jit import jit
 from shine.evaluate.kernels.kernel import Kernel
@@ -146,11 +148,15 @@ class Tiers:
     def _wrong_gradients(self, native: Array, columns: Sequence[Array]) -> Iterator[str]:
         if self.dtype != "float64":
             return
+        slow = [operations_of(function)["elementary"] > 0 for function in self.population.primitives.functions]
+        codes, first = self.population.codes, self.population.primitives.first_function
+        may_be_fused = np.isin(codes, first + np.flatnonzero(slow))
+        rounded_alike = ~(may_be_fused.any(axis=1) & self.population.constants.any(axis=1))
         for row in range(min(GRADIENT_ROWS, native.shape[1])):
             at = [float(column[row]) for column in columns]
             found, expected = gradient_values(self.population, at), np.abs(native[:, row])
             expected = np.where(np.isfinite(expected), expected, np.inf)
-            for index in np.flatnonzero(~same_bits(found, expected))[:SHOWN]:
+            for index in np.flatnonzero(~same_bits(found, expected) & rounded_alike)[:SHOWN]:
                 yield f"{str(self.trees[index])[:300]} at {at}: native {expected[index]!r}, gradient {found[index]!r}"
 
     def _wrong_scores(self, native: Array, dataset: Dataset, loss: str, scaling: bool, threads: int) -> Iterator[str]:
