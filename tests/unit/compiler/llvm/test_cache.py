@@ -466,12 +466,12 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
 def test_a_second_process_loads_the_machine_of_the_first(folder):
     code = """
 import sys
-from shine.evaluate.losses import row_errors as loss
+from shine.compiler.llvm import engine
 from shine.evaluate.tiers import machine_rows as machine
 if sys.argv[1] == "load":
     def refuse(*arguments):
         raise AssertionError("compiled again")
-    machine.emit_machine = machine.host_object = loss.host_object = refuse
+    machine.emit_machine = machine.host_object = engine.host_object = refuse
 import shine
 population = shine.Population.from_sources(["x0*x0 + 1"])
 print(shine.Evaluator([[1.0], [2.0]], [1.0, 4.0], tier="machine")(population).tolist())
@@ -481,7 +481,7 @@ print(shine.Evaluator([[1.0], [2.0]], [1.0, 4.0], tier="machine")(population).to
         command = [sys.executable, "-W", "error", "-c", code, step]
         outputs.append(subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60))
     assert [(done.stdout, done.stderr) for done in outputs] == [("[1.0]\n", "")] * 2
-    assert len(entries(folder)) == 2  # the machine, and the errors
+    assert len(entries(folder)) == 3  # the machine, the errors, and the loops over tapes
 
 
 def test_a_damaged_machine_is_compiled_again(folder):
