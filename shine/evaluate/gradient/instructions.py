@@ -76,7 +76,10 @@ def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Functio
 
 
 def slopes_of(build: ir.IRBuilder, function: ir.Value) -> ir.Value:
-    """1 if a function's slope is computed with its value where it varies with a constant, else 0."""
+    """1 if the handler of a function that varies with a constant computes its slope, too, else 0.
+
+    The adjoint's handler takes this slope in the place of the argument.
+    """
     return load(build, build.module.globals["shine.table.slopes"], function, I64, I64)
 
 
@@ -196,9 +199,6 @@ class GradientTables:
         Address of each function's handler.
     varying : ir.Value
         Address of each function's handler where a constant is below.
-    slopes : ir.Value
-        i64 of each function: 1 if that handler computes the slope, too, which the adjoint's handler takes for its first
-        argument; else 0.
     adjoint : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
     most_arguments : int
@@ -212,7 +212,6 @@ class GradientTables:
     arity: ir.Value
     forward: ir.Value
     varying: ir.Value
-    slopes: ir.Value
     adjoint: ir.Value
     most_arguments: int
     zeros: ir.Value
@@ -238,11 +237,11 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
             for argument, partial in enumerate([_SLOPE_GIVEN] if _has_slope(function) else partials(function))
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
+    table(module, "slopes", [number(int(_has_slope(function))) for function in functions])  # read by `slopes_of`
     return GradientTables(
         arity=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
         varying=table(module, "varying", varying),
-        slopes=table(module, "slopes", [number(int(_has_slope(function))) for function in functions]),
         adjoint=table(module, "adjoint", adjoint),
         most_arguments=most,
         zeros=_broadcast_table(module, "zeros", 0.0),

@@ -100,8 +100,8 @@ def test_without_groups_the_steps_are_those_of_plain_fits(loss, steps):
     (composed,) = composer.composed(population)
     plain = MachineLinearizer(dataset, loss).fit(composed.population, steps, tolerance=1e-10)
     found = fit(composer, dataset, population, steps, tolerance=1e-10, loss=loss)
-    # Next to a kink, the weights of absolute errors are large: they magnify how each of both rounds.
-    np.testing.assert_allclose(found.errors, plain.errors, rtol=1e-9 if loss == "mse" else 1e-5)
+    # Next to a kink, the weights of absolute errors are large: until the fit has converged, they magnify rounding.
+    np.testing.assert_allclose(found.errors, plain.errors, rtol=1e-9 if loss == "mse" or steps == 60 else 1e-5)
 
 
 def test_copies_of_a_constant_are_one_unknown():
