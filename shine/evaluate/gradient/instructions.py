@@ -15,7 +15,7 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, declare, element_pointer, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers, operations_of
-from shine.compiler.codegen.vecmath.lanes import FusingBuilder, Lanes
+from shine.compiler.codegen.vecmath.lanes import FusingBuilder, InliningBuilder, Lanes
 from shine.compiler.codegen.vecmath.trigonometric import cos_and_slope, sin_and_slope
 from shine.evaluate.machine.instructions import application, emit_end, handler_type, jump, table
 from shine.lang.derivative import partials
@@ -137,7 +137,7 @@ def _emit(
     positions: list[int],
     apply: Callable[..., Sequence[ir.Value]],
     size: int,
-    kind: type[ir.IRBuilder] = ir.IRBuilder,
+    kind: type[ir.IRBuilder] = InliningBuilder,
 ) -> ir.Function:
     """A handler that applies an operation to the operands at some positions of its instruction; a second result is the
     slope."""

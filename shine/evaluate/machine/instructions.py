@@ -31,6 +31,7 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.lowering import FLOAT_LOWERINGS
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.codegen.vecmath.lanes import InliningBuilder
 from shine.lang.forms.facts import FACTS
 from shine.lang.forms.tree import Primitive, Tree
 
@@ -65,6 +66,9 @@ WORDS_BYTES = 16
 
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
+
+_DOUBLED = frozenset(("exp", "log", "sin", "cos", "tanh"))
+"""Functions of long chains that leave registers for vectors of twice these bytes."""
 
 _FUSED_OPERANDS = 3
 """Operands of a fused pair of arithmetic instructions."""
@@ -101,18 +105,22 @@ class Instruction:
         Whether each operand is a constant.
     apply : callable
         ``apply(jit, *operands)`` emits the operation on one vector.
+    vector : int
+        Bytes of that vector.
     """
 
     name: str
     constants: tuple[bool, ...]
     apply: Callable[..., ir.Value]
+    vector: int = VECTOR_BYTES
 
 
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive, in the order of `OPERAND_FORMS`."""
     forms = _BINARY_FORMS if primitive.arity == 2 else ((False,) * primitive.arity,)
+    vector = VECTOR_BYTES * (1 + (primitive.name in _DOUBLED))
     for constants in forms:
-        yield Instruction(_name(primitive.name, constants), constants, application(primitive))
+        yield Instruction(_name(primitive.name, constants), constants, application(primitive), vector)
 
 
 def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instruction]]:
@@ -170,12 +178,12 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, size: 
         Bytes of an instruction.
     """
     width = Numbers(dtype)
-    numbers = Numbers(dtype, VECTOR_BYTES // width.bytes)
+    numbers = Numbers(dtype, instruction.vector // width.bytes)
     function = declare(module, instruction.name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
     function.linkage = "internal"
     current, offset, length = function.args
     entry, body, end = (function.append_basic_block(name) for name in ("entry", "body", "end"))
-    build = ir.IRBuilder(entry)
+    build = InliningBuilder(entry)
     result = _address(build, current, DESTINATION, offset)
     operands = [
         _constant(build, current, operand_offset(i), numbers)

@@ -51,12 +51,16 @@ SHORT_EXP = (
     *(0.0013946117748157654, 0.00019918374356284378),
 )
 
-# (2 artanh(s) / s - 2) / s**2 over s**2, for |s| <= 3 - 2 sqrt(2): 2**-57.9 relative to s, 2**-30.1, 2**-43.9.
+# (log(1 + f) - f) / f**2 for |f| <= 1/3: 2**-25.1 relative to the logarithm.
+SINGLE_LOG = (
+    *(-0.499999361, 0.333331982, -0.250078186, 0.200111676, -0.164159645, 0.139958244, -0.153885252),
+    0.140262787,
+)
+# (2 artanh(s) / s - 2) / s**2 over s**2, for |s| <= 3 - 2 sqrt(2): 2**-57.9 relative to s, and 2**-43.9.
 DOUBLE_LOG = (
     *(0.6666666666666734, 0.39999999999414565, 0.2857142874242992, 0.22222198567492035, 0.18183564682098174),
     *(0.15314040076086188, 0.14796066976684696),
 )
-SINGLE_LOG = (0.6666677594184875, 0.39977580308914185, 0.29870927333831787)
 SHORT_LOG = (0.666666666758012, 0.3999999562171005, 0.2857210917203512, 0.22176188140551908, 0.1958415922831776)
 # (3 artanh(s) / s - 3 - s**2) / s**4 over s**2: 2**-67 relative to the 3 that it is added to.
 POW_LOG = (
@@ -81,7 +85,7 @@ SINGLE_TANH = (
     *(-0.33333319425582886, 0.13332602381706238, -0.05385385826230049, 0.021077759563922882),
     -0.006282474845647812,
 )
-SQRT_HALF = math.sqrt(0.5)
+LOWEST_SIGNIFICAND = {DOUBLE: math.sqrt(0.5), SINGLE: 2 / 3}
 
 
 def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes]:
@@ -114,8 +118,7 @@ def exp(x: Lanes) -> Lanes:
     format_ = x.format
     exponent, r = _reduced_exponent(x, 0)
     result = (_significand(r).bits() + (exponent << format_.fraction)).real()
-    bound = format_.bits_of(708.0 if format_ is DOUBLE else 87.0)
-    return unless(x.magnitude().bits().any_above(bound), result, "exp.general", _general_exp, x)
+    return unless(x.any_beyond(708.0 if format_ is DOUBLE else 87.0), result, "exp.general", _general_exp, x)
 
 
 def _general_exp(x: Lanes) -> Lanes:
@@ -209,13 +212,13 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def _split_number(x: Lanes) -> tuple[Lanes, Lanes]:
-    """x > 0 as 2**k * m with sqrt(1/2) <= m < sqrt(2): k as a number, m. Works for subnormal numbers too."""
+    """x > 0 as 2**k * m, m from `LOWEST_SIGNIFICAND` to its double: k as a number, m. Also for subnormal numbers."""
     format_ = x.format
     width = format_.fraction + 2
     tiny = x < format_.smallest_normal
     bits = tiny.where(x * 2.0**width, x).bits()
-    root = format_.bits_of(SQRT_HALF)
-    # The carry into the exponent field happens from sqrt(2) on.
+    root = format_.bits_of(LOWEST_SIGNIFICAND[format_])
+    # The carry into the exponent field happens from twice that number on.
     moved = bits + (format_.bits_of(1.0) - root)
     m = ((moved & ((1 << format_.fraction) - 1)) + root).real()
     # The exponent, written into the fraction bits of 2**fraction, gives the number 2**fraction + exponent.
@@ -225,14 +228,15 @@ def _split_number(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def log(x: Lanes) -> Lanes:
-    """k ln 2 + 2 artanh(s) with s = f / (2 + f), f = m - 1, for normal x > 0; special numbers are replaced.
+    """k ln 2 + log(m) for normal x > 0; special numbers are replaced.
 
-    2 artanh(s) = f - s (f - R(s)), as in fdlibm: only small terms are rounded before the last sums. k times the first
-    part of ln 2 is exact.
+    In float32, log(m) is a polynomial in f = m - 1. In float64, it is 2 artanh(s) = f - s (f - R(s)) with
+    s = f / (2 + f), as in fdlibm: only small terms are rounded before the last sums; k times the first part of ln 2 is
+    exact.
     """
     format_ = x.format
     bits = x.bits()
-    root = format_.bits_of(SQRT_HALF)
+    root = format_.bits_of(LOWEST_SIGNIFICAND[format_])
     moved = bits - root
     field = moved & -(1 << format_.fraction)
     if format_ is SINGLE:
@@ -245,25 +249,21 @@ def log(x: Lanes) -> Lanes:
         k = ((biased >> format_.fraction) | format_.bits_of(2.0**format_.fraction)).real()
         k, unit = k - (2.0**format_.fraction + format_.bias), 1.0
         m = (bits - field).real()
-    result = _log_of(k, unit, m)
-    # This addition moves the bits of normal positive numbers, as signed integers, below those of all others.
-    lowest = format_.bits_of(format_.smallest_normal)
-    rotated = bits + (format_.sign - lowest)
-    bound = format_.bits_of(math.inf) - lowest - 1 - format_.sign
-    return unless(rotated.any_above(bound), result, "log.general", _general_log, x)
+    # The k of negative and subnormal numbers, zero, infinity and NaN is beyond this bound.
+    far = k.any_beyond((format_.bias - 1.5) / unit)
+    return unless(far, _log_of(k, unit, m), "log.general", _general_log, x)
 
 
 def _log_of(k: Lanes, unit: float, m: Lanes) -> Lanes:
     """(k unit) ln 2 + log(m)."""
-    double = m.format is DOUBLE
-    head, tail = (part * unit for part in (DOUBLE_LN_2_PARTS if double else SINGLE_LN_2_PARTS))
     f = m - 1.0
+    if m.format is SINGLE:
+        return k.times_plus(LN_2 * unit, (f * f).times_plus(by_pairs(f, SINGLE_LOG), f))
+    head, tail = (part * unit for part in DOUBLE_LN_2_PARTS)
     s = f / (m + 1.0)
     square = s * s
-    curve = polynomial(square, DOUBLE_LOG if double else SINGLE_LOG)
-    if double:
-        return k * head - ((s * square).times_plus(-curve, s.times_plus(f, k * -tail)) - f)
-    return k.times_plus(head, s.times_plus(square.times_plus(curve, -f), k * tail) + f)
+    curve = by_pairs(square, DOUBLE_LOG)
+    return k * head - ((s * square).times_plus(-curve, s.times_plus(f, k * -tail)) - f)
 
 
 def _general_log(x: Lanes) -> Lanes:

@@ -21,7 +21,7 @@ from llvmlite import ir
 from shine.base.errors import LoweringError
 from shine.compiler.codegen.vecmath import exponential, trigonometric
 from shine.compiler.codegen.vecmath.control import RarePath, define, repeat
-from shine.compiler.codegen.vecmath.lanes import DOUBLE, SINGLE, Lanes, element_type, suffix
+from shine.compiler.codegen.vecmath.lanes import DOUBLE, SINGLE, InliningBuilder, Lanes, element_type, suffix
 
 Body = Callable[..., Lanes]
 
@@ -169,4 +169,6 @@ def call(builder: ir.IRBuilder, name: str, *arguments: ir.Value) -> ir.Value:
         return emit(*(Lanes(inner, value) for value in values)).value
 
     function = define(builder, f"shine.{name}.{suffix(type_)}", type_, [type_] * rule.arity, body)
+    if isinstance(builder, InliningBuilder):
+        function.attributes.add("alwaysinline")
     return builder.call(function, arguments)

@@ -55,7 +55,11 @@ DOUBLE = Format(ir.DoubleType(), ir.IntType(64), 52, 1023)
 SINGLE = Format(ir.FloatType(), ir.IntType(32), 23, 127)
 
 
-class FusingBuilder(ir.IRBuilder):  # llvmlite has no types
+class InliningBuilder(ir.IRBuilder):  # llvmlite has no types
+    """A builder of a loop around one elementary function: inlined, it loads its numbers once."""
+
+
+class FusingBuilder(InliningBuilder):
     """A builder for which `Lanes.times_plus` rounds once in float64, too: for code of this process, faster so."""
 
 
@@ -274,10 +278,10 @@ class Lanes:
         """The larger of both; NaN stays NaN."""
         return (self < bound).where(self.constant(bound), self)
 
-    def registers(self) -> list[Lanes]:
-        """The value in parts of `REGISTER` bytes, if their number is a power of two; else in one part."""
+    def registers(self, size: int = REGISTER) -> list[Lanes]:
+        """The value in parts of `size` bytes, if their number is a power of two; else in one part."""
         count = self.type.count if isinstance(self.type, ir.VectorType) else 1
-        part = REGISTER * 8 // self.format.width
+        part = size * 8 // self.format.width
         if count <= part or count % part or (count // part).bit_count() > 1:
             return [self]
         undefined, places = ir.Constant(self.type, ir.Undefined), ir.VectorType(ir.IntType(32), part)
@@ -286,22 +290,19 @@ class Lanes:
         return [Lanes(self.builder, self.builder.shuffle_vector(self.value, undefined, index)) for index in indices]
 
     def any_finite_above(self, bound: float) -> ir.Value:
-        """Whether any of these real lanes is finite and above `bound`, as one `i1`; no lane may be negative."""
-        # The shift turns the bits of infinity and NaN into negative integers.
-        shift = self.format.sign - self.format.bits_of(math.inf)
-        return (self.bits() + shift).any_above(self.format.bits_of(bound) + shift)
+        """Whether any of these real lanes is finite and above `bound`, as one `i1`."""
+        return ((self > bound) & (self < math.inf)).any()
 
-    def any_above(self, bound: int) -> ir.Value:
-        """Whether any of these integer lanes is above `bound`, as one `i1`; it combines registers before lanes."""
-        if self.format is DOUBLE:
-            above, *others = (piece > bound for piece in self.registers())
-            for other in others:
-                above = above | other
-            return above.any()
-        largest, *pieces = self.registers()
+    def any_beyond(self, bound: float) -> ir.Value:
+        """Whether any of these real lanes is NaN or of a magnitude above `bound`, as one `i1`.
+
+        It adds squares: where several registers come near the bound, it may be true, too.
+        """
+        pieces = self.registers(64)
+        total = pieces[0].constant(1.0)  # sums that are not subnormal: those are slow
         for piece in pieces:
-            largest = (largest > piece).where(largest, piece)
-        return (largest > bound).any()
+            total = piece.times_plus(piece, total)
+        return (~(total <= bound * bound)).any()
 
     def any(self) -> ir.Value:
         """Whether any of these truth lanes is true, as one `i1`."""

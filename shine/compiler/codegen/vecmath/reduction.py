@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -77,26 +76,24 @@ _LEADING_ZERO_WORDS = 2
 _LARGEST_EXPONENT = 971  # of the last bit of a float64
 
 
-class Reduced(NamedTuple):
-    """An angle `quarters * pi/2 + r + tail`; only the lowest two bits of the integer `quarters` have a meaning."""
+def reduced(x: Lanes, parts: int) -> Sequence[Lanes]:
+    """For float64 x >= 0: the angle in quarter turns, and the rest in one or two parts; NaN for infinity.
 
-    quarters: Lanes
-    r: Lanes
-    tail: Lanes
-
-
-def reduced(x: Lanes) -> Reduced:
-    """For float64 x >= 0: the angle in quarter turns and the rest; NaN for infinity."""
+    Only the lowest two bits of the integer quarters have a meaning. A rest in one part is rounded once, and twice where
+    it is small.
+    """
 
     def far(x: Lanes, *near: Lanes) -> Sequence[Lanes]:
         beyond = (x > NEAR_LIMIT) & (x < math.inf)
-        return [beyond.where(new, old) for new, old in zip(_reduce_far(x), near, strict=True)]
+        quarters, r, tail = _reduce_far(x)
+        new = (quarters, r, tail) if parts == 2 else (quarters, r + tail)
+        return [beyond.where(new, old) for new, old in zip(new, near, strict=True)]
 
     def is_far(x: Lanes, *_: Lanes) -> ir.Value:
         return x.any_finite_above(NEAR_LIMIT)
 
-    near = _reduce_near(x)
-    return Reduced(*unless_all(is_far(x), near, "angle", far, x, *near, register=is_far))
+    near = _reduce_near(x, parts)
+    return unless_all(x.any_beyond(NEAR_LIMIT), near, f"angle.{parts}", far, x, *near, register=is_far)
 
 
 def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -110,7 +107,7 @@ def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
         return [beyond.where(new, old) for new, old in zip((quarters, r), near, strict=True)]
 
     near = _reduce_near_short(x)
-    quarters, r = unless_all(x.any_finite_above(SHORT_NEAR_LIMIT), near, "angle.short", far, x, *near)
+    quarters, r = unless_all(x.any_beyond(SHORT_NEAR_LIMIT), near, "angle.short", far, x, *near)
     return quarters, r
 
 
@@ -128,8 +125,8 @@ def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes]:
     """`reduced_single` for x >= 0 and x = (k + 1/2) * pi - r; below 1 the first difference is rounded."""
-    # The sum is 2**24 + 2k: numbers from 2**24 on are even. Less 2**24 - 1, it is twice k + 1/2.
-    shifted = x.times_plus(2.0 * ONE_OVER_PI, -1.0).magnitude() + 2.0**24
+    # The larger of both is 2**24 + 2k: numbers from 2**24 on are even. Less 2**24 - 1, it is twice k + 1/2.
+    shifted = x.times_plus(2.0 * ONE_OVER_PI, 2.0**24 - 1.0).at_least(2.0**24)
     odd = shifted - (2.0**24 - 1.0)
     r = -x
     for part in SINGLE_HALF_TURN_PARTS:
@@ -153,7 +150,7 @@ def half_turns(x: Lanes) -> tuple[Lanes, Lanes]:
     return m * head, m * tail
 
 
-def _reduce_near(x: Lanes) -> Reduced:
+def _reduce_near(x: Lanes, parts: int) -> Sequence[Lanes]:
     """For float64 0 <= x <= NEAR_LIMIT, after Cody and Waite (1980), with the rounding error kept.
 
     The first difference is exact: both sides are multiples of the last bit of x or of k * part, and it is below 1.
@@ -165,7 +162,9 @@ def _reduce_near(x: Lanes) -> Reduced:
     first, second, third = QUARTER_TURN_PARTS
     coarse = k.times_plus(-first, x)
     r = k.times_plus(-second, coarse)
-    return Reduced(quarters, r, k.times_plus(-third, k.times_plus(-second, coarse - r)))
+    if parts == 1:
+        return quarters, k.times_plus(-third, r)
+    return quarters, r, k.times_plus(-third, k.times_plus(-second, coarse - r))
 
 
 def _reduce_near_short(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -178,7 +177,7 @@ def _reduce_near_short(x: Lanes) -> tuple[Lanes, Lanes]:
     return quarters, (x - first) - second
 
 
-def _reduce_far(x: Lanes) -> Reduced:
+def _reduce_far(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """For float64 1 <= x < inf, after Payne and Hanek (1983): exact integer arithmetic on the digits of 2/pi.
 
     With x = m * 2**e, digits of 2/pi worth a multiple of 4 / 2**e only add whole turns, so six words from there
@@ -201,7 +200,7 @@ def _reduce_far(x: Lanes) -> Reduced:
     head, tail = _sum(scaled)
     r, rest = _times_quarter_turn(head, tail)
     sign = upper_half << 63
-    return Reduced(quarters, r.flip_sign(sign), rest.flip_sign(sign))
+    return quarters, r.flip_sign(sign), rest.flip_sign(sign)
 
 
 def _times_digits(significand: Lanes, digit: Lanes) -> list[Lanes]:

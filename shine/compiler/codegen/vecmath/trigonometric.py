@@ -6,12 +6,10 @@ each comment is the error of the rounded polynomial relative to the function.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from llvmlite import ir
 
 from shine.compiler.codegen.vecmath.control import unless
-from shine.compiler.codegen.vecmath.lanes import DOUBLE, SINGLE, Lanes, by_powers, polynomial, rounded
+from shine.compiler.codegen.vecmath.lanes import DOUBLE, SINGLE, Lanes, by_pairs, by_powers, polynomial, rounded
 from shine.compiler.codegen.vecmath.reduction import (
     SINGLE_LIMIT,
     half_turns,
@@ -71,25 +69,6 @@ HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 PI = (3.141592653589793, 1.2246467991473532e-16)
 
 
-class _Parts(NamedTuple):
-    """Sine and cosine of a reduced angle, each as two numbers not yet added."""
-
-    sin_head: Lanes
-    sin_tail: Lanes
-    cos_head: Lanes
-    cos_tail: Lanes
-
-
-def _parts(r: Lanes, tail: Lanes) -> _Parts:
-    """sin(r + tail) and cos(r + tail), float64, |r| <= pi/4. The tails are small, and so are their rounding errors."""
-    square = r * r
-    half = 0.5 * square
-    one_less = 1.0 - half
-    sin_tail = (r * square).times_plus(polynomial(square, DOUBLE_SIN), tail * one_less)
-    cos_tail = ((1.0 - one_less) - half) + (square * square).times_plus(polynomial(square, DOUBLE_COS), r * -tail)
-    return _Parts(r, sin_tail, one_less, cos_tail)
-
-
 def _is_odd(quarters: Lanes) -> Lanes:
     return (quarters << (quarters.format.width - 1)) < 0
 
@@ -99,29 +78,27 @@ def _quarter_turn_sign(quarters: Lanes) -> Lanes:
     return quarters << (quarters.format.width - 1)
 
 
-def _half_turn_sign(quarters: Lanes) -> Lanes:
-    """The sign bit of every second pair of quarters."""
-    return (quarters << (quarters.format.width - 2)) & quarters.format.sign
+def _half_turn_sign(quarters: Lanes, bits: Lanes | int) -> Lanes:
+    """The sign bit of every second pair of quarters, flipped by that of `bits`."""
+    return ((quarters << (quarters.format.width - 2)) ^ bits) & quarters.format.sign
 
 
-def _turned(x: Lanes) -> tuple[Lanes, _Parts]:
-    """The quarters of an angle's magnitude, and the sine and cosine of the rest."""
-    angle = reduced(x.magnitude())
-    return angle.quarters, _parts(angle.r, angle.tail)
+def _turned(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """The quarters of an angle's magnitude, and the sine and cosine of the rest, float64."""
+    quarters, r = reduced(x.magnitude(), 1)
+    square = r * r
+    sine = (r * square).times_plus(by_pairs(square, DOUBLE_SIN), r)
+    return quarters, sine, square.times_plus(by_pairs(square, (-0.5, *DOUBLE_COS)), 1.0)
 
 
-def _sine(x: Lanes, quarters: Lanes, parts: _Parts) -> Lanes:
+def _sine(x: Lanes, quarters: Lanes, sine: Lanes, cosine: Lanes) -> Lanes:
     """The sine of the reduced angle in even quarters, its cosine in odd ones."""
-    odd = _is_odd(quarters)
-    result = odd.where(parts.cos_head, parts.sin_head) + odd.where(parts.cos_tail, parts.sin_tail)
-    return result.flip_sign(_half_turn_sign(quarters) ^ x.sign())
+    return _is_odd(quarters).where(cosine, sine).flip_sign(_half_turn_sign(quarters, x.bits()))
 
 
-def _cosine(quarters: Lanes, parts: _Parts) -> Lanes:
+def _cosine(quarters: Lanes, sine: Lanes, cosine: Lanes) -> Lanes:
     """The cosine of the reduced angle in even quarters, its sine in odd ones."""
-    odd = _is_odd(quarters)
-    result = odd.where(parts.sin_head, parts.cos_head) + odd.where(parts.sin_tail, parts.cos_tail)
-    return result.flip_sign(_half_turn_sign(quarters + 1))
+    return _is_odd(quarters).where(sine, cosine).flip_sign(_half_turn_sign(quarters + 1, 0))
 
 
 def sin(x: Lanes) -> Lanes:
@@ -148,11 +125,15 @@ def cos_and_slope(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def tan(x: Lanes) -> Lanes:
     """The quotient of sine and cosine, or of cosine and sine, corrected by its exact remainder."""
-    angle = reduced(x.magnitude())
-    parts = _parts(angle.r, angle.tail)
-    odd = _is_odd(angle.quarters)
-    above, above_tail = odd.where(parts.cos_head, parts.sin_head), odd.where(parts.cos_tail, parts.sin_tail)
-    below, below_tail = odd.where(parts.sin_head, parts.cos_head), odd.where(parts.sin_tail, parts.cos_tail)
+    quarters, r, tail = reduced(x.magnitude(), 2)
+    square = r * r
+    half = 0.5 * square
+    one_less = 1.0 - half
+    sin_tail = (r * square).times_plus(polynomial(square, DOUBLE_SIN), tail * one_less)
+    cos_tail = ((1.0 - one_less) - half) + (square * square).times_plus(polynomial(square, DOUBLE_COS), r * -tail)
+    odd = _is_odd(quarters)
+    above, above_tail = odd.where(one_less, r), odd.where(cos_tail, sin_tail)
+    below, below_tail = odd.where(r, one_less), odd.where(sin_tail, cos_tail)
     numerator, denominator = above + above_tail, below + below_tail
     inverse = 1.0 / denominator
     quotient = numerator * inverse
@@ -161,7 +142,7 @@ def tan(x: Lanes) -> Lanes:
     remainder = (((numerator - q_head * d_head) - q_head * d_tail) - q_tail * d_head) - q_tail * d_tail
     lost = ((above - numerator) + above_tail) - quotient * ((below - denominator) + below_tail)
     result = quotient + (remainder + lost) * inverse
-    return result.flip_sign(_quarter_turn_sign(angle.quarters) ^ x.sign())
+    return result.flip_sign(_quarter_turn_sign(quarters) ^ x.sign())
 
 
 def _near_sine(bits: Lanes, r: Lanes) -> Lanes:
@@ -197,7 +178,7 @@ def _with_far_sine(x: Lanes, near: Lanes, name: str, ahead: float) -> Lanes:
     def is_far(x: Lanes, near: Lanes) -> ir.Value:
         return x.magnitude().any_finite_above(SINGLE_LIMIT)
 
-    suspected = x.magnitude().bits().any_above(SINGLE.bits_of(SINGLE_LIMIT))
+    suspected = x.any_beyond(SINGLE_LIMIT)
     return unless(suspected, near, f"{name}.far", far, x, near, register=is_far)
 
 
