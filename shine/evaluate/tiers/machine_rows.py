@@ -36,8 +36,8 @@ from shine.evaluate.tiers.rows import (
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 
-SHARED_WORK = 1 << 21
-"""Least work for several threads, in individuals times rows: some milliseconds."""
+SHARED_WORK = 1 << 18
+"""Least work for several threads, in individuals times rows: a millisecond, ten times what waking one takes."""
 
 LARGE_ROWS = 1 << 17
 """Rows from which data are read in place and only the rows after the last full tile are copied. Smaller data are
