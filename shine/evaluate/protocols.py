@@ -60,18 +60,21 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class FirstLines:
-    """The lines that a fit of constants begins with.
+    """The lines that a fit of constants begins with, and the errors that it is worth its time for.
 
     Parameters
     ----------
     slopes, intercepts : ndarray of shape (n_individuals,)
     fitted : bool
         Whether they are fitted, too.
+    goals : ndarray of shape (n_individuals,), optional
+        Share of its first error below which each individual must come: a fit that hardly can may end early.
     """
 
     slopes: Floats
     intercepts: Floats
     fitted: bool = False
+    goals: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ The fit of an individual alternates between two calls until it stops::
     advance    keep the trial if its error is lower, else go back; adapt the damping; solve for a step,
                and write the next trial on the tape -- or stop, and write the best one there        (here)
 
-It stops after a given number of steps, or when a step promises too little. The function of `emit_fit` runs this loop to
-its end, while the individual's rows and instructions are in the cache. Where that would take too long for one call, or
-the rows come in several blocks, Python runs the loop: it evaluates all individuals block by block, then calls the
-function of `emit_advances` for all of them. Both take the same steps, to the last bit.
+It stops after a given number of steps, when a step promises too little, or when its goal is out of reach. The function
+of `emit_fit` runs this loop to its end, while the individual's rows and instructions are in the cache. Where that would
+take too long for one call, or the rows come in several blocks, Python runs the loop: it evaluates all individuals block
+by block, then calls the function of `emit_advances` for all of them. Both take the same steps, to the last bit.
 
 The slope and intercept of linear scaling are unknowns like the constants. Losses other than squared errors are fitted
 through weights (see `working_residuals`), which are new at every step.
@@ -53,6 +53,10 @@ AFTER_BETTER, AFTER_WORSE = 0.1, 10.0
 
 LONGEST = 8.0
 """Largest factor of a step."""
+
+HOPE = 8.0
+"""A fit ends once its next step would miss the goal even if it removed this many times what it promises. With 8, runs
+find as many formulas in as many generations as without goals; with 4, fewer."""
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 _INFINITY, _ZERO, _ONE = (ir.Constant(_DOUBLE, value) for value in (math.inf, 0.0, 1.0))
@@ -198,7 +202,9 @@ class _Advance:
             build, build.inttoptr(job["fitting"], POINTER), (square, size, size)
         )
         self.line = job_entry(build, job, "lines", individual, 16)
-        self.errors, self.going = (job_entry(build, job, name, individual, 8) for name in ("errors", "going"))
+        self.errors, self.going, self.goal = (
+            job_entry(build, job, name, individual, 8) for name in ("errors", "going", "goals")
+        )
         self.not_last = build.icmp_unsigned("==", last, number(0))
         self.counts = Variables(build, constants=0)
 
@@ -217,6 +223,8 @@ class _Advance:
             self._lengthen(unknowns)
         with build.if_then(build.or_(first, better)):
             self._copy(self.trial, self.record.unknowns, unknowns)
+        with build.if_then(first):
+            store(build, build.fmul(found, self._at(self.goal, 0)), self.goal, number(0), _DOUBLE)
         self._damp(first, better)
         with build.if_then(better):
             store(build, found, self.errors, number(0), _DOUBLE)
@@ -289,7 +297,11 @@ class _Advance:
         arguments = (record.matrix, record.gradient, record.scale, self.work, self.step, unknowns, self.size)
         promise = build.call(self.solve, [*arguments, self._at(record.damping, 0)])
         tolerance = self._at(build.inttoptr(self.job["tolerance"], POINTER), 0)
-        with build.if_then(build.fcmp_ordered(">", promise, build.fmul(tolerance, error))):
+        enough = build.fcmp_ordered(">", promise, build.fmul(tolerance, error))
+        hoped_for = build.fsub(error, build.fmul(promise, ir.Constant(_DOUBLE, HOPE)))
+        # A goal that is NaN is none.
+        in_reach = build.fcmp_unordered("<=", hoped_for, self._at(self.goal, 0))
+        with build.if_then(build.and_(enough, in_reach)):
             store(build, number(1), self.going, number(0), I64)
             with counted(build, number(0), unknowns) as loop:
                 step = build.fmul(self._at(record.length, 0), self._at(self.step, loop.index))

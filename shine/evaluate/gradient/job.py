@@ -25,7 +25,7 @@ GRADIENT_JOB = (
 ``instructions`` to ``whole`` are memory of one thread.
 """
 
-FIT_FIELDS = ("steps", "scaled", "fixed", "tolerance", "errors", "going", "records", "fitting")
+FIT_FIELDS = ("steps", "scaled", "fixed", "tolerance", "goals", "errors", "going", "records", "fitting")
 
 FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
 """Words of a job of fitting. ``values`` and ``lines`` hold the trial of each individual, at the end its result.
@@ -35,6 +35,7 @@ FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
 ``scaled``    whether slope and intercept are fitted
 ``fixed``     a byte for each individual and fitted constant, not 0 if the constant is fixed
 ``tolerance`` address of the least share of the error that a step must promise to remove
+``goals``     sum of errors below which each individual must come; at the start as a share of its first sum
 ``errors``    sum of errors of each individual; inf at the start, and at the end where it is not finite
 ``going``     a word for each individual: whether its fit goes on; 1 at the start
 ``records``   what ``advance`` keeps of each individual between two calls (see `constant_fitting`)

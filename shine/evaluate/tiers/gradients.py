@@ -219,6 +219,7 @@ class MachineLinearizer(PickledByArguments):
         arrays = {
             "lines": np.column_stack([lines.slopes, lines.intercepts]),
             "errors": np.full(n, np.inf),
+            "goals": np.full(n, np.inf) if lines.goals is None else np.array(lines.goals, np.float64),
             "going": np.ones(n, np.int64),
             "fixed": held,
             "tolerance": np.array([tolerance]),

@@ -15,7 +15,13 @@ from shine.lang.population import Population
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.operators.creation import created
 from shine.search.evolution.operators.limits import at_width, limit_of, within, within_life
-from shine.search.evolution.operators.selection import SURVIVAL, lexicase, ranking, tournaments
+from shine.search.evolution.operators.selection import (
+    SURVIVAL,
+    largest_of_each_complexity,
+    lexicase,
+    ranking,
+    tournaments,
+)
 from shine.search.evolution.operators.slot_breeding import breed_slots, created_with_slots
 from shine.search.evolution.operators.slots import SlottedSet
 from shine.search.evolution.operators.variation import Offspring, breed
@@ -102,7 +108,11 @@ class Habitat:
         weights = complexities(island.parents, settings.complexity)
         bred = self._bred(island, self._selector(island, weights, rng), rng)
         births = island.births[bred.ancestors]
-        offspring, losses = self.scorer.scored(bred.population)
+        limits = None
+        if settings.survival != "age":
+            own = complexities(bred.population, settings.complexity)
+            limits = largest_of_each_complexity(island.losses, weights, own)
+        offspring, losses = self.scorer.scored(bred.population, limits)
         if settings.survival == "age":
             arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng, island.life))
             offspring = Population.concatenate([offspring, arrivals])

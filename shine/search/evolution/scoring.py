@@ -24,8 +24,9 @@ FIRST_SLICE = 16
 SECONDS_BETWEEN_CHECKS = 0.2
 """Time that a slice should take, so that a run ends soon after its deadline."""
 
-Fitter = Callable[[Population, Scores], Population]
-"""Individuals, their scores -> the same individuals, some of them with better constants."""
+Fitter = Callable[[Population, Scores, Floats], Population]
+"""Individuals, their scores, losses below which they must come (see `Scorer.scored`) -> the same individuals, some of
+them with better constants."""
 
 
 Errors = Callable[[Population, np.random.Generator], Floats]
@@ -97,8 +98,14 @@ class Scorer:
         """The individuals that have been scored."""
         return self._memory.known
 
-    def scored(self, population: Population) -> tuple[Population, Floats]:
+    def scored(self, population: Population, limits: Floats | None = None) -> tuple[Population, Floats]:
         """The individuals, new ones with fitted constants, and the loss of each.
+
+        Parameters
+        ----------
+        population : Population
+        limits : ndarray of shape (n_individuals,), optional
+            Loss from which on an individual is of no use: a fit that will hardly come below it ends early.
 
         Raises
         ------
@@ -109,11 +116,12 @@ class Scorer:
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         new, done = population.take(first[unknown]), 0
+        limits = np.full(len(new), np.inf) if limits is None else limits[first[unknown]]
         archive = self.archive
         slices: list[tuple[Population, Scores, Scores]] = []
         while done < len(new):
             now = np.arange(done, min(done + self._slice, len(new)))
-            slices.append(self._evaluate(new if len(now) == len(new) else new.take(now)))
+            slices.append(self._evaluate(new if len(now) == len(new) else new.take(now), limits[now]))
             done += len(now)
         if self._deadline.is_over:
             raise OutOfTime
@@ -144,7 +152,7 @@ class Scorer:
         rows = Scores.concatenate([before, after.take(changed[first[new]])])
         self._memory.store(np.concatenate([keys, found[new]]), rows)
 
-    def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
+    def _evaluate(self, individuals: Population, limits: Floats) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""
         began = self._deadline.clock()
         if began >= self._deadline.at:
@@ -152,7 +160,7 @@ class Scorer:
         before = after = self._evaluator.score(individuals)
         new, more = individuals, list[tuple[Population, Scores]]()
         if self._fitter is not None:
-            individuals, after, better = self._fitted(self._fitter, individuals, before)
+            individuals, after, better = self._fitted(individuals, before, limits)
             # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
             more += [(individuals.take(better), after.take(better))] if len(better) else []
         self.archive = self.archive.updated(new, before, *more)
@@ -161,9 +169,10 @@ class Scorer:
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 
-    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores, Indices]:
+    def _fitted(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Scores, Indices]:
         """Individuals with fitted constants if these are better, their scores, and which they are."""
-        fitted = fitter(individuals, scores)
+        assert self._fitter is not None
+        fitted = self._fitter(individuals, scores, limits)
         differ = np.empty(len(fitted), np.bool_)
         compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
         changed = np.flatnonzero(differ)
@@ -192,12 +201,20 @@ def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool, tolerance: f
 
 
 def _fitted(
-    linearizer: ConstantFitter, steps: int, scaled: bool, tolerance: float, population: Population, scores: Scores
+    linearizer: ConstantFitter,
+    steps: int,
+    scaled: bool,
+    tolerance: float,
+    population: Population,
+    scores: Scores,
+    limits: Floats,
 ) -> Population:
     which = fittable(population, scores)
     if not len(which):
         return population
-    lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled)
+    with np.errstate(all="ignore"):
+        goals = limits[which] / scores.losses[which]
+    lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled, goals)
     fit = linearizer.fit(population.take(which), steps, tolerance=tolerance, lines=lines)
     values = population.values.copy()
     values[which] = fit.population.values

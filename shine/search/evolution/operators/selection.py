@@ -143,6 +143,18 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices
     return kept
 
 
+def largest_of_each_complexity(losses: Floats, complexities: Indices, wanted: Indices) -> Floats:
+    """The largest loss among the individuals of each wanted complexity; inf where there are none.
+
+    Hardly an offspring survives with a larger one.
+    """
+    known, places = np.unique(complexities, return_inverse=True)
+    largest = np.full(len(known), -np.inf)
+    np.maximum.at(largest, places, losses)
+    at = np.searchsorted(known, wanted)
+    return np.where(known.take(at, mode="clip") == wanted, largest.take(at, mode="clip"), np.inf)
+
+
 def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
     """The first Pareto fronts of loss and complexity, and the least crowded individuals of the last that fits in part.
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unit.search.evolution.oracles import assert_same
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.gradient.constant_fitting import AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING, LONGEST
+from shine.evaluate.gradient.constant_fitting import AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING, HOPE, LONGEST
 from shine.evaluate.protocols import FirstLines
 from shine.evaluate.tiers import gradients, machine_rows
 from shine.evaluate.tiers import rows as rows_module
@@ -41,12 +41,12 @@ def individuals(*texts):
     return Population.from_sources(texts, ("x", "y"))
 
 
-def fit(population, dataset, loss="mse", steps=50, scaled=False, tolerance=1e-13, **options):
-    lines = FirstLines(np.ones(len(population)), np.zeros(len(population)), scaled)
+def fit(population, dataset, loss="mse", steps=50, scaled=False, tolerance=1e-13, goals=None, **options):
+    lines = FirstLines(np.ones(len(population)), np.zeros(len(population)), scaled, goals)
     return MachineLinearizer(dataset, loss).fit(population, steps, tolerance=tolerance, lines=lines, **options)
 
 
-def marquardt(individual, linearizer, steps, tolerance, free, reweighted):
+def marquardt(individual, linearizer, steps, tolerance, free, reweighted, goal):
     """The same steps for one individual in NumPy: its error, and whether its equations were ever nearly singular."""
     (_, positions, _), line = places(individual), np.array([0.0, 1.0])
 
@@ -61,14 +61,15 @@ def marquardt(individual, linearizer, steps, tolerance, free, reweighted):
 
     unknowns, damping, singular = np.concatenate([line, individual.values[0, positions]]), FIRST_DAMPING, False
     error, matrix, gradient = measured(unknowns)
-    length = 1.0
+    length, goal = 1.0, goal * error
     for _ in range(steps if np.isfinite(error) else 0):
         usable = np.flatnonzero(free & (np.diag(matrix) > 0))
         scale = np.sqrt(np.diag(matrix))[usable]
         scaled = matrix[np.ix_(usable, usable)] / np.outer(scale, scale)
         singular |= bool(len(usable)) and np.linalg.cond(scaled) > 1e6
         step = np.linalg.solve(scaled + damping * np.eye(len(usable)), gradient[usable] / scale)
-        if not step @ (gradient[usable] / scale + damping * step) > tolerance * error:
+        promise = step @ (gradient[usable] / scale + damping * step)
+        if not promise > tolerance * error or error - HOPE * promise > goal:
             break
         trial = unknowns.copy()
         move = length * step / scale
@@ -89,13 +90,14 @@ def marquardt(individual, linearizer, steps, tolerance, free, reweighted):
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_steps_are_those_of_marquardt(loss, scaled, weighted):
+@pytest.mark.parametrize("goals", [np.full(100, np.inf), np.random.default_rng(3).random(100) ** 4])
+def test_steps_are_those_of_marquardt(loss, scaled, weighted, goals):
     weights = np.random.default_rng(1).uniform(0.1, 2.0, 300) if weighted else None
     dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + np.sin(y), 300, weights)
     population, ones = random_population(100, 7), np.ones(100)
     fixed = np.random.default_rng(2).random((100, 12)) < 0.2
     linearizer = MachineLinearizer(dataset, loss)
-    lines = FirstLines(ones, 0 * ones, scaled)
+    lines = FirstLines(ones, 0 * ones, scaled, goals)
     found = linearizer.fit(population, 5, tolerance=1e-2, lines=lines, fixed=fixed)
     start = linearizer.normal_equations(population, ones, 0 * ones, np.inf * ones).errors
     compared = 0
@@ -103,7 +105,7 @@ def test_steps_are_those_of_marquardt(loss, scaled, weighted):
         count = np.count_nonzero(places(population)[0] == i)
         free = np.concatenate([[scaled, scaled], ~fixed[i, :count]])
         with np.errstate(all="ignore"):
-            error, singular = marquardt(population.take([i]), linearizer, 5, 1e-2, free, loss == "mae")
+            error, singular = marquardt(population.take([i]), linearizer, 5, 1e-2, free, loss == "mae", goals[i])
         assert np.isfinite(error) == np.isfinite(found.errors[i])
         # Rounding decides about the steps of equations that are nearly singular.
         if np.isfinite(error) and not singular:
@@ -118,10 +120,11 @@ def test_steps_are_those_of_marquardt(loss, scaled, weighted):
 @pytest.mark.parametrize("rows", [300, 9000])  # the values of longer formulas are not kept for so many rows
 def test_steps_in_calls_of_their_own_give_the_same_bits(loss, scaled, rows, monkeypatch):
     dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + np.sin(y), rows)
-    population, fixed = random_population(300, 7), np.random.default_rng(2).random((300, 12)) < 0.2
-    whole = fit(population, dataset, loss, 5, scaled, 1e-2, fixed=fixed)
+    population, rng = random_population(300, 7), np.random.default_rng(2)
+    options = {"fixed": rng.random((300, 12)) < 0.2, "goals": rng.random(300)}
+    whole = fit(population, dataset, loss, 5, scaled, 1e-2, **options)
     monkeypatch.setattr(gradients, "QUOTA", 0)
-    stepped = fit(population, dataset, loss, 5, scaled, 1e-2, fixed=fixed)
+    stepped = fit(population, dataset, loss, 5, scaled, 1e-2, **options)
     assert_same(stepped.population, whole.population)
     for name in ("slopes", "intercepts", "errors"):
         assert getattr(stepped, name).tobytes() == getattr(whole, name).tobytes()
@@ -185,6 +188,17 @@ def test_no_individual_becomes_worse(seed, loss, scaled, weighted, rows):
         after.population, after.slopes, after.intercepts, np.full(40, np.inf)
     )
     assert np.array_equal(measured.errors, after.errors)
+
+
+def test_a_fit_ends_when_its_goal_is_out_of_reach():
+    dataset = dataset_of(lambda x, y: 2.0 * np.exp(-x) + y)
+    given = individuals("1.0*exp(0.1*x)", "0.3*y + 0.1", "x*y*0.7")
+    whole = fit(given, dataset, scaled=True)
+    first = fit(given, dataset, steps=0).errors
+    reached = whole.errors / first
+    assert_same(fit(given, dataset, scaled=True, goals=1.01 * reached).population, whole.population)
+    assert_same(fit(given, dataset, scaled=True, goals=np.array([np.nan, np.inf, 1.0])).population, whole.population)
+    assert (fit(given, dataset, scaled=True, goals=np.zeros(3)).errors > whole.errors).any()
 
 
 def test_errors_are_those_of_the_fitted_formulas():

@@ -112,13 +112,13 @@ class SumOfConstants:
         return scores_without_lines(np.abs(population.values.sum(axis=1) - 100.0).tolist())
 
 
-def rounded_up(population, scores):
+def rounded_up(population, scores, limits):
     """A fitter that rounds constants up and adds 1: many individuals become the same."""
     constants = (population.codes == 0) & (np.arange(population.width) < population.sizes[:, None])
     return replace(population, values=np.where(constants, np.ceil(population.values) + 1.0, population.values))
 
 
-def rounded_down(population, scores):
+def rounded_down(population, scores, limits):
     return replace(population, values=np.floor(population.values) - 5.0 * (population.values != 0))
 
 
@@ -204,7 +204,7 @@ def test_a_fitter_changes_individuals_with_constants_and_finite_losses_only():
     population = Population.from_sources(("0.5*x", "x*y", "log(0.0 - 1.0*x)", "0.5*x + 1.0"), ("x", "y"))
     dataset = dataset_of(lambda x, y: 3.0 * x)
     scores = Scores(np.array([1.0, 1.0, np.inf, np.inf]), np.ones(4), np.zeros(4))
-    found = fitter(MachineLinearizer(dataset, "mse"), 20, scaled=False)(population, scores)
+    found = fitter(MachineLinearizer(dataset, "mse"), 20, scaled=False)(population, scores, np.full(4, np.inf))
     changed = (found.values != population.values).any(axis=1)
     assert changed.tolist() == [True, False, False, False]
 
@@ -220,7 +220,7 @@ def test_fitted_individuals_have_lower_losses(loss, linear_scaling, share):
     population = ptc2(200, MIXED, 24, 8, Terminals(share=0.5), np.random.default_rng(3))
     evaluator = evaluator_of(dataset, loss, linear_scaling, "float64", "machine", 1)
     before = evaluator.score(population)
-    found = fitter(MachineLinearizer(dataset, loss), 8, scaled=linear_scaling)(population, before)
+    found = fitter(MachineLinearizer(dataset, loss), 8, scaled=linear_scaling)(population, before, np.full(200, np.inf))
     after = evaluator.score(found).losses
     finite = np.isfinite(before.losses)
     assert (after[finite] <= before.losses[finite] * (1 + 1e-9)).all()

@@ -10,6 +10,7 @@ from shine.search.evolution.operators.selection import (
     SURVIVAL,
     age_fitness,
     best_of_each_complexity,
+    largest_of_each_complexity,
     lexicase,
     nsga2,
     ranking,
@@ -24,6 +25,15 @@ def sizes_of(*sizes):
 
 def test_the_smallest_loss_ranks_first():
     assert ranking(np.array([3.0, 1.0, 2.0]), sizes_of(1, 9, 5)).tolist() == [1, 2, 0]
+
+
+@given(st.lists(st.tuples(st.floats(0.0), st.integers(1, 6)), min_size=1), st.lists(st.integers(0, 8)))
+def test_the_largest_loss_of_each_complexity_is_found(individuals, wanted):
+    losses, complexities = zip(*individuals, strict=True)
+    found = largest_of_each_complexity(np.array(losses), sizes_of(*complexities), sizes_of(*wanted))
+    assert found.tolist() == [
+        max((loss for loss, complexity in individuals if complexity == each), default=math.inf) for each in wanted
+    ]
 
 
 def test_infinite_losses_rank_last():
