@@ -195,12 +195,12 @@ def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear
         if linear_scaling:
             products = measure.products(np.arange(count))
             slopes, intercepts, errors, again = best_lines(products, target, kind.follows_from_moments)
+            for form in np.flatnonzero(again.any(axis=1)):
+                which = np.flatnonzero(again[form])
+                errors[form, which] = measure.errors(which, kind, slopes[form, which], intercepts[form, which])
         else:
-            slopes, intercepts, errors = np.ones((1, count)), np.zeros((1, count)), np.empty((1, count))
-            again = np.ones((1, count), np.bool_)
-        for form in np.flatnonzero(again.any(axis=1)):
-            which = np.flatnonzero(again[form])
-            errors[form, which] = measure.errors(which, kind, slopes[form, which], intercepts[form, which])
+            slopes, intercepts = np.ones((1, count)), np.zeros((1, count))
+            errors = measure.errors(np.arange(count), kind, slopes[0], intercepts[0])[None]
         return scores_of(of_loss.of_sum(errors, target.weight, target.square), slopes, intercepts)
 
 
