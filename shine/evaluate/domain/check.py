@@ -82,7 +82,8 @@ class _Bounds:
         return self.run(definition, dict(zip(definition.parameters, arguments, strict=True)))
 
     def _constant(self, value: float) -> Interval:
-        return self.constants.setdefault(value, Interval.of(value, value))
+        number = np.asarray(value)
+        return self.constants.setdefault(value, Interval(number, number, np.asarray(False)))
 
 
 OUTER = 0.25
@@ -160,6 +161,9 @@ _ORDERED_ROWS = 10_000
 _TAIL_ROWS = 2000
 """Most rows that tell the tails of a formula's own values."""
 
+_BOXES = 1024
+"""Most boxes that cover the neighbourhood: where their bounds are clear, no plausible rows are needed."""
+
 SPARSE = 12
 """Most values of a column that leave wide gaps."""
 
@@ -211,7 +215,7 @@ class Domain:
         """Whether a formula leaves the range of known values by more than their tails do, on some plausible row."""
         if tree not in self._explosive:
             with np.errstate(all="ignore"):
-                self._explosive[tree] = bool(_used(tree)) and self._leaves_tails(tree)
+                self._explosive[tree] = bool(tree.used_parameters) and self._leaves_tails(tree)
         return self._explosive[tree]
 
     def untested(self, tree: Tree) -> str | None:
@@ -225,17 +229,17 @@ class Domain:
 
     def is_alias(self, tree: Tree, feature: str) -> bool:
         """Whether a slower formula may have the same values at the levels of a feature, which are equally spaced."""
-        used = _used(tree)
+        used = tree.used_parameters
         return self._gaps_of(used).is_alias(lambda points: _values(tree, used, points), used.index(feature))
 
     def sparse_levels(self, tree: Tree) -> dict[str, int]:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
-        columns = {name: self._column(name) for name in _used(tree)}
+        columns = {name: self._column(name) for name in tree.used_parameters}
         found = {name: len(column.levels) for name, column in columns.items() if column.few and has_gaps(column)}
         return {name: count for name, count in found.items() if count <= SPARSE}
 
     def _untested_feature(self, tree: Tree) -> str | None:
-        used = _used(tree)
+        used = tree.used_parameters
         if not used:
             return None
         found = self._gaps_of(used).untested(lambda points: _values(tree, used, points), self._target_scale)
@@ -270,19 +274,17 @@ class Domain:
         return self._known[key]
 
     def _examined(self, tree: Tree, reach: Reach, steady: bool) -> bool:
-        used = _used(tree)
+        used = tree.used_parameters
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
         return _Course(tree, used, self._along(used, reach), self._target_range, steady).is_plausible()
 
     def _leaves_tails(self, tree: Tree) -> bool:
-        used = _used(tree)
+        used = tree.used_parameters
         columns = [self._column(name) for name in used]
         low, high = self._far_ends
         # Most formulas cannot go so far anywhere in the box around the rows.
-        ends = np.array([[column.low, column.high] for column in columns])
-        box = bounds(tree, {name: Interval.of(*each) for name, each in zip(used, ends, strict=True)})
-        if not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any():
+        if self._stays_within(tree, columns, low, high, 1):
             return False
         some = slice(None, None, len(columns[0].values) // _TAIL_ROWS + 1)
         own = _values(tree, used, np.array([column.values[some] for column in columns]))
@@ -290,6 +292,8 @@ class Domain:
             return True
         own_low, own_high = far_ends(own)
         low, high = min(low, own_low), max(high, own_high)
+        if self._stays_within(tree, columns, low, high, _BOXES):
+            return False
         if used not in self._plausible:
             self._plausible[used] = PlausibleRows.of(columns)
 
@@ -298,6 +302,16 @@ class Domain:
             return not ((values >= low) & (values <= high)).all(), guides
 
         return self._plausible[used].any(probe)
+
+    def _stays_within(self, tree: Tree, columns: Sequence[Column], low: float, high: float, boxes: int) -> bool:
+        """Whether the bounds of a formula show that it stays between two values, in boxes that cover its columns."""
+        ends = np.array([[column.low, column.high] for column in columns])
+        count = math.floor(boxes ** (1 / len(columns)) + 1e-9)
+        places = np.arange(count ** len(columns)) // count ** np.arange(len(columns))[:, None] % count
+        cuts = np.linspace(*ends.T, count + 1, axis=1)
+        first, last = (np.take_along_axis(cuts, places + end, axis=1) for end in (0, 1))
+        box = _bounds_within(tree, first, last)
+        return not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any()
 
     @cached_property
     def _far_ends(self) -> tuple[float, float]:
@@ -363,7 +377,7 @@ class _Course:
         low = np.minimum(self.segments.starts.min(axis=1), self.segments.ends.min(axis=1))
         high = np.maximum(self.segments.starts.max(axis=1), self.segments.ends.max(axis=1))
         far = STEADY if self.steady else FAR
-        if not _in_doubt(self._bounds(low, high), centre, far * spread).any():
+        if not _in_doubt(_bounds_within(self.tree, low, high), centre, far * spread).any():
             return True
         return self._is_plausible_between(centre, far * np.maximum(distances, spread))
 
@@ -373,7 +387,7 @@ class _Course:
         first, last = np.zeros(len(reaches)), np.ones(len(reaches))
         for _ in range(_HALVINGS):
             begin, end = self.segments.at(segments, first), self.segments.at(segments, last)
-            box = self._bounds(np.minimum(begin, end), np.maximum(begin, end))
+            box = _bounds_within(self.tree, np.minimum(begin, end), np.maximum(begin, end))
             doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, centre, reaches[segments]), segments.shape))
             if not len(doubtful):
                 return True
@@ -387,14 +401,10 @@ class _Course:
             first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
         return not self.steady
 
-    def _bounds(self, low: Floats, high: Floats) -> Interval:
-        boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}
-        return bounds(self.tree, boxes)
 
-
-def _used(tree: Tree) -> tuple[str, ...]:
-    tokens = set(tree.tokens[1:])
-    return tuple(name for name in tree.parameters if ("name", name) in tokens)
+def _bounds_within(tree: Tree, low: Floats, high: Floats) -> Interval:
+    """Bounds of a formula between two ends of each column that it reads."""
+    return bounds(tree, {name: Interval.of(a, b) for name, a, b in zip(tree.used_parameters, low, high, strict=True)})
 
 
 def _values(tree: Tree, used: tuple[str, ...], points: Floats, functions: Meanings = COMPILED) -> Floats:

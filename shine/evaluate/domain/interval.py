@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,14 +39,20 @@ class Interval:
         """Every number between two bounds."""
         return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), np.asarray(False))
 
+    @property
+    def ends(self) -> tuple[Floats, ...]:
+        """Both bounds; one if they are the same object, as those of a constant."""
+        return (self.lower,) if self.lower is self.upper else (self.lower, self.upper)
 
-def made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
-    """An interval. If a bound is NaN, as for 0 times infinity, nothing is known."""
+
+def made(lower: Floats, upper: Floats, doubtful: Mask, undefined: Callable[[], Mask] | None = None) -> Interval:
+    """An interval. If a bound is NaN, as for 0 times infinity, nothing is known; nor where `undefined` says so, which
+    is asked if some bound is not finite."""
+    value = Interval(lower, upper, doubtful)
+    if np.isfinite(lower + upper).all():
+        return value
     unknown = np.isnan(lower) | np.isnan(upper)
-    if unknown.any():
-        lower, upper = np.where(unknown, -np.inf, lower), np.where(unknown, np.inf, upper)
-        doubtful = doubtful | unknown
-    return Interval(lower, upper, doubtful)
+    return undefined_where(unknown if undefined is None else unknown | undefined(), value)
 
 
 def undefined_where(condition: Mask, value: Interval) -> Interval:
@@ -69,13 +76,8 @@ def outwards(lower: Floats, upper: Floats, least: float = -math.inf, most: float
 
 def spanned(a: Interval, b: Interval, operation: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats, Mask]:
     """Least and greatest value at the corners, and whether either argument is doubtful."""
-    first, second = operation(a.lower, b.lower), operation(a.lower, b.upper)
-    third, fourth = operation(a.upper, b.lower), operation(a.upper, b.upper)
-    return (
-        np.minimum(np.minimum(first, second), np.minimum(third, fourth)),
-        np.maximum(np.maximum(first, second), np.maximum(third, fourth)),
-        a.doubtful | b.doubtful,
-    )
+    corners = [operation(one, other) for one in a.ends for other in b.ends]
+    return reduce(np.minimum, corners), reduce(np.maximum, corners), a.doubtful | b.doubtful
 
 
 def contains_zero(a: Interval) -> Mask:

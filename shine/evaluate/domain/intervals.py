@@ -39,9 +39,8 @@ _LOG, _POW, _TAN, _ASIN, _ACOS, _HYPOT = map(_named, ("log", "pow", "tan", "asin
 
 
 def _add(a: Interval, b: Interval) -> Interval:
-    value = made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful)
     # Infinity minus infinity is undefined.
-    return undefined_where(endless(a) & endless(b), value)
+    return made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful, lambda: endless(a) & endless(b))
 
 
 def _neg(a: Interval) -> Interval:
@@ -52,13 +51,13 @@ def _mul(a: Interval, b: Interval) -> Interval:
     if a is b:
         size = magnitude(a)
         return made(size.lower * size.lower, size.upper * size.upper, a.doubtful)
-    value = made(*spanned(a, b, np.multiply))
-    return undefined_where((endless(a) & contains_zero(b)) | (contains_zero(a) & endless(b)), value)
+    return made(
+        *spanned(a, b, np.multiply), lambda: (endless(a) & contains_zero(b)) | (contains_zero(a) & endless(b))
+    )
 
 
 def _div(a: Interval, b: Interval) -> Interval:
-    value = made(*spanned(a, b, np.divide))
-    return undefined_where(contains_zero(b) | (endless(a) & endless(b)), value)
+    return undefined_where(contains_zero(b), made(*spanned(a, b, np.divide), lambda: endless(a) & endless(b)))
 
 
 def _floordiv(a: Interval, b: Interval) -> Interval:

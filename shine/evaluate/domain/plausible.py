@@ -55,8 +55,8 @@ class PlausibleRows:
     ----------
     rows : _Rows
         The rows that they are mixed from.
-    steps : tuple of ndarray of shape (n_columns, n_points)
-        Known rows, and the points after each step from them.
+    steps : tuple of ndarray of shape (2, n_columns, n_points)
+        Known rows, and the points after each step from them: values and ranks.
     """
 
     rows: _Rows
@@ -69,7 +69,7 @@ class PlausibleRows:
         drawn = rng.permutation(len(columns[0].values))[:KNOWN].tolist()
         chosen = list(dict.fromkeys([*(row for column in columns for row in column.ends), *drawn]))[:KNOWN]
         rows = _Rows.of(columns, np.array([column.values[chosen] for column in columns]), rng)
-        steps = [rows.known[:, np.resize(np.arange(len(chosen)), POINTS)]]
+        steps = [np.array([rows.known, rows.ranks])[..., np.resize(np.arange(len(chosen)), POINTS)]]
         for _ in range(STEPS):
             steps.append(rows.stepped(steps[-1], rng))
         return cls(rows, tuple(steps))
@@ -81,7 +81,7 @@ class PlausibleRows:
         """
         guided = []
         for points in self.steps:
-            found, guides = probe(points)
+            found, guides = probe(points[0])
             if found:
                 return True
             guided.append((points, guides))
@@ -89,12 +89,12 @@ class PlausibleRows:
         points, guides = guided[1]
         for others in guided[2:]:
             nearest = np.unique(np.argsort(guides, axis=1, kind="stable")[:, :NEAREST])
-            points = self.rows.stepped(np.repeat(points[:, nearest], TRIES, axis=1), rng)
-            found, guides = probe(points)
+            points = self.rows.stepped(np.repeat(points[..., nearest], TRIES, axis=-1), rng)
+            found, guides = probe(points[0])
             if found:
                 return True
             both = zip((points, guides), others, strict=True)
-            points, guides = (np.concatenate(each, axis=1) for each in both)
+            points, guides = (np.concatenate(each, axis=-1) for each in both)
         return False
 
 
@@ -144,50 +144,55 @@ class _Rows:
 
     def stepped(self, points: Floats, rng: np.random.Generator) -> Floats:
         """Points after a step: each moves one column, or columns that move together, towards a near row."""
-        count, known = points.shape[1], self.known.shape[1]
+        count, known = points.shape[-1], self.known.shape[1]
         moving = rng.integers(0, len(self.groups), count)
         near = rng.integers(0, known, (count, -(-known // NEAR)))
         share = np.where(rng.random(count) < 0.5, 1.0, rng.random(count))
         moved = points.copy()
         for number, group in enumerate(self.groups):
             own = np.flatnonzero(moving == number)
-            moved[:, own] = self.moved(points[:, own], group, near[own], share[own])
+            moved[..., own] = self.moved(points[..., own], group, near[own], share[own])
         return moved
 
     def moved(self, points: Floats, group: list[int], candidates: Indices, share: Floats) -> Floats:
         """Points with some columns moved a share of the way to the nearest candidate, or as they are."""
-        others = [at for at in range(len(points)) if at not in group]
-        donors = self._nearest(points, others or group, candidates)
+        others = [at for at in range(len(self.known)) if at not in group]
+        donors = self._nearest(points[1], others or group, candidates)
         # Columns of few values have no values in between.
         share = np.where(self.few[group], 1.0, share)
         ends = self.known[group][:, donors]
-        between = multiples((1 - share) * points[group] + share * ends, self.steps[group], np.rint)
-        moved = points.copy()
-        moved[group] = np.where(share == 1, ends, between)
-        fine = self._occur(moved, group, others)
+        between = multiples((1 - share) * points[0, group] + share * ends, self.steps[group], np.rint)
+        values, ranks = moved = points.copy()
+        values[group] = np.where(share == 1, ends, between)
+        ranks[group] = ranks_of(self.known[group], values[group])
+        fine = self._occur(ranks, group, others)
         for small, large, gap in self.gaps:
-            fine &= moved[large] - moved[small] >= gap
+            fine &= values[large] - values[small] >= gap
         return np.where(fine, moved, points)
 
-    def _nearest(self, points: Floats, columns: list[int], candidates: Indices) -> Indices:
+    def _nearest(self, ranks: Floats, columns: list[int], candidates: Indices) -> Indices:
         """The nearest of the candidates of each point in some columns, shape (n_points,)."""
         distances = np.zeros(candidates.shape)
-        for at, own in zip(ranks_of(self.known[columns], points[columns]), self.ranks[columns], strict=True):
-            distances += (at[:, None] - own[candidates]) ** 2
+        for column in columns:
+            # In place: fresh memory for so many numbers takes as long as the sums.
+            apart = self.ranks[column].take(candidates)
+            apart -= ranks[column][:, None]
+            apart *= apart
+            distances += apart
         return candidates[np.arange(len(candidates)), distances.argmin(axis=1)]
 
-    def _occur(self, points: Floats, group: list[int], others: list[int]) -> Mask:
+    def _occur(self, ranks: Floats, group: list[int], others: list[int]) -> Mask:
         """Whether pairs of values of moved columns and others may occur (see `MISSED` and `RARE`)."""
-        ranks, found, count = ranks_of(self.known, points), np.ones(points.shape[1], np.bool_), self.known.shape[1]
+        found, count = np.ones(ranks.shape[1], np.bool_), self.known.shape[1]
         outer = 2 * np.minimum(ranks, 1 - ranks)
         reach = math.sqrt(MISSED / count) / 2
-        most = np.arange(math.ceil(2 * reach * count) + 2)
+        most = np.arange(math.ceil(2 * reach * count) + 2)[:, None]
         for one in group:
             # Of the rows in the order of a column, those that may be near are neighbours.
             first = np.floor((ranks[one] - reach) * count).astype(np.int64)
-            rows = self.sorted[one].take(first[:, None] + most, mode="clip")
-            near = np.abs(ranks[one][:, None] - self.spread[one][rows]) <= reach
+            rows = self.sorted[one].take(first + most, mode="clip")
+            near = np.abs(ranks[one] - self.spread[one].take(rows)) <= reach
             for other in others:
-                both = near & (np.abs(ranks[other][:, None] - self.spread[other][rows]) <= reach)
-                found &= both.any(axis=1) & (count * outer[one] * outer[other] >= RARE)
+                both = near & (np.abs(ranks[other] - self.spread[other].take(rows)) <= reach)
+                found &= both.any(axis=0) & (count * outer[one] * outer[other] >= RARE)
         return found

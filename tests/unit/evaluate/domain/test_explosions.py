@@ -51,7 +51,7 @@ def domain_of(X: np.ndarray, y: np.ndarray) -> Domain:
 
 
 def points_of(X: np.ndarray) -> np.ndarray:
-    return PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps[-1].T
+    return PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps[-1][0].T
 
 
 @pytest.mark.parametrize("rows", mostly_slow([30, 100, 300], fast=[100]))
@@ -121,7 +121,7 @@ def test_an_end_of_the_domain_is_found_though_no_value_leads_there(kind, margin,
     X = X[np.lexsort(X.T)]
     # All known rows, and all that are drawn without a guide, lie on the same side of the end.
     drawn = PlausibleRows.of([Column.of(column.copy()) for column in X.T]).steps
-    end = min(float(values(margin, points).min()) for points in [X, *(step.T for step in drawn)])
+    end = min(float(values(margin, points).min()) for points in [X, *(step[0].T for step in drawn)])
     assert domain_of(X, X[:, 0]).explodes(shine.parse(text.format(f"({margin} - {0.99 * end!r})"), FEATURES))
 
 
