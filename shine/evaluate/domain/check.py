@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -230,7 +231,7 @@ class Domain:
     def is_alias(self, tree: Tree, feature: str) -> bool:
         """Whether a slower formula may have the same values at the levels of a feature, which are equally spaced."""
         used = tree.used_parameters
-        return self._gaps_of(used).is_alias(lambda points: _values(tree, used, points), used.index(feature))
+        return self._gaps_of(used).is_alias(partial(_values, tree), used.index(feature))
 
     def sparse_levels(self, tree: Tree) -> dict[str, int]:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
@@ -242,7 +243,7 @@ class Domain:
         used = tree.used_parameters
         if not used:
             return None
-        found = self._gaps_of(used).untested(lambda points: _values(tree, used, points), self._target_scale)
+        found = self._gaps_of(used).untested(partial(_values, tree), self._target_scale)
         return None if found is None else used[found]
 
     def _gaps_of(self, used: tuple[str, ...]) -> Gaps:
@@ -277,7 +278,7 @@ class Domain:
         used = tree.used_parameters
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
-        return _Course(tree, used, self._along(used, reach), self._target_range, steady).is_plausible()
+        return _Course(tree, self._along(used, reach), self._target_range, steady).is_plausible()
 
     def _leaves_tails(self, tree: Tree) -> bool:
         used = tree.used_parameters
@@ -287,7 +288,7 @@ class Domain:
         if self._stays_within(tree, columns, low, high, 1):
             return False
         some = slice(None, None, len(columns[0].values) // _TAIL_ROWS + 1)
-        own = _values(tree, used, np.array([column.values[some] for column in columns]))
+        own = _values(tree, np.array([column.values[some] for column in columns]))
         if not np.isfinite(own).all():
             return True
         own_low, own_high = far_ends(own)
@@ -298,7 +299,7 @@ class Domain:
             self._plausible[used] = PlausibleRows.of(columns)
 
         def probe(points: Floats) -> tuple[bool, Floats]:
-            values, guides = _guided_values(tree, used, points)
+            values, guides = _guided_values(tree, points)
             return not ((values >= low) & (values <= high)).all(), guides
 
         return self._plausible[used].any(probe)
@@ -308,7 +309,7 @@ class Domain:
         ends = np.array([[column.low, column.high] for column in columns])
         count = math.floor(boxes ** (1 / len(columns)) + 1e-9)
         places = np.arange(count ** len(columns)) // count ** np.arange(len(columns))[:, None] % count
-        cuts = np.linspace(*ends.T, count + 1, axis=1)
+        cuts = np.linspace(ends[:, 0], ends[:, 1], count + 1, axis=1)
         first, last = (np.take_along_axis(cuts, places + end, axis=1) for end in (0, 1))
         box = _bounds_within(tree, first, last)
         return not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any()
@@ -359,25 +360,23 @@ class _Course:
     """A formula along segments."""
 
     tree: Tree
-    used: tuple[str, ...]
     segments: LineSegments
     target_range: float
     steady: bool
 
     def is_plausible(self) -> bool:
-        places = self.segments.known, self.segments.starts, self.segments.ends
-        own, starts, ends = (_values(self.tree, self.used, at) for at in places)
-        if not all(np.isfinite(values).all() for values in (own, starts, ends)):
+        segments = self.segments
+        values = _values(self.tree, segments.every)
+        if not np.isfinite(values).all():
             return False
+        own, ends = values[: segments.known.shape[1]], values[-segments.ends.shape[1] :]
         # Where columns have few values, the segments do not start at the known rows themselves.
         centre, spread = float(np.median(own)), max(float(np.ptp(own)), self.target_range)
         distances = np.abs(ends - centre)
         if (distances > TOO_FAR * spread).any():
             return False
-        low = np.minimum(self.segments.starts.min(axis=1), self.segments.ends.min(axis=1))
-        high = np.maximum(self.segments.starts.max(axis=1), self.segments.ends.max(axis=1))
         far = STEADY if self.steady else FAR
-        if not _in_doubt(_bounds_within(self.tree, low, high), centre, far * spread).any():
+        if not _in_doubt(_bounds_within(self.tree, *segments.box), centre, far * spread).any():
             return True
         return self._is_plausible_between(centre, far * np.maximum(distances, spread))
 
@@ -394,7 +393,7 @@ class _Course:
             doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
             segments, first, last = segments[doubtful], first[doubtful], last[doubtful]
             cuts = first + _CUT * (last - first)
-            values = _values(self.tree, self.used, self.segments.at(segments, cuts))
+            values = _values(self.tree, self.segments.at(segments, cuts))
             if not (np.abs(values - centre) <= reaches[segments]).all():
                 return False
             segments = np.concatenate([segments, segments])
@@ -407,15 +406,15 @@ def _bounds_within(tree: Tree, low: Floats, high: Floats) -> Interval:
     return bounds(tree, {name: Interval.of(a, b) for name, a, b in zip(tree.used_parameters, low, high, strict=True)})
 
 
-def _values(tree: Tree, used: tuple[str, ...], points: Floats, functions: Meanings = COMPILED) -> Floats:
+def _values(tree: Tree, points: Floats, functions: Meanings = COMPILED) -> Floats:
     """Values of a formula at points in the columns that it reads."""
-    by_name = dict(zip(used, points, strict=True))
+    by_name = dict(zip(tree.used_parameters, points, strict=True))
     nothing = np.zeros(points.shape[1])
     columns = [by_name.get(name, nothing) for name in tree.parameters]
     return evaluate(tree, columns, np.float64, functions)
 
 
-def _guided_values(tree: Tree, used: tuple[str, ...], points: Floats) -> tuple[Floats, Floats]:
+def _guided_values(tree: Tree, points: Floats) -> tuple[Floats, Floats]:
     """Values, and guides to points where they are extreme or do not exist, shape (n_guides, n_points).
 
     A root or a pole may be tame until its argument reaches zero, so that the values alone do not lead there.
@@ -431,7 +430,7 @@ def _guided_values(tree: Tree, used: tuple[str, ...], points: Floats) -> tuple[F
         return function
 
     functions = {**COMPILED, **{name: watched(name, place) for name, place in ENDING_AT_ZERO.items()}}
-    values = np.broadcast_to(_values(tree, used, points, functions), points.shape[1:])
+    values = np.broadcast_to(_values(tree, points, functions), points.shape[1:])
     return values, np.array([values, -values, *margins])
 
 

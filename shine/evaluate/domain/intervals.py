@@ -51,9 +51,7 @@ def _mul(a: Interval, b: Interval) -> Interval:
     if a is b:
         size = magnitude(a)
         return made(size.lower * size.lower, size.upper * size.upper, a.doubtful)
-    return made(
-        *spanned(a, b, np.multiply), lambda: (endless(a) & contains_zero(b)) | (contains_zero(a) & endless(b))
-    )
+    return made(*spanned(a, b, np.multiply), lambda: (endless(a) & contains_zero(b)) | (contains_zero(a) & endless(b)))
 
 
 def _div(a: Interval, b: Interval) -> Interval:

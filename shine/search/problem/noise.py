@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -280,6 +281,7 @@ def _of_replicates(rows: Dataset) -> tuple[float, float]:
     return (float(stable_sum(squares)) / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
+@lru_cache(maxsize=2)  # The search asks for those of its rows, and its end once more.
 def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, float]:
     """Mean weighted square of the differences from a plane through the nearest rows, and its degrees of freedom.
 
