@@ -224,8 +224,10 @@ class Domain:
 
         Of several, that of the fewest levels; None if there is none.
         """
+        used = tree.used_parameters
         if tree not in self._untested:
-            self._untested[tree] = self._untested_feature(tree)
+            found = self._gaps_of(used).untested(partial(_values, tree), self._target_scale) if used else None
+            self._untested[tree] = None if found is None else used[found]
         return self._untested[tree]
 
     def is_alias(self, tree: Tree, feature: str) -> bool:
@@ -238,13 +240,6 @@ class Domain:
         columns = {name: self._column(name) for name in tree.used_parameters}
         found = {name: len(column.levels) for name, column in columns.items() if column.few and has_gaps(column)}
         return {name: count for name, count in found.items() if count <= SPARSE}
-
-    def _untested_feature(self, tree: Tree) -> str | None:
-        used = tree.used_parameters
-        if not used:
-            return None
-        found = self._gaps_of(used).untested(partial(_values, tree), self._target_scale)
-        return None if found is None else used[found]
 
     def _gaps_of(self, used: tuple[str, ...]) -> Gaps:
         if used not in self._gaps:
@@ -311,8 +306,7 @@ class Domain:
         places = np.arange(count ** len(columns)) // count ** np.arange(len(columns))[:, None] % count
         cuts = np.linspace(ends[:, 0], ends[:, 1], count + 1, axis=1)
         first, last = (np.take_along_axis(cuts, places + end, axis=1) for end in (0, 1))
-        box = _bounds_within(tree, first, last)
-        return not (box.doubtful | ~(box.lower >= low) | ~(box.upper <= high)).any()
+        return not _in_doubt(_bounds_within(tree, first, last), low, high).any()
 
     @cached_property
     def _far_ends(self) -> tuple[float, float]:
@@ -365,18 +359,19 @@ class _Course:
     steady: bool
 
     def is_plausible(self) -> bool:
-        segments = self.segments
-        values = _values(self.tree, segments.every)
+        every, count = self.segments.every, self.segments.known.shape[1]
+        values = _values(self.tree, every)
         if not np.isfinite(values).all():
             return False
-        own, ends = values[: segments.known.shape[1]], values[-segments.ends.shape[1] :]
+        own, ends = values[:count], values[-self.segments.ends.shape[1] :]
         # Where columns have few values, the segments do not start at the known rows themselves.
         centre, spread = float(np.median(own)), max(float(np.ptp(own)), self.target_range)
         distances = np.abs(ends - centre)
         if (distances > TOO_FAR * spread).any():
             return False
         far = STEADY if self.steady else FAR
-        if not _in_doubt(_bounds_within(self.tree, *segments.box), centre, far * spread).any():
+        box = _bounds_within(self.tree, every[:, count:].min(axis=1), every[:, count:].max(axis=1))
+        if not _in_doubt(box, centre - far * spread, centre + far * spread).any():
             return True
         return self._is_plausible_between(centre, far * np.maximum(distances, spread))
 
@@ -384,10 +379,11 @@ class _Course:
         """Whether the values along the segments stay within the distances `reaches` of the centre."""
         segments = np.arange(len(reaches))
         first, last = np.zeros(len(reaches)), np.ones(len(reaches))
+        low, high = centre - reaches, centre + reaches
         for _ in range(_HALVINGS):
             begin, end = self.segments.at(segments, first), self.segments.at(segments, last)
             box = _bounds_within(self.tree, np.minimum(begin, end), np.maximum(begin, end))
-            doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, centre, reaches[segments]), segments.shape))
+            doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, low[segments], high[segments]), segments.shape))
             if not len(doubtful):
                 return True
             doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
@@ -434,5 +430,5 @@ def _guided_values(tree: Tree, points: Floats) -> tuple[Floats, Floats]:
     return values, np.array([values, -values, *margins])
 
 
-def _in_doubt(box: Interval, centre: float, reach: Floats | float) -> Mask:
-    return np.asarray(box.doubtful | ~(box.lower >= centre - reach) | ~(box.upper <= centre + reach))
+def _in_doubt(box: Interval, low: Floats | float, high: Floats | float) -> Mask:
+    return np.asarray(box.doubtful | ~(box.lower >= low) | ~(box.upper <= high))

@@ -118,12 +118,6 @@ class LineSegments:
         """The known rows, and both ends of all segments."""
         return np.concatenate([self.known, self.starts, self.ends], axis=1)
 
-    @cached_property
-    def box(self) -> tuple[Floats, Floats]:
-        """Least and greatest value of each column on the segments."""
-        both = np.concatenate([self.starts, self.ends], axis=1)
-        return both.min(axis=1), both.max(axis=1)
-
     def at(self, segments: Indices, shares: Floats) -> Floats:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]

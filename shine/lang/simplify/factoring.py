@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 
-from shine.lang.simplify.sums import Builder, Sum
+from shine.lang.simplify.sums import Builder, Sum, combined, raised
 from shine.lang.simplify.terms import (
     ONE,
     ZERO,
@@ -105,12 +105,13 @@ class _Factoring:
         shared = {base: int(key[1]) * min(abs(factors[base]) for _, factors in items)} if key[2] else {}
         try:
             inverse = to_the_power(common, -1)
-            inner = self._sum([(times(factor, inverse), _quotient(factors, shared)) for factor, factors in items])
+            apart = raised(shared, -1)
+            inner = self._sum([(times(factor, inverse), combined(factors, apart)) for factor, factors in items])
             own, within = builder.product_of(inner)
-            together = times(common, own), _quotient(within, {base: -exponent for base, exponent in shared.items()})
+            together = times(common, own), combined(within, shared)
             ranks = [builder.rank(builder.product(*item)) for item in items]
-            apart = sum(size for size, _ in ranks) + len(items) - 1, sum(more for _, more in ranks)
-            if builder.rank(builder.product(*together)) >= apart:
+            before = sum(size for size, _ in ranks) + len(items) - 1, sum(more for _, more in ranks)
+            if builder.rank(builder.product(*together)) >= before:
                 return False
         except Unfit:
             return False
@@ -132,13 +133,3 @@ class _Factoring:
             ((part, factor),) = parts.items()
             return self.builder.multiple(factor, part)
         return self.builder.shortest_sum(Sum(constant, parts), self.depth + 1)
-
-
-def _quotient(factors: Mapping[int, int], divisor: Mapping[int, int]) -> dict[int, int]:
-    """A product divided by another."""
-    result = dict(factors)
-    for base, exponent in divisor.items():
-        left = result.pop(base, 0) - exponent
-        if left:
-            result[base] = left
-    return result

@@ -103,11 +103,12 @@ class Terms:
         known = self._numbers.get(number)
         if known is not None:
             return known
-        keys = [self.keys[argument] for argument in arguments]
-        size = 1 + sum([key[1] for key in keys])
-        first = min([len(self._names), *[key[0] for key in keys]])
-        digest = hash((_digest(operation), *[key[2] for key in keys]))
-        return self._new(number, operation, arguments, 0.0, size, (first, size, digest))
+        first, size, digests = len(self._names), 1, [_digest(operation)]
+        for argument in arguments:
+            own, nodes, digest = self.keys[argument]
+            first, size = min(first, own), size + nodes
+            digests.append(digest)
+        return self._new(number, operation, arguments, 0.0, size, (first, size, hash(tuple(digests))))
 
     def _new(
         self, number: tuple[object, ...], operation: str, arguments: tuple[int, ...], value: float, size: int, key: Key

@@ -156,7 +156,7 @@ class Finish:
             there = [replace(model, loss=loss) for model, loss in zip(models, losses, strict=True)]
             lengths = lengths_of(there, description_length(weighted, self.loss), self._further_nats(models, rows))
             best = int(np.argmin(lengths))
-            values = replace(models[best], tree=fitted.population.tree(best)).predict(rows.columns.T)
+            values = evaluate(fitted.population.tree(best), list(rows.columns), np.float64, COMPILED)
             unit = shared_unit(weighted) * constant_loss(weighted, self.loss)
             length = float(lengths[best]) + weighted.effective_rows * self.loss.log_likelihood * math.log(unit)
             weighted = with_expected_noise(weighted, noise, values, self.loss)
@@ -301,7 +301,8 @@ class Finish:
                 if not best.tree.used_parameters:
                     rows = rows.without_deviations
                 else:
-                    rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
+                    values = evaluate(best.tree, list(rows.columns), np.float64, COMPILED)
+                    rows = with_expected_noise(rows, self.noise, values, self.loss)
         front, beside = self._refined(outcome, rows, polish)
         front = self._with_earlier(front, rows)
         self._check_not_empty(front)

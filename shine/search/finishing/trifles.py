@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Codes, Floats
 from shine.compiler.arrays import COMPILED
 from shine.compiler.tapes import Subtrees
@@ -130,33 +132,27 @@ class Trifles:
     def _runs_away(self, tree: Tree) -> bool:
         """Whether the formula explodes if one of its columns goes beyond its ends, and the others stay."""
         if tree not in self._wild:
-            self._wild[tree] = self._is_wild(tree)
+            self._wild[tree] = any(map(partial(self._explodes, tree), tree.used_parameters))
         return self._wild[tree]
 
-    def _is_wild(self, tree: Tree) -> bool:
-        names = set(tree.tokens)
-        for at, name in enumerate(self.rows.features):
-            if ("name", name) in names:
-                for pushed in _pushed(self.rows.columns[at]):
-                    columns = list(self.rows.columns)
-                    columns[at] = pushed
-                    with np.errstate(all="ignore"):
-                        values = self.shares * evaluate(tree, columns, np.float64, COMPILED)
-                        if (np.abs(values) > RUNAWAY).any():
-                            return True
-        return False
+    def _explodes(self, tree: Tree, name: str) -> bool:
+        columns, at = list(self._twice), self.rows.features.index(name)
+        columns[at] = _pushed(self.rows.columns[at])
+        with np.errstate(all="ignore"):
+            values = self.shares * evaluate(tree, columns, np.float64, COMPILED).reshape(2, -1)
+            return bool((np.abs(values) > RUNAWAY).any())
+
+    @cached_property
+    def _twice(self) -> Floats:
+        """The rows, and the rows again."""
+        return np.tile(self.rows.columns, 2)
 
 
-def _pushed(column: Floats) -> Iterator[Floats]:
-    """A column below and above its values. It keeps its sign."""
+def _pushed(column: Floats) -> Floats:
+    """A column below its values, and then above. It keeps its sign."""
     low, high = float(column.min()), float(column.max())
-    for way in (-BEYOND, BEYOND):
-        pushed = column + way * (high - low)
-        if low > 0:
-            pushed = np.maximum(pushed, NEARER * low)
-        elif high < 0:
-            pushed = np.minimum(pushed, NEARER * high)
-        yield pushed
+    pushed = np.concatenate([column - BEYOND * (high - low), column + BEYOND * (high - low)])
+    return np.clip(pushed, NEARER * low if low > 0 else -np.inf, NEARER * high if high < 0 else np.inf)
 
 
 def without_an_operand(tree: Tree) -> list[Tree]:
