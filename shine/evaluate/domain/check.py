@@ -426,7 +426,7 @@ def _guided_values(tree: Tree, points: Floats) -> tuple[Floats, Floats]:
         return function
 
     functions = {**COMPILED, **{name: watched(name, place) for name, place in ENDING_AT_ZERO.items()}}
-    values = np.broadcast_to(_values(tree, points, functions), points.shape[1:])
+    values = _values(tree, points, functions)
     return values, np.array([values, -values, *margins])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -82,19 +83,13 @@ def by_odds(sample: Dataset, predictions: Floats) -> Floats:
 def _digits(tree: Tree, sample: Dataset, rows: float, weigh: Weighing) -> int:
     """The least number of digits that is as good as all."""
     allowed = NATS_A_CONSTANT * sum(kind == "constant" for kind, _ in tree.tokens[1:])
-    written = presented(tree)
+    written, values = presented(tree), partial(evaluate, columns=list(sample.columns), functions=COMPILED)
     with np.errstate(all="ignore"):
-        exact = _values(written, sample)
+        exact = values(written)
         there = np.isfinite(exact)
         costs = np.where(there, weigh(sample, exact), 0.0)
         for digits in range(FEWEST, ALL_DIGITS):
-            rounded = rounded_tree(written, digits)
-            change = np.where(there, _values(rounded, sample) - exact, 0.0)
+            change = np.where(there, values(rounded_tree(written, digits)) - exact, 0.0)
             if rows * float(stable_sum((costs * change) ** 2)) <= allowed * len(exact):
                 return digits
     return ALL_DIGITS
-
-
-def _values(tree: Tree, sample: Dataset) -> Floats:
-    values = evaluate(tree, list(sample.columns), np.float64, COMPILED)
-    return np.broadcast_to(values, sample.target.shape)
