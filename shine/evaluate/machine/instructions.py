@@ -32,6 +32,7 @@ from shine.compiler.codegen.lowering import FLOAT_LOWERINGS
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers
 from shine.compiler.codegen.vecmath.lanes import InliningBuilder
+from shine.compiler.llvm.target import register_bytes
 from shine.lang.forms.facts import FACTS
 from shine.lang.forms.tree import Primitive, Tree
 
@@ -67,8 +68,8 @@ WORDS_BYTES = 16
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
 
-_DOUBLED = frozenset(("exp", "log", "sin", "cos", "tanh"))
-"""Functions of long chains that leave registers for vectors of twice these bytes."""
+_CHAINS = frozenset(("exp", "log", "sin", "cos", "tanh"))
+"""Functions whose chains of operations are so long that four registers have to be in flight."""
 
 _FUSED_OPERANDS = 3
 """Operands of a fused pair of arithmetic instructions."""
@@ -118,7 +119,7 @@ class Instruction:
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive, in the order of `OPERAND_FORMS`."""
     forms = _BINARY_FORMS if primitive.arity == 2 else ((False,) * primitive.arity,)
-    vector = VECTOR_BYTES * (1 + (primitive.name in _DOUBLED))
+    vector = max(VECTOR_BYTES, 4 * register_bytes() * (primitive.name in _CHAINS))
     for constants in forms:
         yield Instruction(_name(primitive.name, constants), constants, application(primitive), vector)
 
