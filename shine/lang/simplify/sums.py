@@ -132,15 +132,15 @@ class Builder:
             if exponent == 1:
                 return base
         key = factor, tuple(factors.items())
-        if key not in self._written_products:
+        known = self._written_products.get(key)
+        if known is None:
             begun = self.terms.work - self._work_on_powers
             term = self.remember_product(self._product(factor, factors), Product(factor, factors))
             self._written_products[key] = term, self.terms.work - self._work_on_powers - begun
             return term
         # The count goes on as if the product were written again.
-        term, work = self._written_products[key]
-        self.terms.work += work
-        return term
+        self.terms.work += known[1]
+        return known[0]
 
     def _product(self, factor: Coefficient, factors: Mapping[int, int]) -> int:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]

@@ -82,11 +82,11 @@ class Terms:
     def constant(self, value: float) -> int:
         """The term of a finite number."""
         # 0.0 and -0.0 are equal: the sign distinguishes them.
-        known = self._numbers.get((CONSTANT, value, math.copysign(1.0, value)))
+        sign = math.copysign(1.0, value)
+        known = self._numbers.get((CONSTANT, value, sign))
         if known is not None:
             return known
-        key = (len(self._names), 1, hash((value, math.copysign(1.0, value))))
-        return self._new((CONSTANT, value, math.copysign(1.0, value)), CONSTANT, (), value, 1, key)
+        return self._new((CONSTANT, value, sign), CONSTANT, (), value, 1, (len(self._names), 1, hash((value, sign))))
 
     def name(self, name: str) -> int:
         """The term of a feature or an assigned name."""

@@ -263,6 +263,7 @@ def _quantile(freedom: float, deviations: float) -> float:
     return freedom * root * root * root
 
 
+@lru_cache(maxsize=2)  # The search asks for those of its rows, and its end once more.
 def _of_replicates(rows: Dataset) -> tuple[float, float]:
     """Mean weighted square of the deviations of equal rows from their mean, and its degrees of freedom."""
     # Whole sample weights are numbers of equal rows.
@@ -281,7 +282,7 @@ def _of_replicates(rows: Dataset) -> tuple[float, float]:
     return (float(stable_sum(squares)) / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
-@lru_cache(maxsize=2)  # The search asks for those of its rows, and its end once more.
+@lru_cache(maxsize=2)
 def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, float]:
     """Mean weighted square of the differences from a plane through the nearest rows, and its degrees of freedom.
 
