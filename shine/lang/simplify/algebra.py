@@ -252,9 +252,7 @@ class Algebra(ConstantMover):
             inner = self.sum_of(base)
             rest = combined(factors, {base: -1})
             items: list[tuple[Coefficient, Mapping[int, int]]] = [(inner.constant, {})]
-            items += [
-                (times(c, self.product_of(p).coefficient), self.product_of(p).factors) for p, c in inner.parts.items()
-            ]
+            items += [(times(c, k), inside) for p, c in inner.parts.items() for k, inside in [self.product_of(p)]]
             if len(items) + len(parts) > _MOST_EXPANDED:
                 return None
             for c, inner_factors in items:
@@ -350,10 +348,8 @@ class Algebra(ConstantMover):
         if not factors or constant[0] == 0:
             return self.terms.constant(value(constant) + 0.0)
         result = self.product(constant, factors)
-        candidates = []
-        if constant != ONE:
-            candidates += [self._absorbed(constant, factors, base) for base in list(factors)[:_MOST_EXPANDED]]
-        for candidate in candidates:
+        bases = list(factors)[:_MOST_EXPANDED] if constant != ONE else []
+        for candidate in [self._absorbed(constant, factors, base) for base in bases]:
             # Of equals, a sum is written without parentheses.
             if candidate is not None and (self.rank(candidate), len(factors) > 1) < (self.rank(result), True):
                 result = candidate
