@@ -60,7 +60,7 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class FirstLines:
-    """The lines that a fit of constants begins with, and the errors that it is worth its time for.
+    """The lines that a fit of constants begins with, and how low its errors must come.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class FirstLines:
     fitted : bool
         Whether they are fitted, too.
     goals : ndarray of shape (n_individuals,), optional
-        Share of its first error below which each individual must come: a fit that hardly can may end early.
+        Share of its first error below which each individual must come: a fit that hardly will may end early.
     """
 
     slopes: Floats

@@ -302,8 +302,9 @@ class Domain:
     def _stays_within(self, tree: Tree, columns: Sequence[Column], low: float, high: float, boxes: int) -> bool:
         """Whether the bounds of a formula show that it stays between two values, in boxes that cover its columns."""
         ends = np.array([[column.low, column.high] for column in columns])
-        count = math.floor(boxes ** (1 / len(columns)) + 1e-9)
-        places = np.arange(count ** len(columns)) // count ** np.arange(len(columns))[:, None] % count
+        count = math.floor(math.exp(math.log(boxes) / len(columns)) + 1e-9)
+        strides = np.array([math.prod([count] * at) for at in range(len(columns))])[:, None]
+        places = np.arange(count * strides[-1, 0]) // strides % count
         cuts = np.linspace(ends[:, 0], ends[:, 1], count + 1, axis=1)
         first, last = (np.take_along_axis(cuts, places + end, axis=1) for end in (0, 1))
         return not _in_doubt(_bounds_within(tree, first, last), low, high).any()

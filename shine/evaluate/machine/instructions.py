@@ -31,6 +31,7 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.lowering import FLOAT_LOWERINGS
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.codegen.vecmath.functions import FUNCTIONS
 from shine.compiler.codegen.vecmath.lanes import InliningBuilder
 from shine.compiler.llvm.target import register_bytes
 from shine.lang.forms.facts import FACTS
@@ -67,9 +68,6 @@ WORDS_BYTES = 16
 
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
-
-_CHAINS = frozenset(("exp", "log", "sin", "cos", "tanh"))
-"""Functions whose chains of operations are so long that four registers have to be in flight."""
 
 _FUSED_OPERANDS = 3
 """Operands of a fused pair of arithmetic instructions."""
@@ -119,7 +117,8 @@ class Instruction:
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive, in the order of `OPERAND_FORMS`."""
     forms = _BINARY_FORMS if primitive.arity == 2 else ((False,) * primitive.arity,)
-    vector = max(VECTOR_BYTES, 4 * register_bytes() * (primitive.name in _CHAINS))
+    in_chains = primitive.name in FUNCTIONS and FUNCTIONS[primitive.name].in_chains
+    vector = max(VECTOR_BYTES, 4 * register_bytes() * in_chains)
     for constants in forms:
         yield Instruction(_name(primitive.name, constants), constants, application(primitive), vector)
 

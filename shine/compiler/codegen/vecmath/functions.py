@@ -28,11 +28,15 @@ Body = Callable[..., Lanes]
 
 @dataclass(frozen=True)
 class Rule:
-    """Code of one function: `double` and `single` take and return lanes of their format."""
+    """Code of one function: `double` and `single` take and return lanes of their format.
+
+    `in_chains` says that its operations wait for one another so long that four registers have to be in flight.
+    """
 
     arity: int
     double: Body
     single: Body
+    in_chains: bool = False
 
 
 def _widened(body: Body) -> Body:
@@ -111,17 +115,17 @@ def _from_integer_parts(significand: Lanes, exponent: Lanes) -> Lanes:
 
 
 FUNCTIONS: dict[str, Rule] = {
-    "exp": Rule(1, exponential.exp, exponential.exp),
-    "log": Rule(1, exponential.log, exponential.log),
-    "sin": Rule(1, trigonometric.sin, trigonometric.single_sin),
-    "cos": Rule(1, trigonometric.cos, trigonometric.single_cos),
+    "exp": Rule(1, exponential.exp, exponential.exp, in_chains=True),
+    "log": Rule(1, exponential.log, exponential.log, in_chains=True),
+    "sin": Rule(1, trigonometric.sin, trigonometric.single_sin, in_chains=True),
+    "cos": Rule(1, trigonometric.cos, trigonometric.single_cos, in_chains=True),
     "tan": Rule(1, trigonometric.tan, trigonometric.single_tan),
     "asin": Rule(1, trigonometric.asin, _widened(trigonometric.short_asin)),
     "acos": Rule(1, trigonometric.acos, _widened(trigonometric.short_acos)),
     "atan": Rule(1, trigonometric.atan, _widened(trigonometric.short_atan)),
     "sinh": Rule(1, exponential.sinh, _widened(exponential.short_sinh)),
     "cosh": Rule(1, exponential.cosh, _widened(exponential.short_cosh)),
-    "tanh": Rule(1, exponential.tanh, exponential.tanh),
+    "tanh": Rule(1, exponential.tanh, exponential.tanh, in_chains=True),
     "pow": Rule(
         2,
         exponential.with_products(exponential.pow_),

@@ -146,7 +146,7 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices
 def largest_of_each_complexity(losses: Floats, complexities: Indices, wanted: Indices) -> Floats:
     """The largest loss among the individuals of each wanted complexity; inf where there are none.
 
-    Hardly an offspring survives with a larger one.
+    Offspring with a larger one hardly survive.
     """
     known, places = np.unique(complexities, return_inverse=True)
     largest = np.full(len(known), -np.inf)
