@@ -109,7 +109,7 @@ class Habitat:
         bred = self._bred(island, self._selector(island, weights, rng), rng)
         births = island.births[bred.ancestors]
         limits = None
-        if settings.survival != "age":
+        if settings.survival != "age":  # there, the young survive with any loss
             own = complexities(bred.population, settings.complexity)
             limits = largest_of_each_complexity(island.losses, weights, own)
         offspring, losses = self.scorer.scored(bred.population, limits)

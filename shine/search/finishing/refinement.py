@@ -234,7 +234,8 @@ class Refinement:
         may_win[0], shown[0] = True, False
         # Of individuals that converge to the same formula, one is enough.
         kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
-        first = np.isin(range(len(kinds)), list({kind: at for at, kind in reversed([*enumerate(kinds)])}.values()))
+        places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
+        first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
         return may_win & first, shown & first
 
 
