@@ -286,24 +286,31 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
 
 
 @_native(writes=4)
-def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, target: Floats, slopes: Floats,
+def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: Floats, target: Floats, slopes: Floats,
               intercepts: Floats, errors: Floats, again: Mask) -> None:  # fmt: skip
     """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
     weight, mean, variation, rounding, whole = target[0], target[1], target[2], target[3], target[4]
     for i in range(n):
-        p, square, product = means[i], squares[i], products[i]
+        p, square, product, scale = means[i], squares[i], products[i], scales[i]
         one, two, three = n + i, 2 * n + i, 3 * n + i
         raw, crossed, least = square + weight * (p * p), product + weight * p * mean, rounding * p
+        floor, own = target[7] * scale, p / scale
         slopes[i], slopes[one], slopes[two], slopes[three] = 1.0, 1.0, crossed / raw, 0.0
-        errors[one] = variation - 2.0 * product + square
-        errors[i] = errors[one] + weight * ((mean - p) * (mean - p))
+        errors[one] = variation - 2.0 * (product / scale) + square / scale / scale
+        errors[i] = errors[one] + weight * ((mean - own) * (mean - own))
         errors[two] = whole - slopes[two] * crossed
-        varies = square > weight * (least * least)
+        varies = square > weight * (least * least + floor * floor)
         if varies:
             slopes[three] = product / square
-        intercepts[i], intercepts[one], intercepts[two] = 0.0, mean - p, 0.0
+        intercepts[i], intercepts[one], intercepts[two] = 0.0, mean - own, 0.0
         intercepts[three] = mean - slopes[three] * p
         errors[three] = variation - slopes[three] * product
+        for line in range(2, 4):
+            at = line * n + i
+            small = slopes[at]
+            slopes[at] = small * scale
+            if small != 0.0 and slopes[at] < 1e-307 and slopes[at] > 0.0 - 1e-307:
+                errors[at] = 1e999
         for line in range(4):
             at = line * n + i
             # A simpler line that is worse than a constant is none.

@@ -6,9 +6,9 @@ measures those (`Measure`); everything else is done here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,6 +57,14 @@ class Scores:
         simpler = self.simpler and self.simpler.within(threshold)
         return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf), simpler=simpler)
 
+    def without(self, mask: Mask) -> Scores:
+        """The scores with losses of inf where a mask over the individuals holds."""
+        return replace(
+            self,
+            losses=np.where(mask, np.inf, self.losses),
+            simpler=self.simpler and self.simpler.without(mask),
+        )
+
     def take(self, indices: ArrayLike) -> Scores:
         """The scores at some indices, or where a mask holds."""
         at = np.asarray(indices)
@@ -87,6 +95,18 @@ class Scores:
         )
 
 
+SCALE = 2.0**600
+"""Factor of predictions whose squares would be subnormal, its inverse that of those whose squares would overflow. Of
+every finite prediction, at one of the three scales, the squares have all their digits."""
+
+SMALL_SQUARE, LARGE_SQUARE = 2.0**-900, 2.0**960
+"""Sums of squared deviations between these have all their digits, whatever the number and the weights of the rows."""
+
+SMALL_MEAN, LARGE_MEAN = 2.0**-400, 2.0**480
+"""A mean of at least the first varies by no more than rounding if its sum of squares is small; squares of means up to
+the second are finite."""
+
+
 @dataclass(frozen=True)
 class Products:
     """Moments of predictions p and target y for linear scaling, each of shape (n_individuals,).
@@ -95,11 +115,34 @@ class Products:
     ----------
     mean, square, product : ndarray
         Weighted mean of p; weighted sums of (p - mean(p))^2 and of (p - mean(p)) * (y - mean(y)).
+    scale : ndarray
+        Power of two that p was multiplied by: without it, sums of squares would leave float64's normal range.
     """
 
     mean: Floats
     square: Floats
     product: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, measured: Callable[[Indices, Floats | None], Floats], count: int) -> Self:
+        """The moments of `count` individuals, at a scale at which they have all their digits.
+
+        Parameters
+        ----------
+        measured : callable
+            ``measured(places, scales)``: rows of mean, square and product, of predictions times the scales, if given.
+        count : int
+        """
+        moments, scale = measured(np.arange(count), None)[:, :3], np.ones(count)
+        size, square = np.abs(moments[:, 0]), moments[:, 1]
+        small, large = (square < SMALL_SQUARE) & (size < SMALL_MEAN), (square > LARGE_SQUARE) | (size > LARGE_MEAN)
+        extreme = np.flatnonzero((small | large) & np.isfinite(size))
+        if len(extreme):
+            scale[extreme] = np.where(small[extreme], SCALE, 1 / SCALE)
+            moments = moments.copy()
+            moments[extreme] = measured(extreme, scale[extreme])[:, :3]
+        return cls(moments[:, 0], moments[:, 1], moments[:, 2], scale)
 
 
 class Measure(Protocol):
@@ -126,14 +169,15 @@ class Target:
         Weighted mean.
     square : float
         Weighted sum of squared deviations from the mean.
-    epsilon : float
-        Machine epsilon of the predictions' number type.
+    epsilon, tiny : float
+        Machine epsilon and smallest normal number of the predictions' number type.
     """
 
     weight: float
     mean: float
     square: float
     epsilon: float = float(np.finfo(np.float64).eps)
+    tiny: float = float(np.finfo(np.float64).tiny)
 
 
 _NEARLY_PERFECT = 1e-4
@@ -148,7 +192,8 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
     """The lines that minimize the weighted squared error (Keijzer 2003).
 
     A prediction that varies by no more than rounding counts as constant: slope 0, intercept mean(y). The error of a
-    simpler line is inf if it is not less than that of a constant, or if the prediction is one.
+    simpler line is inf if it is not less than that of a constant, or if the prediction is one; that of any line if its
+    slope is subnormal.
 
     Returns
     -------
@@ -159,10 +204,12 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
     """
     n, whole = len(products.mean), target.square + target.weight * target.mean * target.mean
     limits = (_MOSTLY_ROUNDING * whole, _NEARLY_PERFECT * target.square) if from_moments else (np.inf, np.inf)
-    facts = np.array([target.weight, target.mean, target.square, 64 * target.epsilon, whole, *limits])
+    rounding = 64 * target.epsilon
+    facts = np.array([target.weight, target.mean, target.square, rounding, whole, *limits, rounding * target.tiny])
     slopes, intercepts, errors = np.empty((3, 4, n))
     again = np.empty((4, n), np.bool_)
-    fit_lines(n, products.mean, products.square, products.product, facts, slopes, intercepts, errors, again)
+    moments = products.mean, products.square, products.product, products.scale
+    fit_lines(n, *moments, facts, slopes, intercepts, errors, again)
     return slopes, intercepts, errors, again
 
 

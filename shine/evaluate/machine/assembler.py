@@ -30,6 +30,7 @@ from shine.compiler.codegen.blocks import (
     number,
     store,
 )
+from shine.compiler.codegen.moments import TILE_BYTES
 from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.machine.instructions import (
     DESTINATION,
@@ -44,7 +45,7 @@ from shine.evaluate.machine.instructions import (
     Tables,
     operand_offset,
 )
-from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_BYTES, TILE_OPERAND, OperandStack
+from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
 from shine.lang.forms.primitives import CONSTANT
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()

@@ -34,13 +34,23 @@ from shine.compiler.codegen.blocks import (
     number,
     store,
 )
-from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, FIT, LANES, LINE_FIELDS, LINE_FORMS, products_function
+from shine.compiler.codegen.moments import (
+    CHUNK,
+    CHUNK_FIELDS,
+    FIT,
+    LANES,
+    LINE_FIELDS,
+    LINE_FORMS,
+    products_function,
+    scale_rows,
+)
 from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.losses.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER, emit_tables
 from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
+from shine.evaluate.scores import LARGE_SQUARE, SMALL_SQUARE
 from shine.lang.forms.tree import Primitive
 
 PREDICT, ERRORS, PRODUCTS, LINES = RESULTS = ("predict", "errors", "products", "lines")
@@ -201,6 +211,10 @@ class _Driver:
     ) -> ir.Value:
         """Epilogue that adds up moments, and gives up once even the best line for the rows so far exceeds the limit."""
         state = job_entry(build, job, "out", individual, 8 * LANES)
+        if self.dtype == "float64":
+            with build.if_then(build.icmp_unsigned("!=", job["scaled"], number(0))):
+                factor = load(build, job_entry(build, job, "lines", individual, 16), number(0), _DOUBLE, _DOUBLE)
+                scale_rows(build, build.inttoptr(job["result"], POINTER), padded_rows(build, count), factor)
         with self._chunks(build, job, start, count, CHUNK) as (arguments, weigh, row):
             known = self._known(build, job, build.udiv(row, number(CHUNK)))
             for weighted in (False, True):
@@ -218,6 +232,8 @@ class _Driver:
         explained = build.fmul(build.fdiv(product, square), product)
         around = build.fmul(build.fmul(mean, mean), weight)
         certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, _LARGEST_MEAN)))
+        for comparison, most in ((">=", SMALL_SQUARE), ("<=", LARGE_SQUARE)):
+            certain = build.and_(certain, build.fcmp_ordered(comparison, square, ir.Constant(_DOUBLE, most)))
         margin = build.fmul(square_seen, ir.Constant(_DOUBLE, _MARGIN))
         least = build.fsub(build.fsub(square_seen, explained), margin)
         limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)

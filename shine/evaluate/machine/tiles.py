@@ -9,13 +9,11 @@ import numpy as np
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, Variables, counted, element_pointer, load, number, store
+from shine.compiler.codegen.moments import TILE_BYTES
 from shine.evaluate.machine.job import Job
 
 ROW_GROUP = 64
 """Columns are padded to a multiple of this many rows, which the width of every vector divides."""
-
-TILE_BYTES = 2048
-"""Bytes of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
 
 CACHE_BYTES = 24 * 1024
 """Bytes that the live tiles of an individual may take together; an individual with more tiles gets shorter ones."""

@@ -11,6 +11,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
+from shine.compiler.codegen.moments import TILE_BYTES
 from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.tapes import constant_counts
@@ -32,7 +33,7 @@ from shine.evaluate.gradient.working_residuals import ResidualsCode, residuals_c
 from shine.evaluate.losses.form import WEIGHT, Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.job import WORKER_LOOP
-from shine.evaluate.machine.tiles import CACHE_BYTES, TILE_BYTES
+from shine.evaluate.machine.tiles import CACHE_BYTES
 from shine.evaluate.protocols import FirstLines, Fit, NormalEquations, PickledByArguments
 from shine.evaluate.tiers.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluate.tiers.machine_rows import MachineRows, Pass, shared

@@ -11,7 +11,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats
-from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS
+from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS, TILE_BYTES
 from shine.compiler.codegen.numbers import Functions, described, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ONE_THREAD, Workers
@@ -20,7 +20,7 @@ from shine.evaluate.losses.row_errors import Table
 from shine.evaluate.machine.instructions import instruction_bytes
 from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS, RESULTS, emit_machine
 from shine.evaluate.machine.job import JOB, WORKER_LOOP
-from shine.evaluate.machine.tiles import OPERAND_BYTES, ROW_GROUP, TILE_BYTES, tile_rows
+from shine.evaluate.machine.tiles import OPERAND_BYTES, ROW_GROUP, tile_rows
 from shine.evaluate.tiers.derived import DerivedColumns
 from shine.evaluate.tiers.jobs import PopulationFunctions, zeros
 from shine.evaluate.tiers.rows import (
@@ -173,7 +173,7 @@ class MachineRows:
                 out[:, part.start : part.stop] = own
         return out
 
-    def moments(self, machine: Machine, population: Population, limits: Floats) -> Floats:
+    def moments(self, machine: Machine, population: Population, limits: Floats, scales: Floats | None = None) -> Floats:
         """`PRODUCT_FIELDS` of each individual, shape (n_individuals, LANES); the other numbers are unused.
 
         Parameters
@@ -182,8 +182,14 @@ class MachineRows:
         population : Population
         limits : ndarray of shape (n_individuals,)
             Largest squared error of each individual; its evaluation stops once that of every line is sure to be larger.
+        scales : ndarray of shape (n_individuals,), optional
+            Factor of each individual's predictions, which have float64.
         """
-        return self._states(machine, PRODUCTS, population, {"limits": limits.ctypes.data})
+        own = {"limits": limits.ctypes.data}
+        if scales is not None:
+            lines = np.column_stack([scales, scales])
+            own |= {"lines": lines.ctypes.data, "scaled": 1}
+        return self._states(machine, PRODUCTS, population, own)
 
     def errors(
         self, machine: Machine, code: Table, population: Population, limits: Floats, lines: Floats | None = None

@@ -121,9 +121,12 @@ class MachineMeasure:
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
-        limits = np.full(len(which), self._line_limit)
-        states = self._rows.moments(self._machine, self._chosen(which), limits)
-        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+        def measured(places: Indices, scales: Floats | None) -> Floats:
+            limits = np.full(len(places), self._line_limit)
+            return self._rows.moments(self._machine, self._chosen(which[places]), limits, scales)
+
+        return Products.of(measured, len(which))
 
     def _chosen(self, which: Indices) -> Population:
         everyone = len(which) == len(self._population)

@@ -14,7 +14,7 @@ from shine.compiler.codegen.native.loops import STATE, emit_fitness, emit_predic
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
-from shine.evaluate.losses.row_errors import VARIANTS, errors_code
+from shine.evaluate.losses.row_errors import errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PickledByArguments
 from shine.evaluate.scores import Products, Scores, score
@@ -46,8 +46,8 @@ class NativeFitness:
         self.ir = str(module)
         self._engine = Engine(self.ir, level, selection)
         self._function = self._engine.function(
-            "fitness", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64,
-            *[ctypes.c_void_p] * 3,
+            "fitness", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64,
+            *[ctypes.c_void_p] * 4, ctypes.c_int64, *[ctypes.c_void_p] * 3,
         )  # fmt: skip
 
     def over(self, rows: Rows) -> NativeMeasure:
@@ -68,14 +68,17 @@ class NativeMeasure:
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
         code = errors_code(kind, self._rows.dtype)
-        add = int(code.addresses[VARIANTS.index((True, True))])
-        sums = lane_sums(self._run(which, add, np.column_stack([slopes, intercepts])))
+        sums = lane_sums(self._run(which, code.address, np.column_stack([slopes, intercepts])))
         return sums + kind.least_sum(self._rows.weight)
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
-        states = self._run(which, 0, np.empty((0, 2)))
-        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+        def measured(places: Indices, scales: Floats | None) -> Floats:
+            factors = np.ones(len(places)) if scales is None else scales
+            return self._run(which[places], 0, np.column_stack([factors, factors]))
+
+        return Products.of(measured, len(which))
 
     def _run(self, which: Indices, errors: int, lines: Floats) -> Floats:
         states = np.zeros((len(which), STATE))
@@ -86,6 +89,7 @@ class NativeMeasure:
                 which.ctypes.data,
                 len(which),
                 errors,
+                self._rows.weighted,
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,

@@ -88,9 +88,14 @@ class ReferenceMeasure:
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
         weights, target = self._dataset.row_weights, self._dataset.target - self._dataset.target_mean
-        moments = np.zeros((3, len(which)))
-        for i, p in enumerate(self._predictions(which)):
-            mean = weights @ p / self._dataset.weight
-            deviation = p - mean
-            moments[:, i] = mean, weights @ deviation**2, (weights * deviation) @ target
-        return Products(*moments)
+
+        def measured(places: Indices, scales: Floats | None) -> Floats:
+            moments = np.zeros((len(places), 3))
+            factors = np.ones(len(places)) if scales is None else scales
+            for i, (p, factor) in enumerate(zip(self._predictions(which[places]), factors, strict=True)):
+                mean = weights @ (factor * p) / self._dataset.weight
+                deviation = factor * p - mean
+                moments[i] = mean, weights @ deviation**2, (weights * deviation) @ target
+            return moments
+
+        return Products.of(measured, len(which))

@@ -34,8 +34,9 @@ _AT_ONCE = 1 << 10
 
 def target_of(dataset: Dataset, dtype: str) -> Target:
     """The numbers that losses need of a data set's target, for predictions of a number type."""
-    epsilon = float(np.finfo(dtype).eps) if dtype.startswith("float") else 0.0
-    return Target(dataset.weight, dataset.target_mean, dataset.target_square, epsilon)
+    facts = np.finfo(dtype) if dtype.startswith("float") else None
+    rounding = (float(facts.eps), float(facts.tiny)) if facts is not None else (0.0, 0.0)
+    return Target(dataset.weight, dataset.target_mean, dataset.target_square, *rounding)
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class Rows:
             weights = np.ones(block.stop - block.start) if dataset.weights is None else dataset.weights[rows]
             loss_columns = [filled(column[rows], "edge") for column in self._loss_columns]
             yield Part(block, filled(dataset.target[rows], "edge"), filled(weights), loss_columns)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any weight is not 1."""
+        return self._dataset.weights is not None
 
     @property
     def weight(self) -> float:

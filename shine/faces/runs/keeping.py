@@ -153,6 +153,7 @@ def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
         "loss": None if best is None else progress.best_loss,
         "size": None if best is None else best.size,
         "formula": None if best is None else str(best),
+        **({"refuted": progress.refuted} if progress.refuted else {}),
     }
 
 

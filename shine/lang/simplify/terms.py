@@ -222,8 +222,8 @@ ZERO: Coefficient = (0.0, 1.0)
 ONE: Coefficient = (1.0, 1.0)
 MINUS_ONE: Coefficient = (-1.0, 1.0)
 
-_LARGEST = 2.0**500
-"""Coefficients beyond this, or below its inverse, are not merged: their products could overflow or underflow."""
+_LARGEST = 2.0**1000
+"""Coefficients beyond this, or below its inverse, are not merged: they might overflow or underflow."""
 
 
 class Unfit(Exception):
@@ -240,9 +240,8 @@ def coefficient(numerator: float, denominator: float = 1.0) -> Coefficient:
     """
     if denominator < 0:
         numerator, denominator = -numerator, -denominator
-    if not (1 / _LARGEST < denominator < _LARGEST and abs(numerator) < _LARGEST):
-        raise Unfit
-    if numerator != 0 and abs(numerator) < 1 / _LARGEST:
+    sizes = (denominator,) if numerator == 0 else (denominator, abs(numerator), abs(numerator) / denominator)
+    if not all(1 / _LARGEST < size < _LARGEST for size in sizes):
         raise Unfit
     if denominator == 1.0:
         return numerator, denominator
@@ -258,16 +257,26 @@ def times(a: Coefficient, b: Coefficient) -> Coefficient:
     """The product of two coefficients."""
     if a == ONE:
         return b
-    return a if b == ONE else coefficient(a[0] * b[0], a[1] * b[1])
+    return a if b == ONE else coefficient(_product(a[0], b[0]), a[1] * b[1])
+
+
+def _product(a: float, b: float) -> float:
+    """The product of two numerators, which underflows only if it is out of range."""
+    product = a * b
+    if product == 0 and a != 0 and b != 0:
+        raise Unfit
+    return product
 
 
 def plus(a: Coefficient, b: Coefficient) -> Coefficient:
     """The sum of two coefficients."""
     if a[1] == b[1]:
         return coefficient(a[0] + b[0], a[1])
-    exact = coefficient(a[0] * b[1] + b[0] * a[1], a[1] * b[1])
-    whole = all(part.is_integer() for part in (*a, *b)) and max(map(abs, exact)) < LARGEST_EXACT
-    return exact if whole else coefficient(value(a) + value(b))
+    if all(part.is_integer() for part in (*a, *b)):
+        exact = coefficient(a[0] * b[1] + b[0] * a[1], a[1] * b[1])
+        if max(map(abs, exact)) < LARGEST_EXACT:
+            return exact
+    return coefficient(value(a) + value(b))
 
 
 def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
@@ -281,7 +290,7 @@ def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
     numerator, denominator = a
     for _ in range(abs(exponent) - 1):
         # The last bits of Python's power depend on the processor.
-        numerator, denominator = numerator * a[0], denominator * a[1]
+        numerator, denominator = _product(numerator, a[0]), denominator * a[1]
     return coefficient(numerator, denominator)
 
 

@@ -6,7 +6,7 @@ includes that of the line. So `x` as it is, `474.5*x` and `474.5*x + 1.0` compet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -119,7 +119,13 @@ class Archive:
         """Lowest loss in the archive; inf if it is empty."""
         return float(self.best_losses.min())
 
-    def updated(self, population: Population, scores: Scores, *more: tuple[Population, Scores]) -> Archive:
+    def updated(
+        self,
+        population: Population,
+        scores: Scores,
+        *more: tuple[Population, Scores],
+        confirmed: Callable[[Population, Scores], Mask] | None = None,
+    ) -> Archive:
         """The archive after more individuals; of equal losses the first one stays.
 
         Parameters
@@ -130,6 +136,8 @@ class Archive:
             Scores of the population.
         *more : (Population, Scores)
             Individuals that come after these.
+        confirmed : callable, optional
+            Says which formulas may enter the archive; it is asked about those that are good enough.
         """
         worst = self.criteria[-self.levels :]
         found, every, levels = list[Population](), list[Scores](), list[Indices]()
@@ -143,6 +151,8 @@ class Archive:
         population, scores, level = Population.concatenate(found), Scores.concatenate(every), np.concatenate(levels)
         criteria = self._priced(scores.losses, population)
         better = np.flatnonzero(criteria < worst[level])
+        if confirmed is not None and len(better):
+            better = better[confirmed(population.take(better), scores.take(better))]
         if not len(better):
             return self
         # What is there comes first: of equals it stays.

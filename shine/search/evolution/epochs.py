@@ -126,6 +126,8 @@ class EpochResult:
         Complete generations.
     ended : {"", "solved", "seconds", "interrupted"}
         Why the epoch ended early, if it did.
+    refuted : int
+        Individuals of the epoch whose losses were not confirmed.
     """
 
     island: Island | None
@@ -134,11 +136,12 @@ class EpochResult:
     evaluations: int
     generations: int
     ended: Ended
+    refuted: int = 0
 
 
 def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
     """Step an island to the end of its epoch, or until it finds what ends the run."""
-    before = scorer.evaluations
+    before, refuted = scorer.evaluations, scorer.refuted
     habitat = world.habitat(epoch.number, scorer)
     island: Island | None = None
     ended: Ended = ""
@@ -156,7 +159,8 @@ def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
         island, ended = None, "seconds"
     except KeyboardInterrupt:
         island, ended = None, "interrupted"
-    return EpochResult(island, scorer.known, scorer.archive, scorer.evaluations - before, done, ended)
+    found = scorer.known, scorer.archive, scorer.evaluations - before
+    return EpochResult(island, *found, done, ended, scorer.refuted - refuted)
 
 
 class LocalEpochs:

@@ -154,7 +154,7 @@ class _Run:
         self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
         self.full_epoch = True
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
-        self.generation = self.evaluations = 0
+        self.generation = self.evaluations = self.refuted = 0
         self.stagnation = Stagnation()
         # Epochs end when islands migrate, or when one of them may begin anew.
         several = settings.islands > 1
@@ -263,6 +263,7 @@ class _Run:
         self.archive = self.archive.merged(result.archive) if several else result.archive
         self.known[number] = result.known
         self.evaluations += result.evaluations
+        self.refuted += result.refuted
 
     def _scorer(self, known: Known | None = None) -> Scorer:
         """A scorer in this process."""
@@ -344,7 +345,7 @@ class _Run:
 
     def _progress(self) -> Progress:
         front, scores = self.archive.front(self.stop.loss)
-        return Progress(self.generation, self.evaluations, self.seconds, front, scores)
+        return Progress(self.generation, self.evaluations, self.seconds, front, scores, refuted=self.refuted)
 
 
 def _wider(world: World, width: int) -> World:

@@ -40,6 +40,8 @@ class Progress:
         Scores of the front.
     write : callable, optional
         Writes a formula of a front for people, given its position.
+    refuted : int
+        Formulas so far whose loss a second computation did not confirm; they count as worthless.
     """
 
     generation: int
@@ -48,6 +50,7 @@ class Progress:
     front: Population
     scores: Scores
     write: Callable[[int], str] | None = None
+    refuted: int = 0
 
     @property
     def formula(self) -> str:

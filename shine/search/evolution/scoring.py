@@ -8,13 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from shine.base.typing import Floats, Hashes, Indices
+from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.tapes import compare_rows, constant_counts
+from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
+from shine.search.evolution.common_factors import without_common_factors
 from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
 from shine.search.seeding.effort import Deadline
 
@@ -47,12 +49,18 @@ class Scoring:
         Absolute errors on a few rows, for lexicase selection.
     description : DescriptionLength, optional
         Shows whether formulas still improve.
+    confirmation : Confirmation, optional
+        Computes the losses of formulas that enter the archive a second time.
+    scaled : bool
+        Whether losses are those of the best lines, so that the scale of an individual means nothing.
     """
 
     evaluator: PopulationEvaluator
     fitter: Fitter | None = None
     errors: Errors | None = None
     description: DescriptionLength | None = None
+    confirmation: Confirmation | None = None
+    scaled: bool = False
 
     @property
     def nat(self) -> float:
@@ -87,11 +95,13 @@ class Scorer:
         known: Known | None = None,
         capacity: int = CAPACITY,
     ) -> None:
-        self.evaluations = 0
+        self.evaluations, self.refuted = 0, 0
         self.archive = archive
         self._evaluator, self._fitter, self._deadline = scoring.evaluator, scoring.fitter, deadline
+        self._confirmation, self._scaled = scoring.confirmation, scoring.scaled
         self._memory = Memory(capacity, known)
         self._slice = FIRST_SLICE
+        self._refuted: list[Hashes] = []
 
     @property
     def known(self) -> Known:
@@ -112,6 +122,7 @@ class Scorer:
         OutOfTime
             If the deadline passes before all of them are scored.
         """
+        population = self._without_factors(population)
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
@@ -132,14 +143,15 @@ class Scorer:
         values = population.values.take(first, axis=0)
         values[unknown], scores.losses[unknown] = fitted.values, after.losses
         if self._fitter is not None and len(slices) > 1:
-            self.archive = archive.updated(new, before, (fitted, after))
+            self.archive = archive.updated(new, before, (fitted, after), confirmed=self._confirmed)
         self._remember(keys[unknown], before, fitted, after)
         losses: Floats = scores.losses[inverse]
         return replace(population, values=values.take(inverse, axis=0)), losses
 
     def show(self, population: Population) -> None:
         """Evaluate individuals for the archive only: they are neither fitted nor remembered."""
-        self.archive = self.archive.updated(population, self._evaluator.score(population))
+        scores = self._evaluator.score(population)
+        self.archive = self.archive.updated(population, scores, confirmed=self._confirmed)
         self.evaluations += len(population)
 
     def _remember(self, keys: Hashes, before: Scores, fitted: Population, after: Scores) -> None:
@@ -163,16 +175,34 @@ class Scorer:
             individuals, after, better = self._fitted(individuals, before, limits)
             # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
             more += [(individuals.take(better), after.take(better))] if len(better) else []
-        self.archive = self.archive.updated(new, before, *more)
+        self._refuted = []
+        self.archive = self.archive.updated(new, before, *more, confirmed=self._confirmed)
+        if self._refuted:
+            keys = np.concatenate(self._refuted)
+            self.refuted += len(np.unique(keys))
+            before, after = before.without(_among(new, keys)), after.without(_among(individuals, keys))
         self.evaluations += len(individuals)
         elapsed = self._deadline.clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 
+    def _without_factors(self, population: Population) -> Population:
+        """The individuals; if they have lines, without common factors of extreme size."""
+        return without_common_factors(population) if self._scaled else population
+
+    def _confirmed(self, population: Population, scores: Scores) -> Mask:
+        """Which individuals have losses that a second computation confirms."""
+        if self._confirmation is None:
+            return np.ones(len(population), np.bool_)
+        confirmed = self._confirmation.confirmed(self._evaluator, population, scores)
+        if not confirmed.all():
+            self._refuted.append(hashes(population.take(np.flatnonzero(~confirmed))))
+        return confirmed
+
     def _fitted(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Scores, Indices]:
         """Individuals with fitted constants if these are better, their scores, and which they are."""
         assert self._fitter is not None
-        fitted = self._fitter(individuals, scores, limits)
+        fitted = self._without_factors(self._fitter(individuals, scores, limits))
         differ = np.empty(len(fitted), np.bool_)
         compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
         changed = np.flatnonzero(differ)
@@ -184,6 +214,11 @@ class Scorer:
         values = individuals.values.copy()
         values[at] = fitted.values[at]
         return replace(individuals, values=values), scores.replaced(at, found.take(better)), at
+
+
+def _among(population: Population, keys: Hashes) -> Mask:
+    """Whether the hash of each individual is one of these."""
+    return np.isin(hashes(population), keys)
 
 
 TOLERANCE = 1e-2

@@ -116,6 +116,9 @@ class ObjectiveProblem(OneFormula):
         """The objective of all rows."""
         return self._judge
 
+    def confirmation(self, rows: Dataset) -> None:
+        """None: only the user's function knows the objective."""
+
     def description(self, rows: Dataset) -> DescriptionLength:
         """The objective as a square of errors."""
         return self._description

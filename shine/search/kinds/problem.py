@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.search.description import DescriptionLength
@@ -91,7 +92,8 @@ class Problem(ABC):
         rows, fitting = (self.sample, self.fitting) if number == 0 else self.samples(number)
         steps = self.evolving.constant_steps
         fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None
-        return Scoring(self.evaluator(rows), fit, self.errors(rows), self.description(rows))
+        confirmation = self.confirmation(rows)
+        return Scoring(self.evaluator(rows), fit, self.errors(rows), self.description(rows), confirmation, self.scaled)
 
     def samples(self, number: int) -> tuple[Dataset, Dataset]:
         """Another sample, and its rows that constants are fitted to."""
@@ -113,6 +115,10 @@ class Problem(ABC):
     @abstractmethod
     def errors(self, rows: Dataset) -> Errors | None:
         """Errors on a few rows of a sample, for lexicase selection."""
+
+    def confirmation(self, rows: Dataset) -> Confirmation | None:
+        """Confirms the losses of formulas that are kept."""
+        return Confirmation(rows, self.loss)
 
     @abstractmethod
     def description(self, rows: Dataset) -> DescriptionLength:

@@ -23,7 +23,15 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
-from shine.compiler.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, products_function
+from shine.compiler.codegen.moments import (
+    CHUNK,
+    CHUNK_FIELDS,
+    ERRORS,
+    LANES,
+    TILE_BYTES,
+    products_function,
+    scale_rows,
+)
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers
 from shine.lang.forms.tree import Tree
@@ -36,6 +44,7 @@ STATE = LANES
 
 _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _BODY = FunctionPointer(ir.FunctionType(_BOOL, [POINTER, I64, POINTER, I64]))
+_SHARED = ("errors", "weighted", "columns", "target", "weights", "loss_columns", "rows")
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
@@ -60,10 +69,11 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
     """Emit the fitness of some trees.
 
-    ``i8 name(which, count, errors, columns, target, weights, loss_columns, rows, lines, known, states)`` runs the
-    `count` trees at the i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds
-    it to the tree's state. `errors` is a function of `shine.evaluate.losses.row_errors` with weights and lines; if
-    its address is 0, moments are added up. `lines` holds a slope and an intercept for each of the `count`, `known` the
+    ``i8 name(which, count, errors, weighted, columns, target, weights, loss_columns, rows, lines, known, states)`` runs
+    the `count` trees at the i64 positions `which`, each in one pass over the data: it predicts a tile of rows, then
+    adds it to the tree's state. `errors` has the addresses of the functions of `shine.evaluate.losses.row_errors`; if
+    it is 0, moments are added up. `weighted` says whether any weight is not 1. `lines` holds a slope and an intercept
+    for each of the `count`; the moments are those of float64 predictions times the slope. `known` holds the
     `shine.compiler.codegen.moments.CHUNK_FIELDS` of each chunk. Target, weights and the columns at the addresses
     `loss_columns` are float64, padded to a multiple of `LANES` rows with weights of 0. A state is `STATE` float64, zero
     at the start. All trees have the same parameters. The result is 1 if an integer division failed.
@@ -76,20 +86,17 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     table.linkage, table.global_constant = "internal", True
     table.initializer = ir.Constant(table_type, bodies)
     individual = _individual_function(module, numbers, len(trees[0].parameters))
-    labels = (
-        "which", "count", "errors", "columns", "target", "weights", "loss_columns", "rows", "lines", "known", "states",
-    )  # fmt: skip
-    kinds = [ERRORS if label == "errors" else I64 if label in ("count", "rows") else POINTER for label in labels]
+    labels = ("which", "count", *_SHARED, "lines", "known", "states")
+    kinds = [I64 if label in ("count", "weighted", "rows") else POINTER for label in labels]
     function = declare(module, name, _BYTE, kinds, labels)
-    which, count, errors, columns, target, weights, loss_columns, rows, lines, known, states = function.args
+    which, count, *shared, lines, known, states = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     with counted(builder, _ZERO, count, carried=[ir.Constant(_BOOL, 0)]) as loop:
         position = load(builder, which, loop.index, I64, I64)
         body = load(builder, table, position, POINTER, _BODY)
         line = _double_at(builder, lines, builder.mul(loop.index, ir.Constant(I64, 2)))
         state = _double_at(builder, states, builder.mul(loop.index, ir.Constant(I64, STATE)))
-        arguments = [body, errors, columns, target, weights, loss_columns, rows, line, known, state]
-        failed = builder.call(individual, arguments)
+        failed = builder.call(individual, [body, *shared, line, known, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(builder.zext(loop.values[0], _BYTE))
 
@@ -200,34 +207,49 @@ class _Remainder:
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
     """Internal function: adds all rows to the state of one individual; true if an integer division failed."""
-    labels = ("body", "errors", "columns", "target", "weights", "loss_columns", "rows", "line", "known", "state")
-    special = {"body": _BODY, "errors": ERRORS, "rows": I64}
+    labels = ("body", *_SHARED, "line", "known", "state")
+    special = {"body": _BODY, "weighted": I64, "rows": I64}
     kinds = [special.get(label, POINTER) for label in labels]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
     function.linkage = "internal"
-    body, errors, columns, target, weights, loss_columns, rows, line, known, state = function.args
+    body, errors, weighted, columns, target, weights, loss_columns, rows, line, known, state = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    buffer = stack(builder, numbers.element, CHUNK)
+    step = TILE_BYTES // numbers.bytes
+    buffer = stack(builder, numbers.element, step)
     tile = _tile_function(module, numbers, parameters)
-    with counted(builder, _ZERO, rows, CHUNK, [ir.Constant(_BOOL, 0)]) as loop:
+    moments = builder.icmp_unsigned("==", builder.ptrtoint(errors, I64), _ZERO)
+    with counted(builder, _ZERO, rows, step, [ir.Constant(_BOOL, 0)]) as loop:
         left = builder.sub(rows, loop.index)
-        whole = builder.icmp_signed(">", left, ir.Constant(I64, CHUNK))
-        count = builder.select(whole, ir.Constant(I64, CHUNK), left)
+        whole = builder.icmp_signed(">", left, ir.Constant(I64, step))
+        count = builder.select(whole, ir.Constant(I64, step), left)
         failed = builder.call(tile, [body, columns, loop.index, buffer, count])
         padded = builder.and_(builder.add(count, ir.Constant(I64, LANES - 1)), ir.Constant(I64, -LANES))
         with counted(builder, count, padded) as lane:
             # The weight of padding is 0, so any finite number will do: the last prediction is finite if the loss is.
             last = load(builder, buffer, builder.sub(count, _ONE), numbers.element, numbers.element)
             store(builder, last, buffer, lane.index, numbers.element)
-        here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
-        chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
-        facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
-        moments = builder.icmp_unsigned("==", builder.ptrtoint(errors, I64), _ZERO)
         with builder.if_else(moments) as (adds_moments, adds_errors):
             with adds_moments:
-                builder.call(products_function(module, numbers), [buffer, *here, padded, facts, state])
+                if numbers.dtype == "float64":
+                    scale_rows(builder, buffer, padded, load(builder, line, _ZERO, ir.DoubleType(), ir.DoubleType()))
+                with counted(builder, _ZERO, padded, CHUNK) as chunk:
+                    row = builder.add(loop.index, chunk.index)
+                    rest = builder.sub(padded, chunk.index)
+                    full = builder.icmp_signed(">", rest, ir.Constant(I64, CHUNK))
+                    here = [_double_at(builder, pointer, row) for pointer in (target, weights)]
+                    fields = builder.mul(
+                        builder.udiv(row, ir.Constant(I64, CHUNK)), ir.Constant(I64, len(CHUNK_FIELDS))
+                    )
+                    own = [element_pointer(builder, buffer, chunk.index, numbers.element), *here]
+                    own.append(builder.select(full, ir.Constant(I64, CHUNK), rest))
+                    builder.call(products_function(module, numbers), [*own, _double_at(builder, known, fields), state])
             with adds_errors:
-                builder.call(errors, [buffer, *here, padded, line, loss_columns, loop.index, state])
+                here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
+                # Of the functions with a line, the one with weights if there are any, or padding.
+                weigh = builder.icmp_unsigned("!=", builder.or_(weighted, builder.sub(padded, count)), _ZERO)
+                variant = builder.select(weigh, ir.Constant(I64, 3), _ONE)
+                add = load(builder, errors, variant, POINTER, ERRORS, 8)
+                builder.call(add, [buffer, *here, padded, line, loss_columns, loop.index, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function
