@@ -317,8 +317,12 @@ def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: 
             if line < 3 and (varies == 0 or (errors[at] < variation) == 0):
                 errors[at] = 1e999
             limit = target[5] if line < 3 else target[6]
+            # Of a large mean beside small deviations, the line's own rounding is a part of the error.
+            rounded = rounding * slopes[at] * own
             again[at] = 0
-            if errors[at] - errors[at] == 0.0 and errors[at] < limit:
+            if errors[at] - errors[at] == 0.0 and (
+                errors[at] < limit or weight * rounded * rounded > 4e-9 * errors[at]
+            ):
                 again[at] = 1
 
 

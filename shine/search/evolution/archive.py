@@ -137,7 +137,7 @@ class Archive:
         *more : (Population, Scores)
             Individuals that come after these.
         confirmed : callable, optional
-            Says which formulas may enter the archive; it is asked about those that are good enough.
+            Says which formulas may enter the archive; it is asked about those that would.
         """
         worst = self.criteria[-self.levels :]
         found, every, levels = list[Population](), list[Scores](), list[Indices]()
@@ -151,8 +151,6 @@ class Archive:
         population, scores, level = Population.concatenate(found), Scores.concatenate(every), np.concatenate(levels)
         criteria = self._priced(scores.losses, population)
         better = np.flatnonzero(criteria < worst[level])
-        if confirmed is not None and len(better):
-            better = better[confirmed(population.take(better), scores.take(better))]
         if not len(better):
             return self
         # What is there comes first: of equals it stays.
@@ -162,7 +160,15 @@ class Archive:
         scores = Scores.concatenate([self.scores.take(there), scores.take(better)])
         level = np.concatenate([there % self.levels, level[better]])
         criteria = np.concatenate([self.criteria[there], criteria[better]])
-        best, ranks = _best_of_each(level, criteria, scores.losses, symbols(everyone))
+        names = symbols(everyone)
+        best, ranks = _best_of_each(level, criteria, scores.losses, names)
+        while confirmed is not None:
+            entering = best[best >= len(there)]
+            wrong = entering[~confirmed(everyone.take(entering), scores.take(entering))]
+            if not len(wrong):
+                break
+            scores.losses[wrong] = np.inf
+            best, ranks = _best_of_each(level, criteria, scores.losses, names)
         rows = level[best] + self.levels * ranks
         changed = self._with(there, rows, everyone.take(best), scores.take(best))
         known = self.criteria.copy()
