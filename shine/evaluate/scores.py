@@ -200,8 +200,8 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
     slopes, intercepts, errors : ndarray of shape (4, n_individuals)
         Of no line, an intercept only, a slope only, and both; with the squared errors.
     again : ndarray of shape (4, n_individuals), bool
-        Which errors must be measured: those of nearly perfect lines, those that the rounding of the line adds to, or all
-        finite ones if not `from_moments`.
+        Which errors must be measured: those of nearly perfect lines, those that the rounding of the line adds to, or
+        all finite ones if not `from_moments`.
     """
     n, whole = len(products.mean), target.square + target.weight * target.mean * target.mean
     limits = (_MOSTLY_ROUNDING * whole, _NEARLY_PERFECT * target.square) if from_moments else (np.inf, np.inf)

@@ -58,7 +58,7 @@ class Disagreement:
         target = np.ldexp(rng.normal(size=ROWS) + rng.choice([0.0, 1e3]), size[2])
         weights = rng.choice([None, 1, 2])
         if weights is not None:
-            weights = np.exp((rng.normal(size=ROWS) if weights == 1 else 60 * rng.normal(size=ROWS)))
+            weights = np.exp(rng.normal(size=ROWS) if weights == 1 else 60 * rng.normal(size=ROWS))
         name = str(rng.choice(LOSSES))
         self.dataset = Dataset.from_arrays(columns, target, sample_weight=weights)
         self.loss = loss_for(name, self.dataset)

@@ -8,6 +8,8 @@ and the threads that share them.
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -30,6 +32,7 @@ import shine
 from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, Emitter
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.losses import loss_for
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers.evaluator import AutomaticEvaluator, evaluator_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
@@ -99,6 +102,58 @@ def test_they_agree_at_the_ends_of_the_range(scale, tiers):
     data = random_dataset(np.random.default_rng(0), 500, "float64", False, False)
     scaled = Dataset(data.columns * scale, data.target * scale, None, data.features)
     assert tiers["float64"].disagreements(scaled) == []
+
+
+def exact_error(predictions: list[float], target: list[float], weights: list[float]) -> tuple[Fraction, Fraction]:
+    """Mean squared error of the best line, in exact arithmetic, and its slope."""
+    p, y, w = ([Fraction(each) for each in column] for column in (predictions, target, weights))
+    whole = sum(w)
+    p, y = ([each - sum(map(mul, w, column)) / whole for each in column] for column in (p, y))
+    square, product = sum(a * b * b for a, b in zip(w, p, strict=True)), sum(map(mul, w, map(mul, p, y)))
+    slope = product / square if square else Fraction(0)
+    return (sum(a * b * b for a, b in zip(w, y, strict=True)) - slope * product) / whole, slope
+
+
+@pytest.mark.parametrize("tier", ["reference", "machine", "native"])
+@pytest.mark.parametrize("weighted", [False, True])
+@each_dtype
+def test_a_scaled_loss_is_right_at_every_scale_or_the_line_is_none(dtype, weighted, tier):
+    rng, facts = np.random.default_rng(0), np.finfo(dtype)
+    X = rng.uniform(0.5, 2, (21, 2))
+    y, weights = X[:, 0] * X[:, 1] + rng.normal(size=21), rng.uniform(0.1, 9, 21) if weighted else None
+    scales = [2.0**exponent for exponent in range(-1074, 1023, 31)]
+    sources = [f"{scale!r}*(x0 + {offset})" for scale in scales for offset in (0.0, 1e3)]
+    population = shine.Population.from_sources(sources)
+    data = Dataset.from_arrays(X, y, sample_weight=weights)
+    scores = evaluator_of(data, "mse", True, dtype, tier).score(population)
+    predictions = evaluator_of(data, "mse", False, dtype, "reference").predict(population)
+    constant = data.target_square / data.weight
+    for loss, values in zip(scores.losses.tolist(), predictions.astype(float), strict=True):
+        largest = abs(values).max()
+        if not np.isfinite(largest):
+            assert loss == np.inf
+            continue
+        spread = largest * np.std(values / largest) if largest else 0.0
+        if spread <= 8 * float(facts.eps) * max(float(facts.tiny), largest):
+            assert loss == pytest.approx(constant)  # it varies by rounding only
+        elif spread > 256 * float(facts.eps) * float(facts.tiny):
+            error, slope = exact_error(values.tolist(), y.tolist(), data.row_weights.tolist())
+            representable = 2.0**-1019 < abs(slope) < 2.0**1023
+            assert loss == (pytest.approx(float(error), rel=1e-6) if representable else np.inf)
+
+
+@pytest.mark.parametrize("loss", ["log_cosh", "student_t"])
+@each_dtype
+def test_sums_of_logarithms_have_the_same_bits_in_machine_and_native_code(dtype, loss):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1100, 2))
+    X[700] = 1e6  # beyond the range of products of logarithms
+    population = shine.Population.from_sources(["x0 + x1", "x0*x1 - 3"])
+    for rows in (1, 255, 256, 257, 600, 1100):
+        for weights in (None, rng.uniform(0.5, 2, rows)):
+            data = Dataset.from_arrays(X[:rows], X[:rows, 0] ** 2, sample_weight=weights)
+            found = [evaluator_of(data, loss_for(loss, data), False, dtype, tier) for tier in ("machine", "native")]
+            assert same_bits(*(each.score(population).losses for each in found)).all(), (rows, weights is None)
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ import pytest
 from unit.search.evolution.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_without_lines
 
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.confirmation import Confirmation
+from shine.evaluate.losses.form import loss_of
 from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
@@ -225,3 +227,33 @@ def test_fitted_individuals_have_lower_losses(loss, linear_scaling, share):
     finite = np.isfinite(before.losses)
     assert (after[finite] <= before.losses[finite] * (1 + 1e-9)).all()
     assert np.mean(after[finite] < 0.9 * before.losses[finite]) > share
+
+
+class Lying:
+    """An evaluator that reports a hundredth of the loss of every formula of more than one node."""
+
+    def __init__(self, evaluator):
+        self.evaluator = evaluator
+
+    def score(self, population):
+        scores = self.evaluator.score(population)
+        return replace(scores, losses=np.where(population.sizes > 1, 0.01 * scores.losses, scores.losses), simpler=None)
+
+    def predict(self, population):
+        return self.evaluator.predict(population)
+
+
+def test_a_formula_whose_loss_is_refuted_is_worthless_and_displaces_nothing():
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(rng.normal(size=(50, 2)), rng.normal(size=50))
+    loss = loss_of("mse")
+    honest = evaluator_of(data, loss, True, "float64", "machine")
+    scoring = Scoring(Lying(honest), confirmation=Confirmation(data, loss))
+    scorer = Scorer(scoring, Archive.empty(PRIMITIVES, 20), Deadline(lambda: 0.0))
+    population = population_of(["x", "x neg", "y", "x y add"], PRIMITIVES, 20)
+    _, losses = scorer.scored(population)
+    assert np.isfinite(losses).tolist() == [True, False, True, False]
+    assert scorer.refuted == 2
+    assert (scorer.archive.individuals.sizes[np.isfinite(scorer.archive.scores.losses)] == 1).all()
+    _, again = scorer.scored(population)
+    assert np.array_equal(losses, again)
