@@ -24,6 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
+from shine.faces.runs.opening import complete_lines
+
 GROUP = 1 << 20
 NOISE = 0.1
 CONFIG = """\
@@ -92,9 +94,10 @@ def read_bytes(path: Path) -> float:
 
 
 def generations_in(folder: Path) -> int:
-    """Lines of a run's log."""
+    """Generations up to the last line of a run's log, the first population included."""
     log = folder / "log.jsonl"
-    return len(log.read_bytes().splitlines()) if log.exists() else 0
+    lines = complete_lines(log.read_bytes()) if log.exists() else []
+    return lines[-1]["generation"] + 1 if lines else 0
 
 
 def has_checkpoint(folder: Path) -> bool:

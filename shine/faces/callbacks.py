@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.base.errors import ExportError
+from shine.faces.runs.thinning import Thinning
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
 from shine.search.models.result import Result
@@ -212,21 +213,31 @@ class TensorBoard:
         self.folder = Path(folder)
         self._writer: Any = None
         self._formula = ""
+        self._thinning = Thinning()
+        self._last: Progress | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Estimators are copied and pickled with their callbacks, but an open file stays where it is."""
-        return {**self.__dict__, "_writer": None}
+        return {**self.__dict__, "_writer": None, "_last": None}
 
     def begin(self, settings: SearchSettings) -> None:
         """Begin a search with its settings as a table."""
         from tensorboardX import SummaryWriter
 
         self._formula = ""
+        self._thinning, self._last = Thinning(), None
         self._writer = SummaryWriter(str(_new(self.folder)))
         self._writer.add_text("settings", _table(("setting", "value"), list(parameters(settings).items())))
 
     def __call__(self, progress: Progress) -> None:
-        """Write a generation."""
+        """Write a generation if `Thinning` takes it; the last is written at the end."""
+        if not self._thinning.takes(progress.generation, progress.best_loss):
+            self._last = progress
+            return
+        self._last = None
+        self._write(progress)
+
+    def _write(self, progress: Progress) -> None:
         for name, value in curves(progress).items():
             self._writer.add_scalar(name, value, progress.generation)
         formula = progress.formula
@@ -235,7 +246,9 @@ class TensorBoard:
             self._formula = formula
 
     def end(self, result: Result | None) -> None:
-        """Write the front and the chosen formula."""
+        """Write the last generation, the front and the chosen formula."""
+        if self._last is not None:
+            self._write(self._last)
         if result is not None:
             for name, value in final(result).items():
                 self._writer.add_scalar(name, value, result.generations)

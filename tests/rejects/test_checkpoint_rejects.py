@@ -174,7 +174,7 @@ def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) ->
         ("archive.scores", scores[:, :2], "has the shape"),
         ("archive.scores", -1 - np.abs(scores), "NaN or negative"),
         ("known.younger_keys", arrays["known.younger_keys"] * 0, "are 0 or occur twice"),
-        ("known.younger_rows", arrays["known.younger_rows"][:1], "has the shape"),
+        ("known.younger_losses", arrays["known.younger_losses"][:1], "has 1 losses for"),
         ("parts.sizes", np.ones(3, np.int64), "are not formulas"),
     ]:
         told = resumed(run, with_array(good, name, array), tmp_path / "r")

@@ -14,7 +14,7 @@ from shine.base.errors import ConfigError, ExportError
 from shine.base.parallel import opened
 from shine.faces.config import Job, config_values, dump_config, read_job, with_formulas
 from shine.faces.runs.files import check_empty, write_text
-from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in, progress_record
+from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in
 from shine.faces.runs.opening import open_run
 from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
 from shine.faces.runs.resuming import check_limits, description, last_state
@@ -193,14 +193,14 @@ def _run(
     except OSError as error:
         raise ExportError(f"{keeper.log.path}: cannot be written: {error.strerror}") from None
     if lacking and config.evolution.islands == 1:  # several report after each epoch only
-        tell(Notice(f"{keeper.log.path}: lacks {lacking} generations"))
+        tell(Notice(f"{keeper.log.path}: lacks {lacking} lines of earlier generations"))
 
     put_in = formulas_put_in(keeper.log.path) if state else []
 
     def note(progress: Progress) -> object:
         formulas = visitor.joined() if visitor is not None else ()
         put_in.extend(PutInRecord(generation=progress.generation, formula=formula) for formula in formulas)
-        keeper.note({**progress_record(progress), **({"put_in": list(formulas)} if formulas else {})})
+        keeper.note(progress, formulas)
         return report(progress) if report is not None else None
 
     try:

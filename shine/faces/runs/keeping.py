@@ -1,6 +1,7 @@
 """A run kept on disk while it goes on: its log and its state; a failed write never stops it.
 
-log.jsonl has a line of JSON for each generation.
+log.jsonl has a line of JSON for each generation that `Thinning` takes, for each that a person put formulas into, and
+for the last.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shine.base.errors import ExportError
-from shine.base.files import UNLINKED
+from shine.base.files import UNLINKED, write_bytes
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.files import unwritable
 from shine.faces.runs.records import PutInRecord
+from shine.faces.runs.thinning import Thinning, stretch
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress
@@ -30,6 +33,9 @@ CHECKPOINT_SECONDS = 5.0
 
 LARGEST_SHARE = 0.01
 """Share of a run's time that checkpoints may take: slow checkpoints are written less often."""
+
+LARGEST_RATE = 1e7 / 60
+"""Bytes a second that checkpoints may write: large checkpoints are written less often."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Keeper:
     tell : callable
         Receives notices for the user.
     checkpoint_seconds : float
-        Least time between checkpoints; 0 for one after every generation, however slow writing is.
+        Least time between checkpoints; 0 for one after every generation, however slow or large.
     clock : callable
         Seconds from any origin.
     """
@@ -82,6 +88,7 @@ class Keeper:
         self._description: Mapping[str, Any] | None = None
         self._due = clock() + checkpoint_seconds
         self._unsaved: State | None = None
+        self._unlogged: Progress | None = None
         self._missing: dict[Path, str] = {}
         self._told = False
 
@@ -98,12 +105,27 @@ class Keeper:
         if self._clock() >= self._due:
             self._write(state)
 
-    def note(self, record: Mapping[str, Any]) -> None:
-        """Add a line to the log."""
-        self.attempt(self.log.path, lambda: self.log.add(record))
+    def note(self, progress: Progress, put_in: Sequence[str] = ()) -> None:
+        """Add a line to the log, unless the generation needs none or may be the last.
+
+        Parameters
+        ----------
+        progress : Progress
+        put_in : sequence of str
+            Formulas that a person has put into the search.
+        """
+        loss = progress.best_loss if len(progress.front) else None
+        if self.log.thinning.takes(progress.generation, loss) or put_in:
+            self._unlogged = None
+            self._add(progress_record(progress, put_in))
+        else:
+            self._unlogged = progress
 
     def finish(self) -> None:
         """Write everything that is not written yet."""
+        if self._unlogged is not None:
+            last, self._unlogged = self._unlogged, None
+            self._add(progress_record(last))
         self.attempt(self.log.path, self.log.flush)
         if self._unsaved is not None:
             self._write(self._unsaved)
@@ -131,20 +153,25 @@ class Keeper:
         if not self._missing:
             self._tell(Notice(f"{self._folder}: everything was written in the end", failed=True))
 
+    def _add(self, record: Mapping[str, Any]) -> None:
+        self.attempt(self.log.path, partial(self.log.add, record))
+
     def _write(self, state: State) -> None:
+        description = self.description  # it takes its time once, which says nothing about the next checkpoint
         began = self._clock()
-        checkpoint = Checkpoint({**self.description, **state.header()}, state.to_arrays())
-        # The log must have every generation before the checkpoint.
+        checkpoint = Checkpoint({**description, **state.header()}, state.to_arrays())
+        size = sum(array.nbytes for array in checkpoint.arrays.values())
+        # The log must have all lines of the generations before the checkpoint.
         self.attempt(self.log.path, self.log.sync)
         if self.attempt(self._folder / "checkpoints", lambda: self._shelf.put(checkpoint)):
             self._unsaved = None
         now = self._clock()
-        cost = now - began
-        self._due = now + (max(self._seconds, cost / LARGEST_SHARE) if self._seconds else 0.0)
+        cost = max((now - began) / LARGEST_SHARE, size / LARGEST_RATE)
+        self._due = now + (max(self._seconds, cost) if self._seconds else 0.0)
 
 
-def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
-    """One line of log.jsonl, with the best individual so far before linear scaling."""
+def progress_record(progress: Progress, put_in: Sequence[str] = ()) -> dict[str, Any]:
+    """One line of log.jsonl, with the best individual so far before linear scaling, and the formulas put in."""
     best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
     return {
         "generation": progress.generation,
@@ -154,6 +181,7 @@ def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
         "size": None if best is None else best.size,
         "formula": None if best is None else str(best),
         **({"refuted": progress.refuted} if progress.refuted else {}),
+        **({"put_in": list(put_in)} if put_in else {}),
     }
 
 
@@ -161,40 +189,38 @@ class Log:
     """Appends lines to a file; lines that cannot be written wait until they can."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.thinning = path, Thinning()
         self._waiting, self._written = b"", 0
 
     def begin(self, generation: int) -> int:
-        """Keep the lines of the generations before a given one, and drop the others.
+        """Keep the lines that a run has before a given generation, and drop the others.
 
         Returns
         -------
         int
-            Number of earlier generations without a line.
+            Number of lines that are lacking: one for each earlier stretch of generations (see `Thinning`).
 
         Raises
         ------
         OSError
             If the file cannot be read or written.
         """
-        kept, known = 0, set()
+        kept, known = list[bytes](), set[int]()
         if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):  # reading a pipe would block
             raise OSError(errno.EINVAL, "is not a file")
         if generation and self.path.exists():
             for line in self.path.read_bytes().splitlines(keepends=True):
-                number = _generation(line)
-                if number is None or number >= generation:
+                record = _record(line)
+                if record is None or record["generation"] >= generation:
                     break
-                kept += len(line)
-                known.add(number)
-        descriptor = self._opened()
-        try:
-            os.ftruncate(descriptor, kept)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        self._written = kept
-        return generation - len(known)
+                known.add(stretch(record["generation"]))
+                # The last line of an interrupted run may be one that the whole run does not have.
+                if self.thinning.takes(record["generation"], record.get("loss")) or "put_in" in record:
+                    kept.append(line)
+        content = b"".join(kept)
+        write_bytes(self.path, content)
+        self._written = len(content)
+        return stretch(generation - 1) + 1 - len(known)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a line.
@@ -240,16 +266,16 @@ def formulas_put_in(path: Path) -> list[PutInRecord]:
     found: list[PutInRecord] = []
     with path.open("rb") as stream:
         for line in stream:
-            if b'"put_in"' in line and (generation := _generation(line)) is not None:
-                found += [PutInRecord(generation=generation, formula=text) for text in json.loads(line)["put_in"]]
+            if b'"put_in"' in line and (record := _record(line)) is not None:
+                found += [PutInRecord(generation=record["generation"], formula=text) for text in record["put_in"]]
     return found
 
 
-def _generation(line: bytes) -> int | None:
-    """The generation of a line; None if the line is incomplete."""
+def _record(line: bytes) -> dict[str, Any] | None:
+    """A line with its generation; None if the line is incomplete."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    number = value.get("generation") if isinstance(value, dict) and line.endswith(b"\n") else None
-    return number if isinstance(number, int) else None
+    complete = line.endswith(b"\n") and isinstance(value, dict) and isinstance(value.get("generation"), int)
+    return value if complete else None

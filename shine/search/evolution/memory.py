@@ -1,4 +1,4 @@
-"""The memory of scores: a 64-bit hash of each individual, and a table of scores by hash."""
+"""The memory of losses: a 64-bit hash of each individual, and a table of losses by hash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from shine.base.typing import Floats, Hashes, Mask
 from shine.compiler.tapes import find_keys, hash_tapes, insert_keys
-from shine.evaluate.scores import Scores
 from shine.lang.population import Population
 
 CAPACITY = 1 << 20
@@ -55,24 +54,23 @@ class Known:
     Parameters
     ----------
     younger_keys, elder_keys : ndarray of shape (n_younger,) or (n_elder,), uint64
-    younger_rows, elder_rows : ndarray of shape (n_younger, 3) or (n_elder, 3), float64
-        Loss, slope and intercept of each.
+    younger_losses, elder_losses : ndarray of shape (n_younger,) or (n_elder,), float64
     """
 
     younger_keys: Hashes
-    younger_rows: Floats
+    younger_losses: Floats
     elder_keys: Hashes
-    elder_rows: Floats
+    elder_losses: Floats
 
     @classmethod
     def nobody(cls) -> Self:
         """An empty memory's contents."""
-        keys, rows = np.zeros(0, np.uint64), np.zeros((0, 3))
-        return cls(keys, rows, keys, rows)
+        keys, losses = np.zeros(0, np.uint64), np.zeros(0)
+        return cls(keys, losses, keys, losses)
 
 
 class Memory:
-    """Scores of individuals by their hash.
+    """Losses of individuals by their hash.
 
     There are two tables. New entries go to the younger one; when it is full, it replaces the elder one.
 
@@ -88,9 +86,9 @@ class Memory:
         self._younger, self._elder = _Table(_SMALLEST_TABLE), _Table(_SMALLEST_TABLE)
         if known is not None:
             self._younger = self._younger.with_room_for(len(known.younger_keys))
-            self._younger.insert(known.younger_keys, known.younger_rows)
+            self._younger.insert(known.younger_keys, known.younger_losses)
             self._elder = self._elder.with_room_for(len(known.elder_keys))
-            self._elder.insert(known.elder_keys, known.elder_rows)
+            self._elder.insert(known.elder_keys, known.elder_losses)
 
     def __len__(self) -> int:
         return self._younger.count + self._elder.count
@@ -100,24 +98,23 @@ class Memory:
         """The current contents. They share the memory's arrays, but never change: a memory only appends."""
         return Known(*self._younger.entries, *self._elder.entries)
 
-    def recall(self, keys: Hashes) -> tuple[Mask, Scores]:
-        """Whether each individual is known, shape (n,), and the scores of all, NaN if unknown."""
-        scores = self._younger.find(keys)
+    def recall(self, keys: Hashes) -> tuple[Mask, Floats]:
+        """Whether each individual is known, shape (n,), and the losses of all, NaN if unknown."""
+        losses = self._younger.find(keys)
         if self._elder.count:
-            missing = np.flatnonzero(np.isnan(scores[:, 0]))
-            scores[missing] = self._elder.find(keys[missing])
-        return ~np.isnan(scores[:, 0]), Scores(scores[:, 0].copy(), scores[:, 1].copy(), scores[:, 2].copy())
+            missing = np.flatnonzero(np.isnan(losses))
+            losses[missing] = self._elder.find(keys[missing])
+        return ~np.isnan(losses), losses
 
-    def store(self, keys: Hashes, scores: Scores) -> None:
-        """Add the scores of individuals that are unknown and distinct."""
-        rows = np.column_stack((scores.losses, scores.slopes, scores.intercepts))
+    def store(self, keys: Hashes, losses: Floats) -> None:
+        """Add the losses of individuals that are unknown and distinct."""
         while len(keys):
             if self._younger.count >= self._capacity:
                 self._elder, self._younger = self._younger, _Table(_SMALLEST_TABLE)
             fit = self._capacity - self._younger.count
             self._younger = self._younger.with_room_for(len(keys[:fit]))
-            self._younger.insert(keys[:fit], rows[:fit])
-            keys, rows = keys[fit:], rows[fit:]
+            self._younger.insert(keys[:fit], losses[:fit])
+            keys, losses = keys[fit:], losses[fit:]
 
 
 class _Table:
@@ -131,12 +128,12 @@ class _Table:
         self.count = 0
         self._positions = np.zeros(slots, np.int32)
         self._keys = np.zeros(1 + slots // 4, np.uint64)
-        self._rows = np.full((1 + slots // 4, 3), np.nan)
+        self._losses = np.full(1 + slots // 4, np.nan)
 
     @property
     def entries(self) -> tuple[Hashes, Floats]:
-        """Keys and rows, in the order of arrival."""
-        return self._keys[1 : self.count + 1], self._rows[1 : self.count + 1]
+        """Keys and losses, in the order of arrival."""
+        return self._keys[1 : self.count + 1], self._losses[1 : self.count + 1]
 
     def with_room_for(self, more: int) -> _Table:
         """This table, or a larger copy of it if it would be more than a quarter full: probes then end soon."""
@@ -150,14 +147,14 @@ class _Table:
         return larger
 
     def find(self, keys: Hashes) -> Floats:
-        """The row of each key, shape (n, 3); NaN if unknown."""
+        """The loss of each key, shape (n,); NaN if unknown."""
         found = np.empty(len(keys), np.int32)
         find_keys(len(keys), len(self._positions), keys, self._positions, self._keys, found)
-        return self._rows[found]
+        return self._losses[found]
 
-    def insert(self, keys: Hashes, rows: Floats) -> None:
+    def insert(self, keys: Hashes, losses: Floats) -> None:
         """Add distinct new keys; the table must have room for them."""
         new = slice(self.count + 1, self.count + 1 + len(keys))
-        self._keys[new], self._rows[new] = keys, rows
+        self._keys[new], self._losses[new] = keys, losses
         insert_keys(len(keys), len(self._positions), new.start, keys, self._positions)
         self.count += len(keys)

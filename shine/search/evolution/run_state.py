@@ -218,12 +218,12 @@ def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Kno
     for header in headers:
         parts = []
         for age, place in zip(ages, range(2), strict=True):
-            keys, rows, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_rows"], begin[age]
+            keys, losses, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_losses"], begin[age]
             count = check_integer(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
             begin[age] = start + count
             check_keys(f"known.{age}_keys", keys[start : start + count])
-            check_scores(f"known.{age}_rows", rows[start : start + count], count)
-            parts += [keys[start : start + count], rows[start : start + count]]
+            check_losses(f"known.{age}_losses", losses[start : start + count], count)
+            parts += [keys[start : start + count], losses[start : start + count]]
         yield Known(*parts)
     for age in ages:
         if begin[age] < len(arrays[f"known.{age}_keys"]):

@@ -28,7 +28,7 @@ FORMS: dict[str, tuple[str, int]] = {
     "islands.births": ("int64", 1),
     "archive.scores": ("float64", 2),
     **{f"known.{age}_keys": ("uint64", 1) for age in ("younger", "elder")},
-    **{f"known.{age}_rows": ("float64", 2) for age in ("younger", "elder")},
+    **{f"known.{age}_losses": ("float64", 1) for age in ("younger", "elder")},
 }
 """Type and number of dimensions of each array."""
 

@@ -124,7 +124,7 @@ class Scorer:
         """
         population = self._without_factors(population)
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
-        known, scores = self._memory.recall(keys)
+        known, losses = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         new, done = population.take(first[unknown]), 0
         limits = np.full(len(new), np.inf) if limits is None else limits[first[unknown]]
@@ -141,12 +141,11 @@ class Scorer:
         after = Scores.concatenate([after for *_, after in slices])
         fitted = Population.concatenate([individuals for individuals, *_ in slices]) if slices else new
         values = population.values.take(first, axis=0)
-        values[unknown], scores.losses[unknown] = fitted.values, after.losses
+        values[unknown], losses[unknown] = fitted.values, after.losses
         if self._fitter is not None and len(slices) > 1:
             self.archive = archive.updated(new, before, (fitted, after), confirmed=self._confirmed)
         self._remember(keys[unknown], before, fitted, after)
-        losses: Floats = scores.losses[inverse]
-        return replace(population, values=values.take(inverse, axis=0)), losses
+        return replace(population, values=values.take(inverse, axis=0)), losses[inverse]
 
     def show(self, population: Population) -> None:
         """Evaluate individuals for the archive only: they are neither fitted nor remembered."""
@@ -161,8 +160,8 @@ class Scorer:
         new = ~self._memory.recall(found)[0]
         if len(keys):
             new &= keys.take(np.searchsorted(keys, found), mode="clip") != found
-        rows = Scores.concatenate([before, after.take(changed[first[new]])])
-        self._memory.store(np.concatenate([keys, found[new]]), rows)
+        losses = np.concatenate([before.losses, after.losses[changed[first[new]]]])
+        self._memory.store(np.concatenate([keys, found[new]]), losses)
 
     def _evaluate(self, individuals: Population, limits: Floats) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""

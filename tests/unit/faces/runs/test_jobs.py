@@ -19,7 +19,7 @@ from helpers.run_folders import ending, newest_good
 from shine.base import files
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.faces.config import Job, read_config, read_job
-from shine.faces.runs import checkpoints, jobs, keeping
+from shine.faces.runs import checkpoints, jobs, keeping, thinning
 from shine.faces.runs.checkpoints import Shelf
 from shine.faces.runs.files import write_text as written
 from shine.runs import Notice, chosen_folder, open_run, read_result, resume_job, run_job
@@ -157,6 +157,23 @@ def test_a_finished_run_goes_on_to_a_higher_limit(job: Job, tmp_path: Path) -> N
     run_job(job, chosen_folder(tmp_path / "run"))
     resume_job(tmp_path / "run", overrides=["stop.generations=9"])
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("stopped", [17, 30])
+def test_a_thinned_log_is_the_same_after_a_stop_and_ends_with_the_last_generation(
+    stopped: int, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thinning, "YOUNG", 4)
+    longer = read_job(tmp_path / "small.yaml", ["stop.generations=39"])
+    whole, folder, told = chosen_folder(tmp_path / "whole"), chosen_folder(tmp_path / "run"), list[Notice]()
+    run_job(longer, whole)
+    run_job(longer, folder, until(stopped))
+    for each, last in ((whole, 39), (folder, stopped)):
+        found = [line["generation"] for line in open_run(each).history]
+        assert found[-1] == last and len(found) < last / 1.5
+    resume_job(folder, tell=told.append)
+    assert ending(folder) == ending(whole)
+    assert told == []
 
 
 EXTENDED = [

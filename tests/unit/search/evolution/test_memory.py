@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from unit.search.evolution.oracles import population_of, primitive_set, scores_of
+from unit.search.evolution.oracles import population_of, primitive_set
 
-from shine.evaluate.scores import Scores
 from shine.lang.growth import Terminals
 from shine.search.evolution.memory import Memory, hashes
 from shine.search.evolution.operators.creation import ptc2
@@ -47,34 +46,32 @@ def test_a_hundred_thousand_different_tapes_have_different_hashes():
     assert len(np.unique(hashes(population))) == len(np.unique(tapes, axis=0))
 
 
-def test_memory_recalls_stored_scores():
+def test_memory_recalls_stored_losses():
     memory = Memory()
-    memory.store(keys(7, 9), scores_of([1.5, np.inf]))
-    known, scores = memory.recall(keys(9, 8, 7))
+    memory.store(keys(7, 9), np.array([1.5, np.inf]))
+    known, losses = memory.recall(keys(9, 8, 7))
     assert known.tolist() == [True, False, True]
-    assert scores.losses[known].tolist() == [np.inf, 1.5]
-    assert scores.slopes[known].tolist() == [11.0, 10.0]
-    assert scores.intercepts[known].tolist() == [21.0, 20.0]
+    assert losses[known].tolist() == [np.inf, 1.5]
 
 
 def test_memory_keeps_keys_that_share_their_low_bits_apart():
     memory = Memory()
     clashing = (np.arange(1, 500, dtype=np.uint64) << np.uint64(40)) + np.uint64(4095)
-    memory.store(clashing, scores_of(np.arange(499.0).tolist()))
-    _, scores = memory.recall(clashing)
-    assert scores.losses.tolist() == np.arange(499.0).tolist()
+    memory.store(clashing, np.arange(499.0))
+    _, losses = memory.recall(clashing)
+    assert losses.tolist() == np.arange(499.0).tolist()
 
 
 def test_memory_agrees_with_a_dictionary_while_it_grows():
     rng, memory, dictionary = np.random.default_rng(1), Memory(), {}
     for _ in range(40):
         drawn = np.unique(rng.integers(1, 30_000, 1000).astype(np.uint64))
-        known, scores = memory.recall(drawn)
+        known, found = memory.recall(drawn)
         assert known.tolist() == [key in dictionary for key in drawn.tolist()]
-        assert scores.losses[known].tolist() == [dictionary[key] for key in drawn[known].tolist()]
+        assert found[known].tolist() == [dictionary[key] for key in drawn[known].tolist()]
         new = drawn[~known]
         losses = rng.random(len(new))
-        memory.store(new, Scores(losses, losses, losses))
+        memory.store(new, losses)
         dictionary.update(zip(new.tolist(), losses.tolist(), strict=True))
 
 
@@ -83,33 +80,33 @@ def test_a_full_memory_forgets_only_the_oldest():
     everything = np.arange(1, 1001, dtype=np.uint64)
     for start in range(0, 1000, 30):
         batch = everything[start : start + 30]
-        memory.store(batch, scores_of([1.0] * len(batch)))
+        memory.store(batch, np.ones(len(batch)))
     known, _ = memory.recall(everything)
     assert known[-100:].all()
     assert not known[:-200].any()
     assert len(memory) <= 200
 
 
-def test_known_scores_do_not_change_when_the_memory_grows():
+def test_known_losses_do_not_change_when_the_memory_grows():
     memory, everything = Memory(capacity=5000), np.arange(1, 12_001, dtype=np.uint64)
-    memory.store(everything[:4000], scores_of(np.arange(4000.0).tolist()))
+    memory.store(everything[:4000], np.arange(4000.0))
     known = memory.known
-    before = known.younger_keys.copy(), known.younger_rows.copy(), known.elder_keys.copy(), known.elder_rows.copy()
-    memory.store(everything[4000:], scores_of([1.0] * 8000))
-    after = known.younger_keys, known.younger_rows, known.elder_keys, known.elder_rows
+    before = known.younger_keys.copy(), known.younger_losses.copy(), known.elder_keys.copy(), known.elder_losses.copy()
+    memory.store(everything[4000:], np.ones(8000))
+    after = known.younger_keys, known.younger_losses, known.elder_keys, known.elder_losses
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     assert known.younger_keys.tolist() == everything[:4000].tolist()
-    assert known.younger_rows[:, 0].tolist() == list(range(4000))
+    assert known.younger_losses.tolist() == list(range(4000))
 
 
 def test_a_memory_with_the_contents_of_another_behaves_like_it():
     memory, everything = Memory(capacity=100), np.arange(1, 1001, dtype=np.uint64)
     for start in range(0, 250, 30):
-        memory.store(everything[start : start + 30], scores_of([float(start)] * 30))
+        memory.store(everything[start : start + 30], np.full(30, float(start)))
     copy = Memory(capacity=100, known=memory.known)
     for start in (300, 330, 360):
         for each in (memory, copy):
-            each.store(everything[start : start + 30], scores_of([float(start)] * 30))
-        (known, scores), (other, others) = memory.recall(everything), copy.recall(everything)
+            each.store(everything[start : start + 30], np.full(30, float(start)))
+        (known, losses), (other, others) = memory.recall(everything), copy.recall(everything)
         assert known.tolist() == other.tolist()
-        assert scores.losses[known].tolist() == others.losses[known].tolist()
+        assert losses[known].tolist() == others[known].tolist()
