@@ -285,6 +285,22 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
         found[3 * i + 2] = inside
 
 
+@_native(writes=1)
+def choose_scales(n: int, width: int, moments: Floats, limits: Floats, scales: Floats) -> None:
+    """Write the factor that `shine.evaluate.scores.Products.of` describes, for rows of moments."""
+    for i in range(n):
+        size, square = moments[i * width], moments[i * width + 1]
+        if size < 0.0:
+            size = 0.0 - size
+        scales[i] = 1.0
+        # Predictions of 0 have a mean of 0, and others hardly ever.
+        if size < 1e999 and size > 0.0:
+            if square > limits[1] or size > limits[3]:
+                scales[i] = 1.0 / limits[4]
+            if square < limits[0] and size < limits[2]:
+                scales[i] = limits[4]
+
+
 @_native(writes=4)
 def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: Floats, target: Floats, slopes: Floats,
               intercepts: Floats, errors: Floats, again: Mask) -> None:  # fmt: skip
@@ -294,12 +310,14 @@ def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: 
         p, square, product, scale = means[i], squares[i], products[i], scales[i]
         one, two, three = n + i, 2 * n + i, 3 * n + i
         raw, crossed, least = square + weight * (p * p), product + weight * p * mean, rounding * p
-        floor, own = target[7] * scale, p / scale
+        back = 1.0 / scale
+        floor, own = target[7] * scale, p * back
         slopes[i], slopes[one], slopes[two], slopes[three] = 1.0, 1.0, crossed / raw, 0.0
-        errors[one] = variation - 2.0 * (product / scale) + square / scale / scale
+        errors[one] = variation - 2.0 * (product * back) + square * back * back
         errors[i] = errors[one] + weight * ((mean - own) * (mean - own))
         errors[two] = whole - slopes[two] * crossed
-        varies = square > weight * (least * least + floor * floor)
+        # Smaller squares are subnormal, and those of predictions whose mean is exactly 0.
+        varies = square > weight * (least * least + floor * floor) + 1e-289
         if varies:
             slopes[three] = product / square
         intercepts[i], intercepts[one], intercepts[two] = 0.0, mean - own, 0.0

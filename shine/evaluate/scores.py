@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.tapes import fit_lines, keep_finite
+from shine.compiler.tapes import choose_scales, fit_lines, keep_finite
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 
 
@@ -107,6 +107,9 @@ SMALL_MEAN, LARGE_MEAN = 2.0**-400, 2.0**480
 the second are finite."""
 
 
+_LIMITS = np.array([SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE])
+
+
 @dataclass(frozen=True)
 class Products:
     """Moments of predictions p and target y for linear scaling, each of shape (n_individuals,).
@@ -125,23 +128,23 @@ class Products:
     scale: Floats
 
     @classmethod
-    def of(cls, measured: Callable[[Indices, Floats | None], Floats], count: int) -> Self:
-        """The moments of `count` individuals, at a scale at which they have all their digits.
+    def of(cls, measured: Callable[[Indices, Floats | None], Floats], which: Indices, dtype: str) -> Self:
+        """The moments of individuals, at a scale at which they have all their digits.
 
         Parameters
         ----------
         measured : callable
-            ``measured(places, scales)``: rows of mean, square and product, of predictions times the scales, if given.
-        count : int
+            ``measured(which, scales)``: rows of mean, square and product, of predictions times the scales, if given.
+        which : ndarray of shape (n_individuals,), int64
+        dtype : str
+            Number type of the predictions: squares of others than float64 never leave float64's range.
         """
-        moments, scale = measured(np.arange(count), None)[:, :3], np.ones(count)
-        size, square = np.abs(moments[:, 0]), moments[:, 1]
-        small, large = (square < SMALL_SQUARE) & (size < SMALL_MEAN), (square > LARGE_SQUARE) | (size > LARGE_MEAN)
-        extreme = np.flatnonzero((small | large) & np.isfinite(size))
-        if len(extreme):
-            scale[extreme] = np.where(small[extreme], SCALE, 1 / SCALE)
-            moments = moments.copy()
-            moments[extreme] = measured(extreme, scale[extreme])[:, :3]
+        moments, scale = measured(which, None), np.ones(len(which))
+        if dtype == "float64":
+            choose_scales(len(which), moments.shape[1], moments, _LIMITS, scale)
+            extreme = np.flatnonzero(scale != 1)
+            if len(extreme):
+                moments[extreme] = measured(which[extreme], scale[extreme])
         return cls(moments[:, 0], moments[:, 1], moments[:, 2], scale)
 
 

@@ -122,11 +122,11 @@ class MachineMeasure:
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
 
-        def measured(places: Indices, scales: Floats | None) -> Floats:
-            limits = np.full(len(places), self._line_limit)
-            return self._rows.moments(self._machine, self._chosen(which[places]), limits, scales)
+        def measured(which: Indices, scales: Floats | None) -> Floats:
+            limits = np.full(len(which), self._line_limit)
+            return self._rows.moments(self._machine, self._chosen(which), limits, scales)
 
-        return Products.of(measured, len(which))
+        return Products.of(measured, which, self._machine.dtype)
 
     def _chosen(self, which: Indices) -> Population:
         everyone = len(which) == len(self._population)

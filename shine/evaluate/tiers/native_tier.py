@@ -74,11 +74,11 @@ class NativeMeasure:
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
 
-        def measured(places: Indices, scales: Floats | None) -> Floats:
-            factors = np.ones(len(places)) if scales is None else scales
-            return self._run(which[places], 0, np.column_stack([factors, factors]))
+        def measured(which: Indices, scales: Floats | None) -> Floats:
+            factors = np.ones(len(which)) if scales is None else scales
+            return self._run(which, 0, np.column_stack([factors, factors]))
 
-        return Products.of(measured, len(which))
+        return Products.of(measured, which, self._rows.dtype)
 
     def _run(self, which: Indices, errors: int, lines: Floats) -> Floats:
         states = np.zeros((len(which), STATE))

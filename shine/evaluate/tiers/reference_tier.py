@@ -62,7 +62,7 @@ class ReferenceEvaluator:
         def predictions(which: Indices) -> Iterator[Floats]:
             return (self.predict_one(population, int(index)).astype(np.float64) for index in which)
 
-        measure = ReferenceMeasure(predictions, self._dataset, self._loss_columns)
+        measure = ReferenceMeasure(predictions, self._dataset, self._loss_columns, self._columns.dtype.name)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
@@ -75,8 +75,10 @@ class ReferenceMeasure:
         predictions: Callable[[Indices], Iterable[Floats]],
         dataset: Dataset,
         loss_columns: Sequence[Floats] = (),
+        dtype: str = "float64",
     ) -> None:
         self._predictions, self._dataset, self._loss_columns = predictions, dataset, loss_columns
+        self._dtype = dtype
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
@@ -89,13 +91,13 @@ class ReferenceMeasure:
         """Moments for linear scaling."""
         weights, target = self._dataset.row_weights, self._dataset.target - self._dataset.target_mean
 
-        def measured(places: Indices, scales: Floats | None) -> Floats:
-            moments = np.zeros((len(places), 3))
-            factors = np.ones(len(places)) if scales is None else scales
-            for i, (p, factor) in enumerate(zip(self._predictions(which[places]), factors, strict=True)):
+        def measured(which: Indices, scales: Floats | None) -> Floats:
+            moments = np.zeros((len(which), 3))
+            factors = np.ones(len(which)) if scales is None else scales
+            for i, (p, factor) in enumerate(zip(self._predictions(which), factors, strict=True)):
                 mean = weights @ (factor * p) / self._dataset.weight
                 deviation = factor * p - mean
                 moments[i] = mean, weights @ deviation**2, (weights * deviation) @ target
             return moments
 
-        return Products.of(measured, len(which))
+        return Products.of(measured, which, self._dtype)
