@@ -14,6 +14,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses import loss_from
 from shine.evaluate.protocols import FirstLines, Linearizer, PopulationEvaluator
@@ -207,6 +208,10 @@ class ClassesProblem(OneFormula):
         lines = MachineLinearizer(self._line_rows, LOG_LOSS, self.island_threads)
         return OddsEvaluator(self._smoothed, lines, self.fitness.dtype, self.island_threads)
 
+    def confirmation(self, rows: Dataset) -> Confirmation:
+        """By the smoothed classes."""
+        return Confirmation(self._smoothed, LOG_LOSS)
+
     def description(self, rows: Dataset) -> DescriptionLength:
         """Log-loss is nats per row."""
         count = rows.effective_rows
@@ -326,10 +331,10 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
     covariance, spread = products.product / weight, products.square / weight
     distance = covariance / variance
     within = np.maximum(spread - covariance * distance, _LEAST_WITHIN * spread)
-    constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2)
+    constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2 + np.finfo(np.float64).tiny)
     slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
     middle = products.mean + (0.5 - share) * distance
-    return slopes, math.log(share / (1 - share)) - slopes * middle
+    return slopes * products.scale, math.log(share / (1 - share)) - slopes * middle
 
 
 class OddsEvaluator:
