@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.base.distribution import install_hint
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
@@ -195,7 +196,7 @@ def _zstandard(path: Path) -> IO[bytes]:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(f"{path}: reading Zstandard needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Zstandard needs pyarrow; {install_hint('parquet')}") from None
     stream: IO[bytes] = pyarrow.input_stream(str(path), compression="zstd")
     return stream
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.base.distribution import install_hint
 from shine.base.errors import DataError
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
@@ -24,7 +25,7 @@ def open_parquet(path: Path) -> Source:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Parquet needs pyarrow; {install_hint('parquet')}") from None
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
@@ -48,7 +49,7 @@ def open_feather(path: Path) -> Source:
         import pyarrow
         from pyarrow import feather
     except ImportError:
-        raise DataError(f"{path}: reading Feather needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Feather needs pyarrow; {install_hint('parquet')}") from None
     try:
         table = feather.read_table(path)
     except MemoryError:  # pyarrow's is one of its own errors, too
@@ -95,7 +96,7 @@ def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
         _check_unpacked(path)
         frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
     except ImportError:
-        raise DataError(f"{path}: reading sheets needs pandas and its readers; pip install 'shine[excel]'") from None
+        raise DataError(f"{path}: reading sheets needs pandas and its readers; {install_hint('excel')}") from None
     except (DataError, MemoryError):
         raise
     except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types

@@ -234,7 +234,7 @@ def test_damaged_npz_files_are_explained(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine\[parquet\]'"):
+    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine-gp\[parquet\]'"):
         load(write(tmp_path, "d.parquet", b"PAR1"), "y")
 
 

@@ -32,7 +32,7 @@ def test_each_search_has_a_folder_with_curves_and_formulas(tmp_path: Path):
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ExportError, match=r"pip install 'shine\[tensorboard\]'"):
+    with pytest.raises(ExportError, match=r"pip install 'shine-gp\[tensorboard\]'"):
         TensorBoard()
 
 
