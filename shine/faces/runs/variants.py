@@ -144,7 +144,7 @@ class Sweep:
 
 
 def values_of(text: str) -> list[str]:
-    """Values separated by commas; those within brackets or quotes separate nothing. As in YAML, quotes begin a value."""
+    """Values separated by commas; brackets and quotes keep them. As in YAML, quotes begin a value."""
     values, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
