@@ -20,7 +20,7 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
 from shine.data.files.numerals import Decimal, is_missing, numeral
-from shine.lang.forms.names import distinct_names, listed, normalized, shown
+from shine.lang.forms.names import distinct_names, listed, normalized, shown, similar
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +99,22 @@ class Source:
             raise DataError(f"{self.path}: {len(matches)} columns have the heading {shown(wanted)}; write {named}")
         place = matches[0] if matches else self._by_name.get(normalized(wanted))
         if place is None:
-            known = listed(shown(heading) for heading in self.headings)
-            raise DataError(f"{self.path}: there is no column {shown(wanted)}; the file has {known}")
+            known, near = listed(shown(heading) for heading in self.headings), similar(wanted, self.headings)
+            hint = f"did you mean {shown(near)}? " if near else ""
+            raise DataError(f"{self.path}: there is no column {shown(wanted)}; {hint}the file has {known}")
         return place
+
+    def indices(self, wanted: Iterable[str]) -> list[int]:
+        """Positions of columns; a `DataError` with a line for each that `index` does not find."""
+        found, problems = [], []
+        for each in wanted:
+            try:
+                found.append(self.index(each))
+            except DataError as error:
+                problems.append(str(error))
+        if problems:
+            raise DataError("\n".join(dict.fromkeys(problems)))
+        return found
 
 
 @dataclass(frozen=True)
