@@ -11,7 +11,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text, recognized
 from shine.data.datasets.preparation import Preparation, PreparedColumn
-from shine.data.files.grids import MAX_REPORTED
+from shine.data.files.grids import shortened
 from shine.data.files.source import Source
 from shine.data.opening import open_source, writing
 from shine.data.streams.streaming import gone, numbers_of
@@ -47,9 +47,7 @@ def new_rows(
         for line in column.problems or [*own.unknown(column), *_missing_problems(preparation, column)]
     ]
     if problems:
-        more = len(problems) - MAX_REPORTED
-        rest = [f"{path}: and {more} more like these"] if more > 0 else []
-        raise DataError("\n".join([*problems[:MAX_REPORTED], *rest]))
+        raise DataError("\n".join(shortened(path, problems)))
     filled = {}
     for own, column in zip(wanted, columns, strict=True):
         means = own.means or [np.nan] * len(own.names)

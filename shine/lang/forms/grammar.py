@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, value_text
 from shine.lang.forms.primitives import FOLDED
+from shine.lang.forms.synonyms import JULIA
 from shine.lang.forms.tape import MAX_NODES, application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Primitive
 from shine.lang.forms.visitor import TreeVisitor, Visit
@@ -205,6 +206,7 @@ class ExpressionVerifier(TreeVisitor):
                 reject(ADVICE["Attribute"], node.func)
             reject("only a primitive can be called, by its name", node)
         name = check_name(node.func.id, node.func)
+        name = JULIA.get(name, name) if name not in self.primitives else name
         primitive = self.primitives.get(name)
         if primitive is None:
             reject(

@@ -128,12 +128,20 @@ def test_bad_text_is_explained(text: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_at_most_ten_bad_cells_are_listed(tmp_path: Path) -> None:
-    path = write(tmp_path, "d.csv", "a,y\n" + "x,1\n2,1\n" * 25)
+    path = write(tmp_path, "d.csv", "a,y\n" + "".join(f"x{i},1\n2,1\n" for i in range(25)))
     with pytest.raises(DataError) as caught:
         load(path, "y")
     lines = str(caught.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == f"{path}: and 15 more like these"
+
+
+def test_cells_that_are_wrong_alike_are_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", "a,y\n" + "1,2\n" * 30 + f"{10**400},3\n" * 20)
+    with pytest.raises(DataError) as error:
+        load(path, "y")
+    (line,) = str(error.value).splitlines()
+    assert line.startswith(f"{path}:32: column 'a': '1000") and line.endswith(" is too large, and in 19 more rows")
 
 
 def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path: Path) -> None:
