@@ -16,7 +16,7 @@ from shine.data.files.source import Source
 from shine.data.opening import open_source, writing
 from shine.data.streams.streaming import gone, numbers_of
 from shine.data.streams.streams import Stream, Texts, Values, source_of, without_marks
-from shine.lang.forms.names import listed, shown
+from shine.lang.forms.names import listed, shown, similar
 
 
 def new_rows(
@@ -62,7 +62,9 @@ def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedC
     places = [_place(source, column, headings.count(column.heading)) for column in wanted]
     missing = [column.heading for column, place in zip(wanted, places, strict=True) if place is None]
     if missing:
-        needed = f"the formula needs {listed(column.heading for column in wanted)}"
+        near = {similar(heading, source.headings): None for heading in missing}
+        hint = f"did you mean {listed(shown(each) for each in near if each)}? " if any(near) else ""
+        needed = f"{hint}the formula needs {listed(column.heading for column in wanted)}"
         raise DataError(
             f"{source.path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
         )

@@ -78,6 +78,8 @@ SINGLE = {
     "stop:\n\tseconds: 1": "that cannot start any token; indent with blanks, not with tabs",
     "stop:\n  seconds:1\n  loss: 2": "not allowed here; a colon needs a blank after it: 'seconds: 1'",
     "stop: {seconds:1}": "unknown key \"seconds:1\"; a colon needs a blank after it: 'seconds: 1'",
+    "constraints: {units: {a: foo}, target_unit: qux}": "; the unit of the target: unit 'qux' cannot be read",
+    "guesses: [A*a]": "unknown name 'A'; did you mean 'a'? known names are a",
     "seconds: 1": 'c.yaml:2:1: seconds: unknown key "seconds"; did you mean "stop.seconds"?',
     "max_depth: 1": 'c.yaml:2:1: max_depth: unknown key "max_depth"; did you mean "evolution.max_depth"?',
     "---\nseed: 1": "c.yaml:2:1: not valid YAML: expected a single document in the stream, but found another document",

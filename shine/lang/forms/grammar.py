@@ -15,7 +15,7 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.base.errors import UnsupportedSyntaxError
-from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, value_text
+from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, similar, value_text
 from shine.lang.forms.primitives import FOLDED
 from shine.lang.forms.synonyms import JULIA
 from shine.lang.forms.tape import MAX_NODES, application
@@ -148,7 +148,9 @@ class ExpressionVerifier(TreeVisitor):
         if name in NAMED_CONSTANTS:
             return ast.Constant(NAMED_CONSTANTS[name])
         assert self.names is not None
-        reject(f"unknown name {shown(name)}; known names are {listed(self.names) or 'none'}", node)
+        near = similar(name, self.names)
+        hint = f"did you mean {shown(near)}? " if near else ""
+        reject(f"unknown name {shown(name)}; {hint}known names are {listed(self.names) or 'none'}", node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         self._count(node)

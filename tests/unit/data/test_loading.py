@@ -136,6 +136,16 @@ def test_at_most_ten_bad_cells_are_listed(tmp_path: Path) -> None:
     assert lines[-1] == f"{path}: and 15 more like these"
 
 
+def test_all_columns_that_are_not_there_are_told_with_similar_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", "a,y\n1,2\n2,3\n")
+    with pytest.raises(DataError) as error:
+        load(path, "Y", ["b"])
+    assert str(error.value).splitlines() == [
+        f"{path}: there is no column 'Y'; did you mean 'y'? the file has 'a', 'y'",
+        f"{path}: there is no column 'b'; the file has 'a', 'y'",
+    ]
+
+
 def test_cells_that_are_wrong_alike_are_one_line(tmp_path: Path) -> None:
     path = write(tmp_path, "d.csv", "a,y\n" + "1,2\n" * 30 + f"{10**400},3\n" * 20)
     with pytest.raises(DataError) as error:
