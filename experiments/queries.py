@@ -9,7 +9,7 @@ Two results are compared: the positions of the selected rows, and a mask. Each l
 pyarrow make masks of bits, numexpr of bytes, and positions follow by each library's own way. DuckDB stores the table in
 its own format, in memory; it returns row numbers as an Arrow table, and counts the rows instead of a mask.
 
-Needs `pip install 'shine[pandas,polars]' duckdb numexpr`; 1e8 rows take 9 GiB of memory and half an hour.
+Needs `pip install 'shine-gp[pandas,polars]' duckdb numexpr`; 1e8 rows take 9 GiB of memory and half an hour.
 """
 
 # ruff: noqa: E402  # threads are limited before the libraries are imported

@@ -374,12 +374,6 @@ def test_the_site_needs_no_network() -> None:
 def test_extras_it_names_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     named = {name for row in table("index.md", "Installing") for name in names_in(row[0])}
-    named |= {
-        extra
-        for page in PAGES
-        for group in re.findall(r"pip install '(?:shine|\.)\[(.+?)\]'", page.read_text(encoding="utf-8"))
-        for extra in group.split(",")
-    }
     assert len(named) > 7
     assert named - set(extras) == set()
 

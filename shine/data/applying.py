@@ -11,12 +11,12 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text, recognized
 from shine.data.datasets.preparation import Preparation, PreparedColumn
-from shine.data.files.grids import MAX_REPORTED
+from shine.data.files.grids import shortened
 from shine.data.files.source import Source
 from shine.data.opening import open_source, writing
 from shine.data.streams.streaming import gone, numbers_of
 from shine.data.streams.streams import Stream, Texts, Values, source_of, without_marks
-from shine.lang.forms.names import listed, shown
+from shine.lang.forms.names import listed, shown, similar
 
 
 def new_rows(
@@ -47,9 +47,7 @@ def new_rows(
         for line in column.problems or [*own.unknown(column), *_missing_problems(preparation, column)]
     ]
     if problems:
-        more = len(problems) - MAX_REPORTED
-        rest = [f"{path}: and {more} more like these"] if more > 0 else []
-        raise DataError("\n".join([*problems[:MAX_REPORTED], *rest]))
+        raise DataError("\n".join(shortened(path, problems)))
     filled = {}
     for own, column in zip(wanted, columns, strict=True):
         means = own.means or [np.nan] * len(own.names)
@@ -64,7 +62,9 @@ def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedC
     places = [_place(source, column, headings.count(column.heading)) for column in wanted]
     missing = [column.heading for column, place in zip(wanted, places, strict=True) if place is None]
     if missing:
-        needed = f"the formula needs {listed(column.heading for column in wanted)}"
+        near = {similar(heading, source.headings): None for heading in missing}
+        hint = f"did you mean {listed(shown(each) for each in near if each)}? " if any(near) else ""
+        needed = f"{hint}the formula needs {listed(column.heading for column in wanted)}"
         raise DataError(
             f"{source.path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
         )

@@ -89,11 +89,10 @@ def load(
     found = path if isinstance(path, Opened) else opened(path, reading)
     reading, source = found.reading, found.source
     roles = (others or Roles()).headings(target)
-    role_indices = [source.index(name) for name in roles.values()]
+    found_indices = source.indices([*roles.values(), *(features or ())])
+    role_indices, chosen = found_indices[: len(roles)], found_indices[len(roles) :]
     if features is None:
         chosen = [i for i in range(len(source.headings)) if i not in role_indices]
-    else:
-        chosen = [source.index(name) for name in features]
     _check_choice(source, role_indices, chosen)
     if found.stream is not None:
         return streamed(found.stream, dict(zip(roles, role_indices, strict=True)), chosen, reading)

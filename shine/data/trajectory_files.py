@@ -49,7 +49,7 @@ def columns_of_file(path: Path, headings: Sequence[str], label: str | None, read
         If the file cannot be read, or a column is missing or holds texts.
     """
     source = open_source(path, reading.marks)
-    raws = source.read([source.index(heading) for heading in headings])
+    raws = source.read(source.indices(headings))
     decimal = writing(source, raws, reading.decimal).decimal
     found: dict[str, AnyArray] = {}
     for heading, raw in zip(headings, raws, strict=True):

@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.faces.runs.thinning import Thinning
 from shine.lang.forms.names import cut
@@ -110,7 +111,7 @@ class MLflow:
         try:
             import mlflow  # noqa: F401
         except ImportError:
-            raise ExportError("MLflow is not installed: pip install 'shine[mlflow]'") from None
+            raise ExportError(f"MLflow is not installed: {install_hint('mlflow')}") from None
         self.experiment, self.name, self.tags = experiment, name, dict(tags or {})
         self.run_id = ""
         self._client: Any = None
@@ -209,7 +210,7 @@ class TensorBoard:
         try:
             import tensorboardX  # noqa: F401
         except ImportError:
-            raise ExportError("tensorboardX is not installed: pip install 'shine[tensorboard]'") from None
+            raise ExportError(f"tensorboardX is not installed: {install_hint('tensorboard')}") from None
         self.folder = Path(folder)
         self._writer: Any = None
         self._formula = ""

@@ -8,6 +8,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from shine.base.errors import UnsupportedSyntaxError
@@ -16,6 +17,7 @@ from shine.lang.forms.grammar import TOO_LARGE, ExpressionVerifier, check_name, 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import cut, listed, shown
 from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.julia import in_python
 from shine.lang.presentation import check_powers
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import file_of
@@ -166,6 +168,10 @@ def syntax_tree(source: str) -> ast.AST:
             warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
             tree: ast.AST = ast.parse(text, mode=mode)
     except SyntaxError as error:
+        julia = in_python(text) if mode == "eval" else None
+        if julia is not None:
+            with suppress(UnsupportedSyntaxError):
+                return syntax_tree(julia)
         # Python gives offset 0 if something is missing at the end.
         column = error.offset or len(text.splitlines()[-1]) + 1
         # Python's own message for a too long integer is about settings of Python.

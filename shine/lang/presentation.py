@@ -21,6 +21,7 @@ from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import Visit
+from shine.lang.julia import in_python
 
 LARGEST_POWER = 1000
 """Largest exponent that repeated factors are collected into."""
@@ -286,7 +287,7 @@ def definition(text: str) -> str:
         return text
     name, arguments, body = found.groups()
     body = _OF_FLOAT32.sub(r"\1e\2", body.strip()).replace("^", "**")
-    return f"def {name}({arguments}): return {body}"
+    return f"def {name}({arguments}): return {in_python(body) or body}"
 
 
 def check_powers(tree: ast.AST) -> None:

@@ -14,6 +14,7 @@ import pytest
 from cli.commandline import shine
 
 from shine.formats.write import EXPORTS, export
+from shine.formats.write.systems.system import SYSTEM_EXPORTS
 from shine.lang.parse import parse
 from shine.runs import open_run
 
@@ -24,6 +25,8 @@ def test_the_help_names_every_format() -> None:
     described = " ".join(shine("export", "--help").stdout.split())
     listed = described.partition("FORMAT is ")[2].partition(". ")[0].replace(" or ", ", ").split(", ")
     assert sorted(listed) == sorted(EXPORTS)
+    systems = described.partition("integrates it, in ")[2].partition(". ")[0].replace(" or ", ", ").split(", ")
+    assert sorted(systems) == sorted(SYSTEM_EXPORTS)
 
 
 @pytest.mark.parametrize("to", TEXTS)

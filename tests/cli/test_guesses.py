@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.commandline import ROOT, SMALL, shine
 
-pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine[tensor]'")
+pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine-gp[tensor]'")
 
 GRAPH = """
 node { name: "u" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }

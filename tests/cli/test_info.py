@@ -12,6 +12,7 @@ import pytest
 from cli.commandline import process, shine
 
 import shine as package
+from shine.base.distribution import DISTRIBUTION
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_code_that_a_search_compiles_is_in_the_cache(cache: Path, small: Path) -
 
 def test_extras_are_those_of_the_metadata_with_what_is_installed(cache: Path) -> None:
     extras = json.loads(shine("info", "--json").stdout)["extras"]
-    assert set(extras) == set(metadata.metadata("shine").get_all("Provides-Extra") or ())
+    assert set(extras) == set(metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or ())
     for packages in extras.values():
         for name, version in packages.items():
             try:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
+from shine.base.distribution import install_hint
 from shine.base.parallel.pool import Pool
 from shine.base.stages import stage
 
@@ -149,7 +150,7 @@ def client_of(source: Any) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise ValueError(
-            "Dask, which an executor named by its address belongs to, is not installed; run pip install 'shine[dask]'"
+            f"Dask, which an executor named by its address belongs to, is not installed; run {install_hint('dask')}"
         ) from None
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
@@ -189,7 +190,7 @@ def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
         import dask_jobqueue
     except ImportError:
         raise ValueError(
-            f"cluster: {name} needs dask-jobqueue, which is not installed; run pip install 'shine[dask]'"
+            f"cluster: {name} needs dask-jobqueue, which is not installed; run {install_hint('dask')}"
         ) from None
     # One process of one thread for each core, unless the user says otherwise: an epoch takes one thread.
     cores = options.get("cores", 1)

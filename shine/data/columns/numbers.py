@@ -33,6 +33,13 @@ def check_present(values: object, name: str) -> None:
         raise DataError(f"{name} has masked values; fill them, or leave their rows out")
 
 
+COMPLEX = (
+    "take real and imaginary parts as two columns of X, or as two outputs of a template, template='f(x0, x1), "
+    "g(x0, x1)' with y=np.column_stack([y.real, y.imag])"
+)
+"""What to do with complex numbers."""
+
+
 def too_large(name: str) -> DataError:
     """The error for a whole number beyond the range of float64."""
     return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
@@ -50,7 +57,7 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
     try:
         given = np.asarray(values)
         if given.dtype.kind == "c":
-            raise DataError(f"{name} has complex numbers; real ones are needed")
+            raise DataError(f"{name} has complex numbers; real ones are needed: {COMPLEX}")
         with np.errstate(over="ignore"):  # too large numbers become infinite
             array = np.asarray(given, dtype=np.float64)
     except OverflowError:

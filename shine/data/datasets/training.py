@@ -15,7 +15,7 @@ from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, cell_text
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned, with_means
-from shine.data.files.grids import MAX_REPORTED
+from shine.data.files.grids import shortened
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import Source
 from shine.lang.forms.names import Numbering, identifier, listed
@@ -85,7 +85,7 @@ class Training:
         used = [*self.roles.values(), *(column for _, column in features)]
         problems += [line for column in used for line in column.problems or self._missing_problems(column)]
         if problems:
-            raise DataError("\n".join(_shortened(self.path, problems)))
+            raise DataError("\n".join(shortened(self.path, problems)))
         if not features:
             raise DataError(f"{self.path}: no column is left to be a feature")
         kept = self._kept([column for _, column in features])
@@ -227,8 +227,3 @@ def _many_problems(column: Column) -> list[str]:
 def _ignored_note(column: Column) -> str:
     same = len(set(column.values)) == 1
     return f"column {column.raw.heading!r} holds {'the same text in every row' if same else 'text'}; it is left out"
-
-
-def _shortened(path: Path, problems: list[str]) -> list[str]:
-    more = len(problems) - MAX_REPORTED
-    return problems if more <= 0 else [*problems[:MAX_REPORTED], f"{path}: and {more} more like these"]

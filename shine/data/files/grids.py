@@ -72,6 +72,27 @@ def rectangular(path: Path, width: int, rows: Sequence[tuple[int, list[str]]], p
         raise DataError("\n".join(lines))
 
 
+def shortened(path: Path, problems: Sequence[str]) -> list[str]:
+    """The first of the problems; those that differ in their row alone are counted.
+
+    Parameters
+    ----------
+    path : Path
+    problems : sequence of str
+        Lines of `RawColumn.problem`, or others.
+    """
+    alike: dict[str, list[str]] = {}
+    for line in problems:
+        place, column, text = line.partition(": column ")
+        alike.setdefault(text if column else place, []).append(line)
+    lines = [
+        lines[0] if len(lines) == 1 else f"{lines[0]}, and in {len(lines) - 1} more row{'s' * (len(lines) > 2)}"
+        for lines in alike.values()
+    ]
+    more = len(lines) - MAX_REPORTED
+    return lines if more <= 0 else [*lines[:MAX_REPORTED], f"{path}: and {more} more like these"]
+
+
 def fitted(cells: Sequence[str], width: int) -> list[str]:
     """The cells of a row without blanks around them; empty ones beyond the last heading are left out."""
     stripped = [cell.strip() for cell in cells]

@@ -15,11 +15,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.base.distribution import install_hint
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
 from shine.data.files.numerals import Decimal, is_missing, numeral
-from shine.lang.forms.names import distinct_names, listed, normalized, shown
+from shine.lang.forms.names import distinct_names, listed, normalized, shown, similar
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +99,22 @@ class Source:
             raise DataError(f"{self.path}: {len(matches)} columns have the heading {shown(wanted)}; write {named}")
         place = matches[0] if matches else self._by_name.get(normalized(wanted))
         if place is None:
-            known = listed(shown(heading) for heading in self.headings)
-            raise DataError(f"{self.path}: there is no column {shown(wanted)}; the file has {known}")
+            known, near = listed(shown(heading) for heading in self.headings), similar(wanted, self.headings)
+            hint = f"did you mean {shown(near)}? " if near else ""
+            raise DataError(f"{self.path}: there is no column {shown(wanted)}; {hint}the file has {known}")
         return place
+
+    def indices(self, wanted: Iterable[str]) -> list[int]:
+        """Positions of columns; a `DataError` with a line for each that `index` does not find."""
+        found, problems = [], []
+        for each in wanted:
+            try:
+                found.append(self.index(each))
+            except DataError as error:
+                problems.append(str(error))
+        if problems:
+            raise DataError("\n".join(dict.fromkeys(problems)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -195,7 +209,7 @@ def _zstandard(path: Path) -> IO[bytes]:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(f"{path}: reading Zstandard needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Zstandard needs pyarrow; {install_hint('parquet')}") from None
     stream: IO[bytes] = pyarrow.input_stream(str(path), compression="zstd")
     return stream
 

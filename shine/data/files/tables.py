@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.base.distribution import install_hint
 from shine.base.errors import DataError
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
@@ -24,7 +25,7 @@ def open_parquet(path: Path) -> Source:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Parquet needs pyarrow; {install_hint('parquet')}") from None
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
@@ -48,7 +49,7 @@ def open_feather(path: Path) -> Source:
         import pyarrow
         from pyarrow import feather
     except ImportError:
-        raise DataError(f"{path}: reading Feather needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading Feather needs pyarrow; {install_hint('parquet')}") from None
     try:
         table = feather.read_table(path)
     except MemoryError:  # pyarrow's is one of its own errors, too
@@ -72,8 +73,7 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
         try:
             # By position, because two columns of a file may have the same heading.
             whole = table()
-            columns = [whole.column(i) for i in indices]
-            arrays = [column.to_numpy() for column in columns]
+            arrays = [readable(str(path), headings[i], whole.column(i)).to_numpy() for i in indices]
         except MemoryError:
             raise
         except (OSError, pyarrow.ArrowException) as error:
@@ -81,6 +81,37 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
         return [RawColumn(headings[i], array, place) for i, array in zip(indices, arrays, strict=True)]
 
     return Source(path, headings, read, separator="")
+
+
+def readable(name: str, heading: str, column: Any) -> Any:
+    """A column of Arrow's as numbers, moments, texts or a dictionary of them; a `DataError` if it holds something else.
+
+    Parameters
+    ----------
+    name, heading : str
+        Of the file and the column, for the message.
+    column : pyarrow.Array or pyarrow.ChunkedArray
+    """
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return column.cast("float64")
+    if types.is_binary(kind) or types.is_large_binary(kind):  # some programs write texts without saying so
+        return column.cast("large_string")
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    numbers = types.is_integer(kind) or types.is_floating(kind)
+    moments = types.is_temporal(kind) and not types.is_interval(kind)
+    if not (texts or numbers or moments or types.is_dictionary(kind)):
+        raise unusable(name, heading, kind)
+    return column
+
+
+def unusable(name: str, heading: str, held: object) -> DataError:
+    """The error for a column of values that are no numbers, moments or texts."""
+    return DataError(
+        f"{name}: column {shown(heading)} holds {cut(held, 60)}, not numbers; leave it out of the features"
+    )
 
 
 def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
@@ -95,7 +126,7 @@ def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
         _check_unpacked(path)
         frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
     except ImportError:
-        raise DataError(f"{path}: reading sheets needs pandas and its readers; pip install 'shine[excel]'") from None
+        raise DataError(f"{path}: reading sheets needs pandas and its readers; {install_hint('excel')}") from None
     except (DataError, MemoryError):
         raise
     except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.distribution import install_hint
 from shine.base.errors import DataError
 from shine.data.files.numerals import is_missing
+from shine.data.files.tables import readable, unusable
 from shine.data.streams.conditions import condition
 from shine.data.streams.streams import Stream, Texts, Values, block_rows
 from shine.lang.forms.names import cut, listed, shown, value_text
@@ -84,7 +86,7 @@ def _of_path(path: Path, where: Any) -> Stream:
         import pyarrow
         from pyarrow import dataset
     except ImportError:
-        raise DataError(f"{path}: reading it needs pyarrow; pip install 'shine[parquet]'") from None
+        raise DataError(f"{path}: reading it needs pyarrow; {install_hint('parquet')}") from None
     form = _form(path)
     try:
         found = dataset.dataset(str(path), format=form, partitioning="hive" if path.is_dir() else None)
@@ -248,17 +250,11 @@ def _slices(
     for index in indices:
         dtype = columns[index].dtype
         if dtype.kind not in "biufmM" or columns[index].ndim != 1:
-            raise _unusable(name, headings[index], dtype)
+            raise unusable(name, headings[index], dtype)
     count = len(columns[0])
     rows = block_rows(len(indices))
     for start in range(0, count, rows):
         yield [np.asarray(columns[index][start : start + rows]) for index in indices]
-
-
-def _unusable(name: str, heading: str, held: object) -> DataError:
-    return DataError(
-        f"{name}: column {shown(heading)} holds {cut(held, 60)}, not numbers; leave it out of the features"
-    )
 
 
 def _arrow_batches(name: str, headings: Sequence[str], batches: Callable[[], Iterable[Any]]) -> Iterator[list[Values]]:
@@ -276,6 +272,7 @@ def _arrow_batches(name: str, headings: Sequence[str], batches: Callable[[], Ite
 def _values(name: str, heading: str, array: Any) -> Values:
     from pyarrow import types
 
+    array = readable(name, heading, array)
     kind = array.type
     if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         coded = array.dictionary_encode()
@@ -285,13 +282,9 @@ def _values(name: str, heading: str, array: Any) -> Values:
         texts = [(text or "").strip() for text in coded.dictionary.to_pylist()]
         places = np.array([*(-1 if is_missing(text) else place for place, text in enumerate(texts)), -1], np.int64)
         return Texts(places[coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)], tuple(texts))
-    if types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
-        array = array.cast("float64")
-    elif types.is_time(kind):
+    if types.is_time(kind):
         # NumPy has no times of day: they are durations since midnight.
         array = array.cast("int64" if types.is_time64(kind) else "int32").cast("int64").cast(f"duration[{kind.unit}]")
-    elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)) or types.is_interval(kind):
-        raise _unusable(name, heading, kind)
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 

@@ -7,9 +7,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from shine.base.distribution import DISTRIBUTION
 from shine.compiler.threads import processors
 
-PACKAGES = ("shine", "numpy", "llvmlite", "deap", "gplearn", "pyoperon")
+PACKAGES = (DISTRIBUTION, "numpy", "llvmlite", "deap", "gplearn", "pyoperon")
 
 
 def description() -> dict[str, object]:

@@ -13,6 +13,7 @@ from typing import IO, Any
 import click
 import numpy as np
 
+from shine.base.distribution import install_hint
 from shine.base.typing import Floats
 
 HEADING = "prediction"
@@ -47,7 +48,7 @@ def _arrow() -> Any:
         import pyarrow.feather
         import pyarrow.parquet
     except ImportError:
-        raise click.ClickException("this format needs pyarrow; pip install 'shine[parquet]'") from None
+        raise click.ClickException(f"this format needs pyarrow; {install_hint('parquet')}") from None
     return pyarrow
 
 
@@ -58,7 +59,7 @@ def _sheet(engine: str) -> Callable[[Columns], bytes]:
 
             pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
         except ImportError:
-            raise click.ClickException("writing sheets needs pandas; pip install 'shine[excel]'") from None
+            raise click.ClickException(f"writing sheets needs pandas; {install_hint('excel')}") from None
 
     return _to(write)
 

@@ -115,6 +115,7 @@ def compose(text: str, origin: SourcePosition) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = ", ".join(part for part in (error.context, error.problem) if part)
+        message += "" if mark is None else _advice(text.split("\n")[: mark.line + 1][-2:])
         raise ConfigError([f"{origin if mark is None else at(mark, origin)}: not valid YAML: {message}"]) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
@@ -128,6 +129,14 @@ def compose(text: str, origin: SourcePosition) -> yaml.Node | None:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _advice(lines: list[str]) -> str:
+    """What is probably wrong in the last lines that were read; empty if nothing stands out."""
+    if re.match(r" *\t", lines[-1]):
+        return "; indent with blanks, not with tabs"
+    closed = (re.match(r"\s*([\w-]+):([^\s:/].*)", line) for line in lines)
+    return next((f"; a colon needs a blank after it: '{found[1]}: {found[2]}'" for found in closed if found), "")
 
 
 def at(mark: yaml.Mark, origin: SourcePosition) -> SourcePosition:

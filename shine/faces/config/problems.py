@@ -40,7 +40,7 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     # A part in brackets is the tag of a union (see `shine.faces.config.models`), not a key.
     loc = tuple(part for part in details["loc"] if not str(part).startswith("("))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return loc, unknown("key", str(loc[-1]), allowed_keys(schema, loc[:-1]))
+        return loc, unknown_key(str(loc[-1]), loc[:-1], schema)
     if kind == "missing" and isinstance(loc[-1], int):
         return loc, "is missing; the list is too short"
     message = worded(details, shown)
@@ -49,6 +49,17 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
         # If a check across the keys of a class blames one key, its message begins with that key.
         return (*loc, key), rest
     return loc, message
+
+
+def unknown_key(name: str, loc: Loc, schema: dict[str, Any]) -> str:
+    """The message for a key that a JSON schema does not allow at a place."""
+    allowed = allowed_keys(schema, loc)
+    key, colon, value = name.partition(":")
+    if colon and key in allowed:
+        return f"unknown key {shown(name)}; a colon needs a blank after it: '{key}: {value}'"
+    # A key that is not indented is beside the section that it belongs to.
+    sections = [each for each in allowed if not loc and name in allowed_keys(schema, (each,))]
+    return unknown("key", name, allowed, f"{sections[0]}.{name}" if len(sections) == 1 else None)
 
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:

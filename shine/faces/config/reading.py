@@ -35,7 +35,7 @@ from shine.faces.config.checks import (
 from shine.faces.config.document import Document, Json, Loc, read_document
 from shine.faces.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
 from shine.faces.config.nodes import SourcePosition, add_resolvers
-from shine.faces.config.problems import Problem, checked, unknown
+from shine.faces.config.problems import Problem, checked, unknown_key
 from shine.lang.forms.names import shortened
 
 
@@ -214,7 +214,7 @@ class Sections:
         """Problems of unknown and missing sections; optional sections get their defaults."""
         for name in self.document.value:
             if name not in Config.model_fields:
-                yield (name,), unknown("key", name, list(Config.model_fields))
+                yield (name,), unknown_key(name, (), _cached_schema())
         for name, info in Config.model_fields.items():
             if name not in self.document.value and info.is_required():
                 yield (name,), "is missing, and has no default"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.distribution import install_hint
 from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import Floats
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
@@ -166,6 +167,6 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").split(".")[0] != "deap":
         raise
-    raise ImportError("shine.deap needs DEAP, which is not installed: pip install 'shine[deap]'") from None
+    raise ImportError(f"shine.deap needs DEAP, which is not installed: {install_hint('deap')}") from None
 
 __all__ = ["gp"]

@@ -15,7 +15,7 @@ from sklearn.utils import validation
 from shine.base.typing import Floats, Indices
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import check_integers, check_present, numbers, too_large
+from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large
 from shine.data.datasets.dataset import ordinary_weights
 from shine.data.opening import Opened
 from shine.data.streams.sources import is_streamable
@@ -110,6 +110,8 @@ _CONVERSION = ("could not convert", "setting an array element", "Cannot cast arr
 def _explained(error: Exception, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> Exception:
     """scikit-learn's or NumPy's error, with the columns that it is about."""
     text = str(error)
+    if text.startswith("Complex data"):
+        return ValueError(f"{text.splitlines()[0]}: {COMPLEX}")
     if text.startswith("The feature names should match"):
         advice = "Pass the columns of fit, in their order: X[model.feature_names_in_]."
         if is_regressor(estimator):

@@ -6,7 +6,7 @@ import io
 import keyword
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,10 +16,10 @@ from pydantic import Field
 from shine.base.errors import ShineError
 from shine.base.files import write_bytes
 from shine.base.typing import Floats
-from shine.faces.mcp.answers import Answer, Formula, Of, Out, Run, Table, quoted
+from shine.faces.mcp.answers import Answer, Formula, Of, Out, Table, quoted
 from shine.faces.mcp.places import CallError, existing, new_file
 from shine.faces.mcp.searching import job_of_run, model_at, opened, with_rows
-from shine.faces.mcp.tables import columns_of, guessed_unit
+from shine.faces.mcp.tables import columns_of, guessed_unit, tolerant
 from shine.faces.runs import Run as OpenedRun
 from shine.formats.write import EXPORTS
 from shine.lang.parse import parse
@@ -60,6 +60,12 @@ class Chosen:
         result = found.result
         return cls(model_at(result, index), found, result.best_index if index is None else index)
 
+    def its_run(self) -> OpenedRun:
+        """The run that it is from."""
+        if self.run is None:
+            raise CallError('this is told of runs; name one: {"run": "runs/NAME"}')
+        return self.run
+
     @property
     def headings(self) -> dict[str, str]:
         """Heading of each feature that it uses."""
@@ -79,7 +85,7 @@ def explain(
     if ranges is not None:
         columns = _spread(tree.used_parameters, ranges)
     elif data is not None:
-        columns = columns_of(data, chosen.headings)
+        columns = columns_of(data, chosen.headings, chosen.model.preparation)
     elif chosen.run is None:
         raise CallError("a formula that is given as text needs 'data', a table, or 'ranges', such as {'x': [0, 10]}")
     else:
@@ -111,8 +117,13 @@ def _spread(names: tuple[str, ...], ranges: Mapping[str, list[float]]) -> dict[s
 def compare(first: Of, second: Of, data: Table, target: Annotated[str, Field(description="Heading")]) -> Answer:
     """Errors of two formulas on the rows of a table, and whether their difference is more than chance."""
     formulas = {"first": Chosen.of(first).model, "second": Chosen.of(second).model}
-    goal = columns_of(data, {target: target})[target]
-    predictions = {name: predict_table(model, existing(data))[0][PREDICTION] for name, model in formulas.items()}
+    known = next((model.preparation for model in formulas.values() if model.preparation is not None), None)
+    goal = columns_of(data, {target: target}, known)[target]
+    predictions = {}
+    for name, model in formulas.items():
+        headings = {each: model.headings.get(each, each) for each in model.tree.parameters}
+        reader = replace(model, preparation=tolerant(headings, model.preparation or known))
+        predictions[name] = predict_table(reader, existing(data))[0][PREDICTION]
     told = behaviour.compared(goal, predictions)
     for name, model in formulas.items():
         told[name] |= {"formula": model.formula(), "complexity": model.complexity}
@@ -147,11 +158,10 @@ def plot(
 ) -> Answer:
     """A drawing of a run as a PNG: the front, a formula beside the data, its residuals, its constants."""
     chosen, path = Chosen.of(of), None if out is None else new_file(out, (".png",))
-    if chosen.run is None:
-        raise CallError('plots are drawn of runs; name one: {"run": "runs/NAME"}')
-    rows = None if kind in ("front", "constants") else job_of_run(chosen.run).dataset
+    run = chosen.its_run()
+    rows = None if kind in ("front", "constants") else job_of_run(run).dataset
     given = () if rows is None else (rows.columns.T, rows.target)
-    axes = np.atleast_1d(chosen.run.result.plot(kind, *given, index=chosen.index))
+    axes = np.atleast_1d(run.result.plot(kind, *given, index=chosen.index))
     stream = io.BytesIO()
     axes.flat[0].figure.savefig(stream, format="png", dpi=80)
     if path is not None:
@@ -195,7 +205,7 @@ def export(
 
 
 def next_measurement(
-    run: Run,
+    of: Of,
     box: Annotated[
         dict[str, Any] | None,
         Field(description='What can be measured: {"x": [0, 5], "metal": "tin"}; by default the range of the rows'),
@@ -204,7 +214,7 @@ def next_measurement(
     cost: Annotated[str | None, Field(max_length=1000, description="Price of a point, such as 1 + 0.2*x")] = None,
 ) -> Answer:
     """The points to measure next: they tell apart the formulas that the rows do not."""
-    found = opened(run)
+    found = Chosen.of(of).its_run()
     models, beside, rows, notes = found.result.front.models, found.result.front.beside, None, []
     try:
         job = job_of_run(found)

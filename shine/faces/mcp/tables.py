@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.data.applying import new_rows
 from shine.data.columns.kinds import Column, reading_notes, recognized
-from shine.data.datasets.preparation import plain_preparation
+from shine.data.datasets.preparation import Missing, Preparation, plain_preparation
 from shine.data.opening import opened, writing
 from shine.faces.mcp.answers import Answer, Table, quoted
 from shine.faces.mcp.places import existing
@@ -102,6 +103,15 @@ def _warnings(column: Column) -> Iterator[str]:
         yield "numbers the rows; leave it out of data.features, unless it is a measurement"
 
 
-def columns_of(path: str, headings: Mapping[str, str]) -> dict[str, Floats]:
-    """Columns of a table as numbers, by their names in formulas; each has a heading."""
-    return new_rows(existing(path), plain_preparation(dict(headings)), list(headings))[0]
+def columns_of(path: str, headings: Mapping[str, str], known: Preparation | None = None) -> dict[str, Floats]:
+    """Columns of a table as numbers, by their names in formulas, NaN where a value is missing; each has a heading."""
+    return new_rows(existing(path), tolerant(headings, known), list(headings))[0]
+
+
+def tolerant(headings: Mapping[str, str], known: Preparation | None = None) -> Preparation:
+    """The preparation of a run, with further columns of numbers by name and heading; rows may lack values."""
+    known = known or Preparation(())
+    names = {name for column in known.columns for name in column.names}
+    others = plain_preparation({name: heading for name, heading in headings.items() if name not in names})
+    missing: Missing = "drop" if known.missing == "error" else known.missing
+    return replace(known, columns=(*known.columns, *others.columns), missing=missing)

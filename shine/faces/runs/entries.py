@@ -318,9 +318,12 @@ class Comparison:
 
     @property
     def same_data(self) -> bool | None:
-        """Whether all searched in the same names and numbers; None if not all of them noted that."""
+        """Whether all searched in the same names and numbers; None if they did not note that in the same way."""
         hashes = {run.data_hash for run in self.runs}
-        return None if "" in hashes else len(hashes) == 1
+        # Rows that are read block by block have another hash than the same rows in memory.
+        apart = len({(run.data, run.settings.get("data.stream")) for run in self.runs})
+        alike = apart == 1 or len({run.data for run in self.runs}) > 1
+        return len(hashes) == 1 if "" not in hashes and (alike or len(hashes) == 1) else None
 
     @property
     def fronts(self) -> dict[int, tuple[FormulaEntry | None, ...]]:

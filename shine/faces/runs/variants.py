@@ -144,12 +144,12 @@ class Sweep:
 
 
 def values_of(text: str) -> list[str]:
-    """Values separated by commas; those within brackets or quotes separate nothing."""
+    """Values separated by commas; brackets and quotes keep them. As in YAML, quotes begin a value."""
     values, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
             quote = "" if letter == quote else quote
-        elif letter in "\"'":
+        elif letter in "\"'" and (values[-1].rstrip()[-1:] in {*"[{(,:", ""} or values[-1].endswith(letter)):
             quote = letter
         else:
             depth += (letter in "[{(") - (letter in "]})")

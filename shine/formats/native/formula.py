@@ -14,7 +14,7 @@ from shine.compiler.codegen.native.row_by_row import emit_kernel
 from shine.compiler.codegen.numbers import ELEMENTS
 from shine.formats.native.code import Code, Emitter, Files, Options, Order
 from shine.formats.native.emission import OF_CODE, bench_files
-from shine.formats.native.headers import formula_header
+from shine.formats.native.headers import formula_header, gpu_header
 from shine.formats.native.interface import Column, Interface, interface_of
 from shine.formats.native.python_module import formula_module
 from shine.formats.native.targets import gpu_target
@@ -48,7 +48,7 @@ class FormulaCode(Code):
         "bench": lambda code: bench_files(code, code.interface),
         "wasm": lambda code: formula_files(code, code.program, batch=True),
         "wasm-scalar": lambda code: formula_files(code, code.program, batch=False),
-        "ptx": lambda code: code.ptx(),
+        "ptx": lambda code: code.on(gpu_target(code.target)).ptx(),
     }
 
     program: Program
@@ -74,15 +74,13 @@ class FormulaCode(Code):
         return formula_header(self, self.interface)
 
     def ptx(self) -> Files:
-        """The PTX of ``NAME`` and ``NAME_kernel`` (see `shine.compiler.codegen.native.row_by_row.emit_kernel`).
-
-        Code for a target of another kind is made for the least GPU.
-        """
+        """The PTX of ``NAME`` and ``NAME_kernel`` (see `shine.compiler.codegen.native.row_by_row.emit_kernel`), and its
+        header, if the target is a GPU."""
         interface_of(self.program, self.name, False)
         module = ir.Module(name=self.name)
-        emit_kernel(module, self.program, self.name)
-        order = self.order.on(gpu_target(self.target))
-        return {f"{self.name}.ptx": order.assembly(order.prepared(str(module))).encode()}
+        interface = interface_of(self.program, self.name, emit_kernel(module, self.program, self.name))
+        code = self.order.assembly(self.order.prepared(str(module))).encode()
+        return {f"{self.name}.ptx": code, **gpu_header(self, interface)}
 
     def described(self) -> dict[str, object]:
         """The description of `Code`, with arguments, results and whether there is a status."""

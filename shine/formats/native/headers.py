@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import C_TYPES, Column, Interface
@@ -98,6 +99,22 @@ Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncat
 keep no state, use no memory but the stack, and may be called by many threads at once."""
 
 
+_ON_A_GPU = """\
+/*
+ * The kernel computes many rows, on any grid. Its parameters, for cuLaunchKernel:
+ *
+{kernel}
+ */
+
+#ifdef __CUDACC__
+/*
+ * One row.
+{notes} */
+extern "C" __device__ {declaration}
+#endif
+"""
+
+
 def header_file(code: Code, body: str, promises: str, suffix: str = "h", guard: str = "") -> Files:
     """The file ``NAME.h`` or another header.
 
@@ -131,6 +148,28 @@ def formula_header(code: Code, interface: Interface) -> Files:
     macro = f"{interface.name.upper()}_RESTRICT"
     declarations = _RESTRICT.format(macro=macro, declarations="\n".join(_declarations(interface, macro)))
     return c_header(code, declarations, PROMISES)
+
+
+def gpu_header(code: Code, interface: Interface) -> Files:
+    """The header ``NAME.cuh``, which says how to call the functions on a GPU.
+
+    There the function of one row returns a single result even if it may fail, and has no status but a last argument.
+    """
+    several = len(interface.outputs) > 1
+    kernel = [f"const {column.c_type} *{column.name}" for column in interface.parameters]
+    kernel += [f"{column.c_type} *{column.name}" for column in interface.outputs]
+    kernel += ["int64_t, the number of rows"]
+    kernel += ["int *, which becomes 1 if an integer division had a zero divisor"] * interface.can_fail
+    arguments = [f"{column.c_type} {column.name}" for column in interface.parameters]
+    arguments += [f"{column.c_type} *{column.name}" for column in interface.outputs] * several
+    arguments += ["unsigned char * /* becomes 1 if a divisor is zero */"] * interface.can_fail
+    result = "void" if several else interface.outputs[0].c_type
+    body = _ON_A_GPU.format(
+        kernel="\n".join(f" *   {each}" for each in (f"{interface.name}_kernel:", *kernel)),
+        notes=_notes(replace(interface, can_fail=False)),
+        declaration=f"{result} {interface.name}({', '.join(arguments)});",
+    )
+    return header_file(code, body, PROMISES, "cuh")
 
 
 def commented(code: Code, promises: str) -> str:

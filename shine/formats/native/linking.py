@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.formats.native.code import Code, Files
 from shine.formats.native.targets import Target
@@ -68,7 +69,7 @@ def shared_files(job: Code) -> Files:
     wanted = "a C compiler (cc or clang)" if target.is_host else f"{_gnu(target.triple)}-ld, ld.lld"
     raise ExportError(
         f"no linker for shared libraries of {target.triple} is installed; install {wanted}, or Shine's extra: "
-        "pip install 'shine[aot]'"
+        + install_hint("aot")
     )
 
 

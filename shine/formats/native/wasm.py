@@ -12,6 +12,7 @@ from pathlib import Path
 
 from llvmlite import ir
 
+from shine.base.distribution import install_hint
 from shine.base.errors import CompilationError
 from shine.compiler.codegen.native.row_by_row import emit_wasm
 from shine.formats.native.code import Code, Files
@@ -129,5 +130,5 @@ def _linker() -> list[str]:
         if path:
             return [path]
     raise CompilationError(
-        "wasm-ld, which links WebAssembly, is not installed; pip install 'shine[aot]', or install LLVM's lld"
+        f"wasm-ld, which links WebAssembly, is not installed; {install_hint('aot')}, or install LLVM's lld"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
@@ -225,7 +226,7 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ExportError("plots need Matplotlib: pip install 'shine[plot]'") from None
+        raise ExportError(f"plots need Matplotlib: {install_hint('plot')}") from None
     return pyplot
 
 

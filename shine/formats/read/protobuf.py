@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from shine.base.distribution import install_hint
 from shine.base.errors import GraphImportError
 
 
@@ -42,7 +43,7 @@ class Schema:
     one_of: Mapping[str, str] = field(default_factory=dict)
 
 
-def message_classes(schema: Schema, what: str, extra: str) -> dict[str, Any]:
+def message_classes(schema: Schema, what: str) -> dict[str, Any]:
     """The classes of messages, in a pool of their own: the project whose messages they are may be imported, too.
 
     Parameters
@@ -50,8 +51,6 @@ def message_classes(schema: Schema, what: str, extra: str) -> dict[str, Any]:
     schema : Schema
     what : str
         What is read with them, for the error message.
-    extra : str
-        The extra of Shine that installs protobuf.
 
     Raises
     ------
@@ -61,9 +60,7 @@ def message_classes(schema: Schema, what: str, extra: str) -> dict[str, Any]:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
-        raise GraphImportError(
-            f"reading {what} needs protobuf; install it with: pip install 'shine[{extra}]'"
-        ) from None
+        raise GraphImportError(f"reading {what} needs protobuf; install it with: {install_hint('tensor')}") from None
     package = schema.package
     file = descriptor_pb2.FileDescriptorProto(name=f"shine/{package}.proto", package=package, syntax=schema.syntax)
     for enum, names in schema.enums.items():
@@ -279,7 +276,7 @@ def messages() -> Messages:
     A `GraphImportError` if protobuf is not installed.
     """
     schema = Schema("tensorflow", _MESSAGES, "proto3", {"DataType": TYPE_NAMES}, {"AttrValue": "value"})
-    found = message_classes(schema, "a GraphDef", "tensorflow")
+    found = message_classes(schema, "a GraphDef")
     from google.protobuf import message, text_format
 
     return Messages(

@@ -175,9 +175,13 @@ _FROM_CELLS: dict[str, Callable[[Phrase, Source, _Excel], Phrase]] = {
 """The number in a cell, by what the cell holds: dates are days since 1899-12-30, and durations parts of days."""
 
 
+_QUOTED = re.compile(r""""[^"]*"|\[(?:'.|[^'\]])*\]|'[^']*'""")
+"""Texts, names of columns of a table and of sheets: parentheses in them do not nest."""
+
+
 def _nesting(text: str) -> int:
     depth = deepest = 0
-    for letter in text:
+    for letter in _QUOTED.sub("", text):
         depth += (letter == "(") - (letter == ")")
         deepest = max(deepest, depth)
     return deepest

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError, GraphImportError
 from shine.formats.read.protobuf import TYPE_NAMES, Messages, messages
 from shine.formats.write.sources import Headings, notes, takes_models
@@ -338,6 +339,4 @@ def _messages() -> Messages:
     try:
         return messages()
     except GraphImportError:
-        raise ExportError(
-            "the export to GraphDef needs protobuf; install it with: pip install 'shine[tensor]'"
-        ) from None
+        raise ExportError(f"the export to GraphDef needs protobuf; install it with: {install_hint('tensor')}") from None

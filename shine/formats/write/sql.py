@@ -39,6 +39,8 @@ def source_sql(source: Source, column: str, dialect: str) -> str:
         If the database has no such values.
     """
     text = _WRITERS[source.kind](source, column, dialect)
+    if dialect == "sqlite" and source.kind == "number" and (source.marks or source.mean is not None):
+        text = _real(text)
     for mark in source.marks:
         text = f"NULLIF({text}, {_written(mark, dialect)})"
     # A text that is not known has no number either, but is not missing.
@@ -208,12 +210,27 @@ def sql_expression(
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, form, None if columns else same)
     texts = {name: _number(name, source, columns, form, dialect) for name, source in sources.items()}
     writer = _Sql(dialect)
-    # Features that the formula does not use have no text, and need none.
-    result = writer.numeric(writer.translate(tree, [word(texts.get(name, "NULL")) for name in tree.parameters]))
+
+    def result_of(texts: Mapping[str, str]) -> Phrase:
+        # Features that the formula does not use have no text, and need none.
+        return writer.numeric(writer.translate(tree, [word(texts.get(name, "NULL")) for name in tree.parameters]))
+
+    result = result_of(texts)
+    if dialect == "sqlite" and _COMPARING.search(written(result, writer.form)):
+        numbers = {name for name, source in sources.items() if source.kind == "number"}
+        result = result_of({name: _real(text) if name in numbers else text for name, text in texts.items()})
     deepest = DEEPEST.get(dialect)
     if deepest is not None and result.depth > deepest:
         raise ExportError(f"the formula is nested {result.depth} levels deep; {dialect} allows {deepest}")
     return written(result, writer.form)
+
+
+_COMPARING = re.compile(r"\b(?:CASE|MIN|MAX)\b")
+"""Comparisons. Columns of SQLite's ``.import`` are texts: arithmetic turns them into numbers, comparisons do not."""
+
+
+def _real(text: str) -> str:
+    return f"CAST({text} AS REAL)"
 
 
 def _number(name: str, source: Source, columns: Mapping[str, str] | None, form: str, dialect: str) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.formats.write.python import identifiers
 from shine.formats.write.sources import Headings, notes, takes_models
@@ -118,7 +119,7 @@ def _sympy() -> Any:
     try:
         import sympy
     except ImportError:
-        raise ExportError("this needs SymPy: pip install 'shine[sympy]'") from None
+        raise ExportError(f"this needs SymPy: {install_hint('sympy')}") from None
     return sympy
 
 

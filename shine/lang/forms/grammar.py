@@ -15,8 +15,9 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.base.errors import UnsupportedSyntaxError
-from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, value_text
+from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, similar, value_text
 from shine.lang.forms.primitives import FOLDED
+from shine.lang.forms.synonyms import JULIA
 from shine.lang.forms.tape import MAX_NODES, application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Primitive
 from shine.lang.forms.visitor import TreeVisitor, Visit
@@ -147,7 +148,9 @@ class ExpressionVerifier(TreeVisitor):
         if name in NAMED_CONSTANTS:
             return ast.Constant(NAMED_CONSTANTS[name])
         assert self.names is not None
-        reject(f"unknown name {shown(name)}; known names are {listed(self.names) or 'none'}", node)
+        near = similar(name, self.names)
+        hint = f"did you mean {shown(near)}? " if near else ""
+        reject(f"unknown name {shown(name)}; {hint}known names are {listed(self.names) or 'none'}", node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         self._count(node)
@@ -205,6 +208,7 @@ class ExpressionVerifier(TreeVisitor):
                 reject(ADVICE["Attribute"], node.func)
             reject("only a primitive can be called, by its name", node)
         name = check_name(node.func.id, node.func)
+        name = JULIA.get(name, name) if name not in self.primitives else name
         primitive = self.primitives.get(name)
         if primitive is None:
             reject(

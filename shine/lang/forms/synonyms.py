@@ -58,6 +58,12 @@ OTHER_WORDS = {
 }  # fmt: skip
 """Shine's words for settings of other libraries."""
 
+_NAMES = "the headings of a data frame name the features; SymbolicDynamics takes states in fit"
+_UNITS = (
+    "units belong to the estimator: SymbolicRegressor(units=(['m', 's'], 'J')), SymbolicDynamics(units={'x': 'm'}); "
+    "for shine.evolve, constraints have 'units' and 'target_unit'"
+)
+
 NOTES = {
     "deterministic": "the same seed gives the same result, with threads too",
     "dimensionless_constants_only": "use constraints={'dimensionless_constants': True}",
@@ -67,8 +73,10 @@ NOTES = {
     "max_evals": "limit the generations or the time, or count in a callback",
     "mutations": "the share of each mutation is a setting: subtree_mutation, point_mutation, ...",
     "nested_constraints": "use constraints={'nesting': {'exp': {'exp': 0}}}",
-    "variable_names": "the headings of a data frame name the features",
-    "feature_names": "the headings of a data frame name the features",
+    "X_units": _UNITS,
+    "y_units": _UNITS,
+    "variable_names": _NAMES,
+    "feature_names": _NAMES,
     "init_depth": "max_depth limits all formulas, and the setting creation says how the first ones are made",
     "low_memory": "earlier generations are not kept; leave it out",
     "transformer": "SymbolicClassifier has the logistic function; leave it out",
@@ -99,6 +107,9 @@ FUNCTIONS = {
     "safe_pow": "pow",
 }  # fmt: skip
 """Shine's primitives, by the names that other libraries have for them, for messages."""
+
+JULIA = {"ifelse": "where", "abs2": "square"}
+"""Primitives, by Julia's names, which are understood in formulas."""
 
 OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "^": "pow", "**": "pow",
@@ -150,7 +161,9 @@ _SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
 def synonym(word: str, allowed: Collection[str]) -> str | None:
     """The allowed word that means the same as a word of another face or library; None if there is none."""
     shine = _SHINE_WORDS.get(word) or OTHER_WORDS.get(word) or OTHER_WORDS.get(word.lower()) or word
-    return next((each for each in (shine, ESTIMATOR_WORDS.get(shine)) if each in allowed), None)
+    # What are features elsewhere are states in dynamics.
+    states = "states" if shine == "features" else None
+    return next((each for each in (shine, ESTIMATOR_WORDS.get(shine), states) if each in allowed), None)
 
 
 def meant(word: str, allowed: Collection[str]) -> str | None:

@@ -128,6 +128,7 @@ class Constraints:
             missing = "target_unit" if self.units else "units"
             yield f"{missing} is missing; units are given for all features and the target, or for none"
         # These messages do not begin with the field: a caller that drops the named field would report it as missing.
+        wrong = []
         for what, text in (
             *((f"the unit of {shown(name)}", unit) for name, unit in self.units.items()),
             ("the unit of the target", self.target_unit or "1"),
@@ -135,7 +136,9 @@ class Constraints:
             try:
                 parse_unit(text)
             except ValueError as error:
-                yield f"{what}: {error}"
+                wrong.append(f"{what}: {error}")
+        if wrong:
+            yield "; ".join(wrong)
 
     def problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.lang import wrapping
 
@@ -179,5 +180,5 @@ def data_frame(rows: Sequence[Row]) -> Any:
     try:
         import pandas
     except ImportError:
-        raise ExportError("a DataFrame needs pandas: pip install pandas") from None
+        raise ExportError(f"a DataFrame needs pandas: {install_hint('pandas')}") from None
     return pandas.DataFrame(columns(rows))

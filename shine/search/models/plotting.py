@@ -120,7 +120,10 @@ def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None)
     if data is None and model.basis is not None:
         data = model.basis.rows
     if data is None:
-        raise ValueError(f"plot({kind!r}) needs rows, which a model from a pickle does not have: plot({kind!r}, X, y)")
+        raise ValueError(
+            f"plot({kind!r}) needs rows; a model from the folder of a run, or from a pickle, has none: "
+            f"plot({kind!r}, X, y)"
+        )
     used = [name for name in model.tree.used_parameters if name not in model.categories]
     wanted = used if features is None else [_feature(given, model) for given in features]
     if not wanted:

@@ -228,7 +228,8 @@ def _feed_type(node: Node, feed: Feed, producer: int) -> tuple[str, tuple[int, .
 def _static(shape: Shape) -> tuple[int, ...]:
     if shape is None or None in shape:
         raise GraphImportError(
-            f"its shape is {shape_text(shape)}; give a static one, in the config or as feeds={{name: shape}}"
+            f"its shape is {shape_text(shape)}; give a static one, in the config or as feeds={{name: shape}}, on the "
+            "command line --shape name=1,..."
         )
     return tuple(size for size in shape if size is not None)
 

@@ -55,7 +55,7 @@ _MESSAGES = {
 @cache
 def messages() -> dict[str, Any]:
     """The message classes by name."""
-    return message_classes(Schema("shine.onnx", _MESSAGES), "an ONNX model", "tensor")
+    return message_classes(Schema("shine.onnx", _MESSAGES), "an ONNX model")
 
 
 MOST_BYTES = 2 << 30

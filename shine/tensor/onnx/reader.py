@@ -134,7 +134,7 @@ class _Reader:
             names = [d.dim_param or "?" if size < 0 else size for d, size in zip(kind.shape.dim, sizes, strict=True)]
             raise GraphImportError(
                 f"its input {given.name!r} has the sizes {names if kind.HasField('shape') else 'unknown'}; "
-                f'give them: shapes={{"{given.name}": (1, ...)}}'
+                f'give them: shapes={{"{given.name}": (1, ...)}}, on the command line --shape {given.name}=1,...'
             )
         return dtype, tuple(sizes)
 

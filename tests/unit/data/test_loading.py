@@ -128,12 +128,30 @@ def test_bad_text_is_explained(text: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_at_most_ten_bad_cells_are_listed(tmp_path: Path) -> None:
-    path = write(tmp_path, "d.csv", "a,y\n" + "x,1\n2,1\n" * 25)
+    path = write(tmp_path, "d.csv", "a,y\n" + "".join(f"x{i},1\n2,1\n" for i in range(25)))
     with pytest.raises(DataError) as caught:
         load(path, "y")
     lines = str(caught.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == f"{path}: and 15 more like these"
+
+
+def test_all_columns_that_are_not_there_are_told_with_similar_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", "a,y\n1,2\n2,3\n")
+    with pytest.raises(DataError) as error:
+        load(path, "Y", ["b"])
+    assert str(error.value).splitlines() == [
+        f"{path}: there is no column 'Y'; did you mean 'y'? the file has 'a', 'y'",
+        f"{path}: there is no column 'b'; the file has 'a', 'y'",
+    ]
+
+
+def test_cells_that_are_wrong_alike_are_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", "a,y\n" + "1,2\n" * 30 + f"{10**400},3\n" * 20)
+    with pytest.raises(DataError) as error:
+        load(path, "y")
+    (line,) = str(error.value).splitlines()
+    assert line.startswith(f"{path}:32: column 'a': '1000") and line.endswith(" is too large, and in 19 more rows")
 
 
 def test_bytes_that_are_not_text_are_named_with_their_line(tmp_path: Path) -> None:
@@ -234,7 +252,7 @@ def test_damaged_npz_files_are_explained(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine\[parquet\]'"):
+    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine-gp\[parquet\]'"):
         load(write(tmp_path, "d.parquet", b"PAR1"), "y")
 
 

@@ -48,7 +48,7 @@ def test_few_generations_of_a_long_search_are_written_and_the_last(tmp_path: Pat
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ExportError, match=r"pip install 'shine\[tensorboard\]'"):
+    with pytest.raises(ExportError, match=r"pip install 'shine-gp\[tensorboard\]'"):
         TensorBoard()
 
 

@@ -19,6 +19,32 @@ def test_a_caret_is_a_power_with_the_binding_of_a_power(text, same):
     assert shine.parse(text) == shine.parse(same)
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("(x >= 0) ? y : 0", "y if x >= 0 else 0"),
+        ("x > 0 ? 1 : y > 0 ? 2 : 3", "1 if x > 0 else (2 if y > 0 else 3)"),
+        ("x > 0 ? y > 0 ? 1 : 2 : 3", "(1 if y > 0 else 2) if x > 0 else 3"),
+        ("max(x > 1 ? 1 : 2, 3) + (x != 0 ? sin(x)/x : 1)", "max(1 if x > 1 else 2, 3) + (sin(x)/x if x != 0 else 1)"),
+        ("x > 0 && !(y > 0) || x^2 > 4", "x > 0 and not (y > 0) or x**2 > 4"),
+        ("ifelse(x > 0, abs2(y), 0)", "square(y) if x > 0 else 0"),
+    ],
+)
+def test_conditions_of_julia_are_read(text, same):
+    assert shine.parse(text) == shine.parse(same)
+    (table, names), (_, others) = (primitive_table([f"f(x, y) = {each}"]) for each in (text, same))
+    assert names == others and table["f"].definition == shine.parse(f"def f(x, y): return {same}")
+
+
+DEEP = "(" * 4000 + "x ? 1 : 2" + ")" * 4000
+
+
+@pytest.mark.parametrize("text", ["x ? y", "x ?? y : 3", "(x > 0 ? 1", "x : y ? 3", "?" * 5000, DEEP[:5000], DEEP])
+def test_half_a_condition_is_refused_as_it_is_written(text):
+    with pytest.raises(UnsupportedSyntaxError, match=r"not a Python expression|nested too deeply"):
+        shine.parse(text)
+
+
 def test_a_caret_between_conditions_is_refused():
     with pytest.raises(UnsupportedSyntaxError, match="'\\^' is a power here; write != for"):
         shine.parse("(a > 1)^(b > 1)")

@@ -43,7 +43,7 @@ def export_command(
 
     FORMAT is python, pandas, polars, latex, sympy, json, c, torch, jax, onnx, graphdef, excel or sql. With --out, C
     makes a header beside the source. SQL, pandas and Polars find the columns of a run by their headings. A run of
-    dynamics is written as a program that integrates it, in python, c, julia, sympy or latex.
+    dynamics is written as a program that integrates it, in python, c, julia, jax, sympy or latex.
 
     \b
     Example:

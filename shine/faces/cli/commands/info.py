@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shine.base.distribution import DISTRIBUTION
 from shine.faces.cli.options import json_option
 from shine.faces.cli.output import print_json
 
@@ -120,7 +121,7 @@ def _extras() -> dict[str, dict[str, str | None]]:
 
     extras: dict[str, dict[str, str | None]] = {}
     try:
-        requirements = metadata.requires("shine") or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:  # Shine runs from its source folder
         requirements = []
     for requirement in requirements:
@@ -147,7 +148,7 @@ def _print(facts: dict[str, Any]) -> None:
         lines.append(("removed", f"{cache['removed']} entries"))
     for extra, packages in facts["extras"].items():
         listed = ", ".join(f"{package} {version or 'not installed'}" for package, version in packages.items())
-        lines.append((f"shine[{extra}]", listed))
+        lines.append((f"{DISTRIBUTION}[{extra}]", listed))
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         click.echo(click.wrap_text(text, 110, f"{name:<{width}}  ", " " * (width + 2)))

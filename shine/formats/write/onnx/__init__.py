@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.formats.write.onnx import graph as nodes
 from shine.formats.write.onnx.graph import Graph, Value, unit
@@ -162,7 +163,7 @@ def onnx_model(
     try:
         import onnx
     except ImportError:
-        raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
+        raise ExportError(f"the export to ONNX needs onnx; install it with: {install_hint('onnx')}") from None
 
     code = straight_line(rounded_tree(tree, precision, named=False), "ONNX")
     graph = Graph(onnx)

@@ -18,6 +18,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.formats.write.infix import ATOM
 from shine.formats.write.sources import Headings, notes
@@ -75,7 +76,7 @@ class Library:
             return import_module(f"shine.formats.write.{self.package}.operations")
         except ImportError:
             raise ExportError(
-                f"the export to {self.name} needs {self.package}; install it with: pip install 'shine[{self.package}]'"
+                f"the export to {self.name} needs {self.package}; install it with: {install_hint(self.package)}"
             ) from None
 
     def function(self, tree: Tree) -> Callable[..., Any]:

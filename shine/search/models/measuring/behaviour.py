@@ -195,7 +195,9 @@ class Behaviour:
             middle = a + (b - a) / 2
             a, b = np.concatenate([a, middle]), np.concatenate([middle, b])
         else:
-            gaps += [self._pole(name, x) for x in _apart(np.sort((a + b) / 2), width * 1e-6)]
+            # Halving leaves rounding errors of the edges: a place that near to zero is zero.
+            places = np.where(np.abs(a + b) < width * 1e-12, 0.0, (a + b) / 2)
+            gaps += [self._pole(name, x) for x in _apart(np.sort(places), width * 1e-6)]
         return gaps
 
     def _pole(self, name: str, x: float) -> str:

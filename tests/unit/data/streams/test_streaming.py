@@ -358,3 +358,19 @@ def test_a_condition_on_a_file_that_cannot_have_one_is_an_error(tmp_path):
 def test_an_unknown_option_is_an_error(tmp_path, option, message):
     with pytest.raises(DataError, match=message):
         open_dataset(written(tmp_path), **option)
+
+
+def test_columns_are_of_one_kind_in_memory_and_streamed(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns: dict[str, list[Any]] = {"truth": [True, False, None], "binary": [b"a", b"b", None], "y": [1.0, 2.0, 3.0]}
+    parquet.write_table(pyarrow.table({**columns, "lists": [[1], [2], [3]]}), tmp_path / "d.parquet")
+    kinds, refused = [], []
+    for stream in (False, True):
+        found = open_dataset(tmp_path / "d.parquet", missing="mean", categories="ordinal", stream=stream)
+        kinds.append([own.raw_kind for own in load(found, "y", ["truth", "binary"]).preparation.columns])
+        with pytest.raises(DataError, match="column 'lists' holds list<element: int64>, not numbers") as error:
+            load(found, "y")
+        refused.append(str(error.value))
+    assert kinds == [["number", "text"]] * 2
+    assert refused[0] == refused[1]

@@ -180,7 +180,7 @@ def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkey
     monkeypatch.setattr("shine.faces.cli.commands.bench.find_spec", lambda name: None)
     result = shine("bench", "--plot", "plot.png")
     assert result.exit_code == 2
-    assert "pip install matplotlib" in result.stderr
+    assert "pip install 'shine-gp[plot]'" in result.stderr
 
 
 def test_a_plot_is_drawn() -> None:

@@ -174,3 +174,15 @@ def test_a_target_without_columns_is_told():
 
     with pytest.raises(ValueError, match="y has no columns"):
         SymbolicRegressor().fit([[1.0], [2.0], [3.0]], pandas.DataFrame(index=range(3)))
+
+
+@pytest.mark.parametrize("kind", [SymbolicRegressor, SymbolicClassifier, SymbolicTransformer])
+def test_complex_numbers_are_refused_with_what_to_do(kind):
+    X = np.ones((20, 2))
+    for given, y in ((X, 1j * X[:, 0]), (1j * X, X[:, 0])):
+        if kind is not SymbolicClassifier or given is not X:
+            with pytest.raises(
+                ValueError, match=r"Complex data not supported: take .* two outputs of a template"
+            ) as told:
+                kind().fit(given, y)
+            assert "\n" not in str(told.value)

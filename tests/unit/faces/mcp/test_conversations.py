@@ -63,7 +63,7 @@ def test_a_conversation_leads_from_a_table_to_a_function_in_c(folder):
         assert len(predicted["first_rows"]["prediction"]) == 10
         drawn = await client.call_tool("plot", {"of": run, "kind": "fit", "out": "fit.png"})
         assert drawn.content[1].type == "image" and drawn.content[1].mime_type == "image/png"
-        assert (await answer(client, "next_measurement", **run))["points"]
+        assert (await answer(client, "next_measurement", of=run))["points"]
         assert (await answer(client, "past_runs", where=["r2 > 0.9"]))["found"] == 1
         (resource,) = (await client.list_resources()).resources
         assert resource.name == found["run"]

@@ -157,6 +157,15 @@ def test_other_data_are_told(tmp_path: Path):
     assert compare(runs).same_data is None
 
 
+def test_other_hashes_of_one_file_tell_nothing_if_one_run_was_streamed(tmp_path: Path):
+    runs = [past_run(tmp_path / name, data_hash=digest) for name, digest in [("a", "1"), ("b", "2")]]
+    assert compare(runs).same_data is False
+    config = tmp_path / "b" / "config.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("target: y", "target: y, stream: true"), encoding="utf-8")
+    assert compare(runs).same_data is None
+
+
 def test_a_folder_without_a_run_is_told(tmp_path: Path):
     with pytest.raises(ExportError, match="holds no run"):
         compare([tmp_path, tmp_path])

@@ -42,6 +42,8 @@ def test_drawn_values_are_in_their_ranges_and_repeat_with_the_seed():
         ("{a: 1, b: 2},x", ["{a: 1, b: 2}", "x"]),
         ('"a,b",c', ['"a,b"', "c"]),
         ("1,1,2,", ["1", "2"]),
+        ("[it's,a],[b's]", ["[it's,a]", "[b's]"]),
+        ("it's,b,'it''s, c'", ["it's", "b", "'it''s, c'"]),
     ],
 )
 def test_values_are_separated_by_commas(text: str, values: list[str]):

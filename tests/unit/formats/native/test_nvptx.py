@@ -118,6 +118,24 @@ def test_an_integer_division_has_a_status(tmp_path):
     assert len(re.findall(r"^\s*\.param", total[total.index(".entry") :], re.MULTILINE)) == 4
 
 
+@pytest.mark.parametrize(
+    ("source", "dtype", "declared"),
+    [
+        ("exp(-a*a) * sin(b)", "float64", "double f(double a, double b);"),
+        ("a // b", "int64", "int64_t f(int64_t a, int64_t b, unsigned char * /* becomes 1 if a divisor is zero */);"),
+    ],
+)
+def test_a_header_declares_the_device_function_as_it_is(source, dtype, declared):
+    files = aot.compile(source, "f", "ptx", dtype=dtype)
+    header, text = files["f.cuh"].decode(), files["f.ptx"].decode()
+    assert f'extern "C" __device__ {declared}' in header
+    function, _, kernel = text.partition(".visible .entry")
+    assert function.count(".param") - 1 >= declared.count(",") + 1
+    listed = header.partition("f_kernel:\n")[2].partition(" */")[0]
+    assert len(re.findall(r"\.param .*f_kernel_param_\d+[,\n]", kernel)) == len(listed.splitlines())
+    assert "nvptx64-nvidia-cuda" in header
+
+
 @needs_ptxas
 def test_a_program_of_many_types_is_one_kernel(tmp_path):
     build = ProgramBuilder()

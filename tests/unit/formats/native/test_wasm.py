@@ -303,7 +303,7 @@ def test_names_of_the_loader_are_refused(name):
 def test_without_a_linker_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(CompilationError, match=r"pip install 'shine\[aot\]'"):
+    with pytest.raises(CompilationError, match=r"pip install 'shine-gp\[aot\]'"):
         aot.compile("a + 1", "f", "wasm")
 
 

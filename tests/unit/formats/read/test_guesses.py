@@ -231,7 +231,7 @@ FAST: dict[str, Any] = {"generations": 0, "population": 5, "seeding": 0.0, "nois
 
 
 def graph_file(folder: Path, text: str = GRAPH, name: str = "model.pbtxt") -> Path:
-    pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine[tensor]'")
+    pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine-gp[tensor]'")
     path = folder / name
     path.write_text(text)
     return path

@@ -19,7 +19,7 @@ from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.sympy import FUNCTIONS, RECIPROCALS
 
-sympy = pytest.importorskip("sympy", reason="needs SymPy: pip install 'shine[sympy]'")
+sympy = pytest.importorskip("sympy", reason="needs SymPy: pip install 'shine-gp[sympy]'")
 
 a, b, x, y, z = sympy.symbols("a b x y z", real=True)
 Rational, Piecewise = sympy.Rational, sympy.Piecewise

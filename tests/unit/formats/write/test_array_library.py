@@ -187,4 +187,4 @@ except shine.ExportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"the export to {form} needs {package}; install it with: pip install 'shine[{package}]'\n"
+    assert done.stdout == f"the export to {form} needs {package}; install it with: pip install 'shine-gp[{package}]'\n"

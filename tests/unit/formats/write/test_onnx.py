@@ -173,4 +173,4 @@ except shine.ExportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'\n"
+    assert done.stdout == "the export to ONNX needs onnx; install it with: pip install 'shine-gp[onnx]'\n"

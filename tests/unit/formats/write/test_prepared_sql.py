@@ -75,6 +75,23 @@ def test_a_database_has_the_number(name, dialect, run):
     np.testing.assert_allclose(run(text), 2 * np.array(VALUES[name]), rtol=1e-12, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [
+        ("2*x", [20, None, -10]), ("x if x > 3 else y", [10, 4, 30]), ("min(x, y)", [9, None, -5]),
+        ("relu(x)", [10, None, 0]), ("x + (x < y)", [10, None, -4]),
+    ],
+)  # fmt: skip
+def test_sqlite_s_columns_of_text_are_numbers(formula, values):
+    """``.import`` makes a table whose columns are texts."""
+    known = Preparation(tuple(PreparedColumn(n, n, "number", (n,), (n,)) for n in "xy"), "drop", missing_marks=(-999,))
+    text = export(parse(formula), "sql", dialect="sqlite", preparation=known)
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE t (x TEXT, y TEXT)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [("10", "9"), ("-999", "4"), ("-5", "30")])
+        assert [value for (value,) in base.execute(f"SELECT {text} FROM t")] == values
+
+
 def test_durations_in_duckdb():
     duckdb = pytest.importorskip("duckdb")
     text = sql_expression(parse("2*length_minutes"), dialect="duckdb", preparation=Preparation((LENGTH,)))

@@ -122,7 +122,7 @@ def test_a_formula_that_sympy_cannot_hold_is_refused(monkeypatch):
     with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to SymPy"):
         sympy_expression(unknown)
     monkeypatch.setitem(sys.modules, "sympy", None)
-    with pytest.raises(ExportError, match=r"this needs SymPy: pip install 'shine\[sympy\]'"):
+    with pytest.raises(ExportError, match=r"this needs SymPy: pip install 'shine-gp\[sympy\]'"):
         sympy_expression(parse("x"))
 
 

@@ -117,6 +117,12 @@ def test_words_for_which_no_setting_stands_are_answered_with_what_to_do(word, ad
         assert advice in str(caught.value)
 
 
+def test_words_of_dynamics_are_those_of_dynamics():
+    for word, told in (("feature_names", "did you mean 'states'"), ("X_units", r"SymbolicDynamics\(units=")):
+        with pytest.raises(TypeError, match=told):
+            shine.SymbolicDynamics().fit(X, t=y, **{word: 1})
+
+
 def test_evolve_takes_the_settings_of_estimators_as_keywords():
     with pytest.raises(TypeError, match="'settings'; pass its entries as keywords of their own: islands=4"):
         shine.evolve(X, y, settings={"islands": 4})
@@ -127,7 +133,7 @@ def test_notes_are_about_words_that_no_face_has():
 
 
 def test_a_word_with_a_note_stands_for_no_parameter_of_an_estimator():
-    for word in NOTES.keys() & OTHER_WORDS.keys():
+    for word in (NOTES.keys() & OTHER_WORDS.keys()) - {"X_units", "y_units"}:  # fit and evolve have no `units`
         assert not {OTHER_WORDS[word], ESTIMATOR_WORDS.get(OTHER_WORDS[word])} & {*PARAMETERS, *FREE}
 
 

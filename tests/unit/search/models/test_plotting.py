@@ -135,7 +135,7 @@ def test_constants_are_drawn_with_their_intervals(axes):
 def test_a_band_needs_readings_with_rows_or_the_rows_of_the_fit():
     with pytest.raises(ValueError, match="shows the readings of rows, too"):
         Front((KNOWING,), 0).plot("band", X)
-    with pytest.raises(ValueError, match="needs rows, which a model from a pickle does not have"):
+    with pytest.raises(ValueError, match="needs rows; a model from the folder of a run, or from a pickle, has none"):
         FRONT.plot("band")
     with pytest.raises(DataError, match="does not know the rows"):
         FRONT.plot("constants")

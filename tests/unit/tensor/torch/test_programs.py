@@ -12,7 +12,7 @@ from shine.base.errors import GraphImportError
 from shine.lang.program.interpret import interpret
 from shine.lang.program.trees import tree_of
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'shine[torch]'")
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'shine-gp[torch]'")
 
 from torch import nn  # noqa: E402 - after the skip
 from torch.nn import functional as F  # noqa: E402

@@ -60,6 +60,7 @@ def test_directions(text, direction):
         ("1/(x - 1.25)", ["pole at 1.25"]), ("1/(x*x - 2)", ["pole at 1.41421"]), ("exp(-x)", []), ("1/(x*x + 1)", []),
         ("(x - 2)/(x - 2)", ["undefined at 2, with values around it"]),
         ("x/(x - 1)/(x - 3)", ["pole at 1", "pole at 3"]),
+        ("sin(x)/x", ["undefined at 0, with values around it"]),
     ],
 )  # fmt: skip
 def test_poles(text, poles):
