@@ -110,8 +110,8 @@ class FitSearches:
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
-    def run(self, search: Search, arrays: TrainingArrays, guesses: Sequence[Guess]) -> Result:
-        """Search with a fair share of the time that is left.
+    def run(self, search: Search, arrays: TrainingArrays, earlier: Sequence[Guess]) -> Result:
+        """Search with a fair share of the time that is left, from the guesses of the settings and earlier formulas.
 
         Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
 
@@ -124,7 +124,8 @@ class FitSearches:
         arrays = replace(arrays, names=self.features, headings=self.headings)
         law = settings.template
         dataset = arrays.dataset() if law is None else with_template(law, arrays, self.labels)
-        settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
+        guesses = (*settings.guesses, *earlier)
+        settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=guesses)
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:
             began = None if self.results else self.began

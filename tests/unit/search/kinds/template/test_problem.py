@@ -142,6 +142,12 @@ def test_guesses_are_functions_and_numbers():
     assert found.best.loss < 1e-25
 
 
+def test_guesses_are_written_with_the_functions_of_the_search():
+    found = evolve(np.column_stack([A, T]), A * np.exp(-T), "f(t)*a", ["a", "t"], generations=0, seeding=0.0,
+                   population=20, primitives=["add", "mul", "exp"], guesses=[{"f": "exp(-t)"}])  # fmt: skip
+    assert found.best.loss < 1e-25
+
+
 def test_a_model_is_a_guess_for_the_next_search(decay):
     found = evolve(np.column_stack([A, T, GROUPS * 2.0]), DECAY, "f(a)*exp(-k[day]*t)", ["a", "t", "day"],
                    generations=0, population=20, guesses=[decay.best])  # fmt: skip
