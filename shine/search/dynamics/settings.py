@@ -46,6 +46,8 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.units, Mapping):
             raise ValueError("units is a mapping of names to units, such as {'x': 'm', 't': 's'}")
+        if self.search.fitness.evidence is not None:
+            raise ValueError("evidence is not for dynamics, which estimates it from the readings; leave it out")
         if problem := form_problem(self):
             raise ValueError(problem)
         if not isinstance(self.template, str | Mapping):

@@ -120,7 +120,7 @@ def test_a_wrong_value_is_told_in_the_words_that_were_typed(parameters, message)
 @pytest.mark.parametrize("parameters", [
     {"population_size": np.int64(5)}, {"max_time": np.float32(0.5)}, {"linear_scaling": np.True_}, {"guesses": None},
     {"callbacks": None}, {"random_state": np.random.RandomState(0)}, {"n_jobs": None}, {"generations": None},
-    {"verbose": True}, {"primitives": np.array(["add", "mul"])}, {"settings": {"stagnation": None}},
+    {"verbose": True}, {"primitives": np.array(["add", "mul"])}, {"settings": {"stagnation": None, "evidence": 10}},
     {"units": (("m", "s"), "m")}, {"units": ({"x0": "m", "x1": "s"}, "m/s²")},
 ])  # fmt: skip
 def test_numbers_of_numpy_and_what_is_left_out_are_used(parameters):
@@ -140,8 +140,13 @@ def test_each_form_of_a_template_is_used(template):
 
 @pytest.mark.parametrize("parameters", [
     {"order": 2.0}, {"periodic": 1}, {"autonomous": np.True_}, {"conserve": ""}, {"template": ""}, {"lags": 0.0},
-    {"derivatives": np.float64(3)}, {"settings": {"tier": "reference", "evidence": 10}},
+    {"derivatives": np.float64(3)}, {"settings": {"tier": "reference"}},
 ])  # fmt: skip
 def test_whole_numbers_truth_values_and_defaults_of_dynamics_are_used(parameters):
     with pytest.raises(BegunError):
         SymbolicDynamics(**parameters).fit(PATH)
+
+
+def test_evidence_is_not_for_dynamics():
+    with pytest.raises(ValueError, match="evidence is not for dynamics, which estimates it from the readings"):
+        SymbolicDynamics(settings={"evidence": 10}).fit(PATH)
