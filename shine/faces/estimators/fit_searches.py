@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from shine.base.parallel import ExecutorSource, opened
@@ -23,7 +22,7 @@ from shine.search.evolution.settings import StopSettings
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
-from shine.search.run import Callback, Several, followed
+from shine.search.run import Callback, Several
 
 if TYPE_CHECKING:
     from shine.faces.live.view import Live
@@ -130,7 +129,7 @@ class FitSearches:
         with self.report(number, stop) as report, opened(self.executor) as pool:
             began = None if self.results else self.began
             observers = Observers(report, visitor, pool=pool, began=began)
-            result = followed(report, settings, partial(search, dataset, settings, observers))
+            result = search(dataset, settings, observers)
         if self.page is not None:
             self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"
