@@ -86,6 +86,13 @@ def test_texts_name_groups():
         found.predict(frame.assign(who="Zoe"))
 
 
+def test_texts_name_groups_in_an_array_without_headings():
+    rows = np.array([[a, name] for a, name in zip(A.tolist(), "uvw" * 100, strict=False)], dtype=object)
+    law, options = "k[x1]*f(x0)", {"generations": 0, "population": 20, "seeding": 0.0, "guesses": [{"f": "x0"}]}
+    found = shine.evolve(rows, np.array(["uvw".index(name) + 1.0 for name in rows[:, 1]]) * A, template=law, **options)
+    assert found.best.groups == ("u", "v", "w") and found.best.loss < 1e-25
+
+
 @pytest.mark.slow
 def test_derivatives_of_an_unknown_function():
     found = evolve(
@@ -156,6 +163,7 @@ def test_a_model_is_a_guess_for_the_next_search(decay):
 
 WRONG = [
     ({"validation": "random"}, "validation does not go"),
+    ({"groups": GROUPS}, "groups do not go with a template, which names its column of groups itself"),
     ({"constraints": {"limits": {"square": 1}}}, "each unknown function has its own"),
     ({"dtype": "float32"}, "float64"),
     ({"tier": "native"}, "tile machine"),
