@@ -224,8 +224,9 @@ class ArrayFormula:
         return f"ArrayFormula({self.text!r})"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, ArrayFormula) and self._identity == other._identity
-        return same and agree(self.functions, other.functions, self.functions)
+        if not isinstance(other, ArrayFormula) or self._identity != other._identity:
+            return False
+        return agree(self.functions, other.functions, self.functions)
 
     def __hash__(self) -> int:
         return hash(self._identity)
