@@ -298,7 +298,7 @@ class Finish:
             models, _ = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
-                if not best.tree.used_parameters:
+                if self.settings.fitness.noise == "auto" and not best.tree.used_parameters:
                     rows = rows.without_deviations
                 else:
                     values = evaluate(best.tree, list(rows.columns), np.float64, COMPILED)
