@@ -85,6 +85,8 @@ class OddsRefinement:
         Compiles the constraints for a primitive set.
     out_of_time : callable
         Returns whether to stop making constants simple.
+    earlier : sequence of Tree
+        Formulas of an earlier part of the run, with their lines.
     """
 
     dataset: Dataset
@@ -94,6 +96,7 @@ class OddsRefinement:
     threads: int
     rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]
+    earlier: Sequence[Tree] = ()
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
         """A model of the best constant, and of each individual that can predict fresh rows."""
@@ -102,10 +105,10 @@ class OddsRefinement:
         primitives = with_functions(outcome.front.primitives, (*LINE, "sub"))
         domain = Domain(self.dataset)
         individuals, scores = individuals_to_refine(outcome, domain)
-        found: list[Tree] = []
+        found = list(self.earlier)
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
-            found = [complete.tree(index) for index in range(len(complete))]
+            found += [complete.tree(index) for index in range(len(complete))]
         ranges = self.dataset.ranges
         versions = [found, [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in found]]
         if polish and found:
@@ -205,7 +208,8 @@ class ClassesProblem(OneFormula):
     def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
         """Log-loss of the smoothed classes."""
         lines = MachineLinearizer(self._line_rows, LOG_LOSS, self.island_threads)
-        return OddsEvaluator(self._smoothed, lines, self.fitness.dtype, self.island_threads)
+        smoothed = replace(rows, target=Classes.of(rows).smoothed(rows.target))
+        return OddsEvaluator(smoothed, lines, self.fitness.dtype, self.island_threads)
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """Log-loss is nats per row."""
@@ -232,6 +236,7 @@ class ClassesProblem(OneFormula):
             threads=self.threads,
             rules=self.rules,
             out_of_time=self.budget.is_closing,
+            earlier=[task.scaling.entering(replace(model.tree, parameters=rows.features)) for model in earlier],
         )
         before = outcome
         outcome, found = unless_interrupted(outcome, lambda polish: refinement.models(before, polish))
