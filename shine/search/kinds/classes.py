@@ -29,6 +29,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
+from shine.search.finishing.directions import directed
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.shorter import tidied
@@ -249,7 +250,10 @@ class ClassesProblem(OneFormula):
         front = front_in_user_units(front, task, 0.0, evolving.allows)
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
-        return self.result(outcome, models, shortest(models, self.description(rows)))
+        primitives = with_functions(task.primitives, (*LINE, "sub"))
+        further, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
+        choice = shortest(models, self.description(rows), further.tolist())
+        return self.result(outcome, models, replace(choice, reason=choice.reason + word))
 
 
 @dataclass(frozen=True)

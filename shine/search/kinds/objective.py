@@ -34,6 +34,7 @@ from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import places
+from shine.search.finishing.directions import directed
 from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured
@@ -149,7 +150,9 @@ class ObjectiveProblem(OneFormula):
         outcome, models = unless_interrupted(outcome, refined)
         if not models:
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
-        choice = shortest(models, self._description)
+        further, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
+        choice = shortest(models, self._description, further.tolist())
+        choice = replace(choice, reason=choice.reason + word)
         models = list(with_supported_digits(models, self.rows))
         given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)
         return self.result(outcome, given, choice)
