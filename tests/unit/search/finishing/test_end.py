@@ -34,6 +34,7 @@ def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):
         assert best.predict(X) == pytest.approx(np.mean(y), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_noise_that_the_user_knows_outlasts_a_constant_that_is_chosen_first():
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 3, 100)
