@@ -67,7 +67,7 @@ def test_a_mistake_is_answered_in_the_words_that_were_typed(call, words):
         assert word in message
 
 
-@pytest.mark.parametrize("index", [99, "best", 1.0, -99, [0, 0]])
+@pytest.mark.parametrize("index", [99, "best", 1.5, -99, [0, 0]])
 def test_a_wrong_index_is_answered(index, fitted):
     message = answer(lambda: fitted.predict(X, index=index))
     assert "index" in message

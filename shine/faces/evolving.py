@@ -27,7 +27,7 @@ from shine.search.models.result import Result
 from shine.search.problem import DEFAULT_PRIMITIVES
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import training_data
-from shine.search.run import followed, search
+from shine.search.run import search
 from shine.search.templates.reading import TemplateSource, with_names
 
 
@@ -220,7 +220,7 @@ def _searched(
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
         observers = Observers(report or ignore, visitor, pool=pool, began=began)
-        result = followed(report, every, partial(search, dataset, every, observers, kind=kind))
+        result = search(dataset, every, observers, kind=kind)
         if page is not None:
             page.ended(result)
     return result

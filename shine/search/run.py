@@ -15,7 +15,7 @@ import numpy as np
 from shine.base.stages import stage
 from shine.data.datasets.dataset import Dataset
 from shine.search.evolution import renewal
-from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.evolution.observers import NOBODY, Observers, is_true
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.kinds.problem import Problem
 from shine.search.models.model import Model
@@ -32,7 +32,6 @@ Kind = Callable[[Dataset, TranslatedSettings, Observers, np.random.Generator], P
 """Makes a problem of data and settings."""
 
 
-@np.errstate(all="ignore")
 def search(
     dataset: Dataset,
     settings: SearchSettings,
@@ -47,6 +46,8 @@ def search(
     dataset : Dataset
     settings : SearchSettings
     observers : Observers
+        If their report has methods ``begin(settings)`` and ``end(result)``, they are called; after an error, the result
+        is None.
     earlier : sequence of Model
         The front of an earlier part of the run: it competes with what the search finds.
     kind : callable, optional
@@ -62,6 +63,19 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
+    result = None
+    _begin(observers.report, settings)
+    try:
+        result = _searched(dataset, settings, observers, earlier, kind)
+    finally:
+        _end(observers.report, result)
+    return result
+
+
+@np.errstate(all="ignore")
+def _searched(
+    dataset: Dataset, settings: SearchSettings, observers: Observers, earlier: Sequence[Model], kind: Kind | None
+) -> Result:
     observers, rng = observers.begun(), np.random.default_rng(settings.seed)
     if settings.fitness.evidence is not None:
         dataset = replace(dataset, worth=settings.fitness.evidence)
@@ -91,7 +105,7 @@ class Several:
 
     def __call__(self, progress: Progress) -> bool:
         """Pass on the progress; True if any callback wants the search to end."""
-        return True in [callback(progress) for callback in self.callbacks]
+        return True in [is_true(callback(progress)) for callback in self.callbacks]
 
     def begin(self, settings: SearchSettings) -> None:
         """Pass on the settings of a search that begins."""
@@ -102,26 +116,6 @@ class Several:
         """Pass on the result of a search that has ended."""
         for callback in self.callbacks:
             _end(callback, result)
-
-
-def followed(callback: Callback | None, settings: SearchSettings, search: Callable[[], Result]) -> Result:
-    """The result of a search whose beginning and end are passed on to a callback.
-
-    Parameters
-    ----------
-    callback : callable, optional
-    settings : SearchSettings
-        For ``begin``.
-    search : callable
-        If it raises an error, ``end`` receives None.
-    """
-    _begin(callback, settings)
-    result = None
-    try:
-        result = search()
-    finally:
-        _end(callback, result)
-    return result
 
 
 def _begin(callback: Callback | None, settings: SearchSettings) -> None:

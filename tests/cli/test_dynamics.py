@@ -251,6 +251,14 @@ def test_the_constants_have_a_summary(spring: str) -> None:
     np.testing.assert_allclose(found["conf_int"]["x'[0]"], [0.8804, 0.9196], atol=1e-4)
 
 
+def test_a_system_without_constants_has_a_report_and_a_summary(monkeypatch: pytest.MonkeyPatch, spring: str) -> None:
+    monkeypatch.setattr(run, "find_dynamics", known_search(("speed_in_m_s", "-x")))
+    assert shine("evolve", "spring.yaml", "--out", "bare").exit_code == 0
+    for command in ("summary", "report"):
+        found = shine(command, "bare")
+        assert found.exit_code == 0, found.stderr
+
+
 def test_a_configuration_is_checked_without_a_search(spring: str) -> None:
     assert "spring.yaml: valid; x, speed_in_m_s at 62 times of 2 runs" in shine("config", "check", "spring.yaml").stdout
     assert json.loads(shine("config", "check", "spring.yaml", "--json").stdout)["states"] == ["x", "speed_in_m_s"]

@@ -262,6 +262,11 @@ class Dataset:
         return found if self.worth is None else min(found, self.worth)
 
     @property
+    def independence(self) -> float:
+        """Share of what the rows say that is no repetition: below 1 if they are `worth` fewer."""
+        return self.effective_rows / self._weighted_rows
+
+    @property
     def _weighted_rows(self) -> float:
         weights = self.sample_weights
         # Nobody has seen a row a billion times, and very large numbers are always whole.

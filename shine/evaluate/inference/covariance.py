@@ -71,7 +71,8 @@ def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
     rank, whole = int(np.count_nonzero(kept)), float(products[-1, -1])
     if rank < 2 or not whole > 0:
         return False
-    return tail_of_chi_squared(len(errors) * explained / whole, rank - 1) < CONVINCING
+    count = len(errors) * likelihood.rows.independence
+    return tail_of_chi_squared(count * explained / whole, rank - 1) < CONVINCING
 
 
 Kind = Literal["auto", "model", "robust"]
@@ -141,6 +142,8 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     else:
         freedom = max(rows - rank, 0.0)
         dispersion = found.dispersion * freedom / rows
+    independence = likelihood.rows.independence
+    dispersion *= independence
     model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
     if kind == "auto":
         uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
@@ -149,6 +152,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     matrix, freedoms = model, np.full(count, freedom)
     if kind == "robust" and freedom > 0 and count:
         matrix, own = found.sandwich(inverse)
+        matrix, own = matrix / independence, own * independence
         matrix = matrix if error.follows_from_moments else matrix * rows / max(rows - rank, 1.0)
         freedoms = np.minimum(own, freedom)
     with np.errstate(all="ignore"):

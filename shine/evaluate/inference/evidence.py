@@ -93,7 +93,7 @@ def averaged(values: Floats, deviations: Floats, weights: Floats) -> tuple[Float
 
 def _of_constants(known: Uncertainty) -> float:
     """Nats of the constants, each to the precision that the rows determine; none for one that is 0 within its error."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):  # what is not finite does not count
         precise = 0.5 * np.log(known.information * known.best**2 / 3)
     return float(np.sum(np.maximum(precise, 0.0)[~known.undetermined & np.isfinite(precise)]))
 

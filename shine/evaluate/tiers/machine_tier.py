@@ -147,3 +147,17 @@ def sampled_errors(
         predictions = scores.intercepts[:, None] + scores.slopes[:, None] * evaluator.predict(population)
         errors = np.abs(predictions - sample.target)
     return np.where(np.isfinite(scores.losses)[:, None] & np.isfinite(errors), errors, np.inf)
+
+
+def losses_and_r2(
+    population: Population, dataset: Dataset, loss: str | Loss, threads: int = 1
+) -> tuple[Floats, Floats]:
+    """Losses of complete formulas, and their coefficients of determination, each of shape (n_individuals,)."""
+    losses = errors = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
+    if loss_of(loss).name != "mse":
+        errors = MachineEvaluator(dataset, "mse", False, "float64", threads).score(population).losses
+    variance = dataset.target_square / dataset.weight
+    with np.errstate(all="ignore"):
+        # As in scikit-learn: a constant target is explained fully or not at all.
+        r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
+    return losses, r2

@@ -116,6 +116,8 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("guesses", "template"):
         if sections[key]:
             yield (key,), "is not for dynamics"
+    if sections["fitness"].evidence is not None:
+        yield ("fitness", "evidence"), "is not for dynamics, which estimates it from the readings"
     dynamics: DynamicsSection = sections["dynamics"]
     if sections["constraints"].units:
         yield ("constraints", "units"), "is for one target; write dynamics.units"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray
+from shine.data.columns.headings import all_headings
 from shine.evaluate.validation import Dtype, valid_settings
 from shine.faces.deap.vocabulary import gp
 from shine.lang.forms.names import value_text
@@ -52,7 +53,7 @@ def columns_of(X: ArrayLike, arguments: Sequence[str]) -> AnyArray:
     DataError
         If a column has the name of an argument in another place, and the others do not.
     """
-    names = _column_names(X)
+    names = [str(heading) for heading in all_headings(X) or ()]
     columns = np.asarray(X)
     if columns.ndim == 1 and len(arguments) == 1:
         return columns[:, None]
@@ -66,12 +67,6 @@ def columns_of(X: ArrayLike, arguments: Sequence[str]) -> AnyArray:
                 f"the columns the names of the arguments, or X.to_numpy() to take them in their order"
             )
     return columns
-
-
-def _column_names(X: Any) -> list[str]:
-    """Names of the columns of a data frame; empty if it is none."""
-    names = getattr(X, "columns", None)
-    return [str(name) for name in names] if hasattr(X, "to_numpy") and names is not None else []
 
 
 def population_checked(individuals: Any, several: bool, call: str) -> list[Any]:

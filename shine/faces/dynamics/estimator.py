@@ -17,7 +17,6 @@ from shine.faces.estimators.base import complete, portable_parameters
 from shine.faces.estimators.parameters import (
     FREE,
     check_known,
-    check_parameters,
     checked_seed,
     checked_settings,
     checked_threads,
@@ -196,7 +195,6 @@ class SymbolicDynamics(FittedDynamics):
         from shine.search.evolution.observers import Observers
 
         parameters = self.get_params(deep=False)
-        check_parameters(parameters)
         others = checked_settings(self.settings, parameters)
         search = settings_from(
             primitives=self.primitives,
@@ -208,8 +206,8 @@ class SymbolicDynamics(FittedDynamics):
         )
         readings: Any
         if self.kind == "pde":
-            given = {"u": u, "run": run, "sigma": sigma, "controls": controls, "template": self.template}
-            given["conserve"] = self.conserve
+            given = {"u": u, "run": run, "sigma": sigma, "controls": controls, "template": self.template or None}
+            given["conserve"] = self.conserve or None
             readings = self._field(x, t, space, states, given)
         else:
             names, continuous = Names(states, controls), self.kind == "ode"
@@ -223,9 +221,9 @@ class SymbolicDynamics(FittedDynamics):
                 "order": int(self.order),
                 "hidden": hidden_name(self.hidden),
                 "derivatives": int(self.derivatives),
-                "template": self.template or "",
-                "conserve": self.conserve or "",
-                "units": self.units or {},
+                "template": "" if self.template is None else self.template,
+                "conserve": (self.conserve or "").strip(),
+                "units": {} if self.units is None else self.units,
             }
             wanted = DynamicsSettings(search, bool(self.autonomous), **form)
             if self.kind == "pde":

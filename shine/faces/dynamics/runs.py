@@ -207,7 +207,7 @@ class DynamicsRun:
             variances=_array(found.variances, math.inf),
             starts=np.array([_array(start) for start in found.starts]).reshape(-1, len(record.states)),
             noise=_array(found.noise),
-            covariance=None if found.covariance is None else np.array([_array(row) for row in found.covariance]),
+            covariance=None if found.covariance is None else _matrix(found.covariance),
             nats=_number(found.nats, math.inf),
             restarts=found.restarts,
             stiff=found.stiff,
@@ -229,6 +229,11 @@ def _number(value: float | None, missing: float) -> float:
 
 def _array(values: Any, missing: float = math.nan) -> Any:
     return np.array([_number(value, missing) for value in values], dtype=np.float64)
+
+
+def _matrix(rows: Any) -> Any:
+    """A square matrix, also one without rows, of a system without constants."""
+    return np.array([_array(row) for row in rows]).reshape(len(rows), len(rows))
 
 
 def _finite(values: Any) -> tuple[float | None, ...]:

@@ -53,7 +53,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def complete(fit: Fit) -> Fit:
-    """Decorate a method `fit`: if it raises, the estimator stays as it was before; unknown keywords are answered."""
+    """Decorate a method `fit`: wrong parameters and unknown keywords are told; if it raises, the estimator stays."""
     allowed = [name for name in signature(fit).parameters if name != "self"]
 
     @wraps(fit)
@@ -62,6 +62,7 @@ def complete(fit: Fit) -> Fit:
         for word in options:
             if word not in allowed:
                 raise unexpected(f"{type(self).__name__}.fit", word, allowed)
+        check_parameters(self.get_params(deep=False))
         before = dict(vars(self))
         self._began = began
         try:
@@ -147,7 +148,6 @@ class SymbolicEstimator(FittedEstimator):
         from shine.faces.keywords import settings_from
 
         parameters = self.get_params(deep=False)
-        check_parameters(parameters)
         names = self._names()
         others = checked_settings(self.settings, parameters)
         prefixes = [f"{title}: " if title else "" for title in titles]
@@ -160,6 +160,7 @@ class SymbolicEstimator(FittedEstimator):
             threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
             seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
             constraints=self._constraints(names),
+            guesses=() if self.guesses is None else self.guesses,
             words=words_of(others),
             **others,
             **fitness,
@@ -211,17 +212,15 @@ class SymbolicEstimator(FittedEstimator):
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
-    def _guesses(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
-        """Guesses of the search with the given number."""
-        guesses: list[Any] = [] if self.guesses is None else list(self.guesses)
-        if self._goes_on() and number < len(self._fronts):
-            if with_template:
-                return [*guesses, *(model for model in self._fronts[number] if hasattr(model, "law"))]
-            models = [model.tree for model in self._fronts[number]]
-            limits = (self._names(), self.primitives, self.max_size, self.max_depth)
-
-            guesses += guesses_within(models, *limits, linear_scaling)
-        return guesses
+    def _earlier(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
+        """Formulas of the last fit that the search with the given number starts from."""
+        if not self._goes_on() or number >= len(self._fronts):
+            return []
+        if with_template:
+            return [model for model in self._fronts[number] if hasattr(model, "law")]
+        models = [model.tree for model in self._fronts[number]]
+        limits = (self._names(), self.primitives, self.max_size, self.max_depth)
+        return list(guesses_within(models, *limits, linear_scaling))
 
     def _found(self, searches: FitSearches, fronts: Sequence[Front], single: bool) -> Self:
         """Set the fitted attributes from the searches of a fit."""

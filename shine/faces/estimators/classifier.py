@@ -142,7 +142,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         with searches.shown(live, type(self).__name__, y):
             fronts = [
                 searches.run(
-                    find, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._guesses(number)
+                    find, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._earlier(number)
                 ).front
                 for number, code in enumerate(searched)
             ]

@@ -35,8 +35,8 @@ class ComponentSearch:
     target : ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,), optional
     searches : FitSearches
-    guesses : callable
-        Guesses of the search with a number.
+    earlier : callable
+        Formulas of the last fit for the search with a number.
     selection : str or callable
         The estimator's `model_selection`.
     max_correlation : float
@@ -47,7 +47,7 @@ class ComponentSearch:
     target: Floats
     weights: Floats | None
     searches: FitSearches
-    guesses: Callable[[int], list[Guess]]
+    earlier: Callable[[int], list[Guess]]
     selection: Selection
     max_correlation: float
 
@@ -114,7 +114,7 @@ class ComponentSearch:
 
     def _front(self, residual: Floats, number: int) -> Front:
         arrays = TrainingArrays(self.rows, residual, sample_weight=self.weights)
-        found = self.searches.run(search, arrays, self.guesses(number)).front
+        found = self.searches.run(search, arrays, self.earlier(number)).front
         return selected(found, self.selection)
 
 

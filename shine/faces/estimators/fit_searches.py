@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from shine.base.parallel import ExecutorSource, opened
@@ -23,7 +22,7 @@ from shine.search.evolution.settings import StopSettings
 from shine.search.models.result import Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
-from shine.search.run import Callback, Several, followed
+from shine.search.run import Callback, Several
 
 if TYPE_CHECKING:
     from shine.faces.live.view import Live
@@ -110,8 +109,8 @@ class FitSearches:
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
-    def run(self, search: Search, arrays: TrainingArrays, guesses: Sequence[Guess]) -> Result:
-        """Search with a fair share of the time that is left.
+    def run(self, search: Search, arrays: TrainingArrays, earlier: Sequence[Guess]) -> Result:
+        """Search with a fair share of the time that is left, from the guesses of the settings and earlier formulas.
 
         Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
 
@@ -124,12 +123,13 @@ class FitSearches:
         arrays = replace(arrays, names=self.features, headings=self.headings)
         law = settings.template
         dataset = arrays.dataset() if law is None else with_template(law, arrays, self.labels)
-        settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
+        guesses = (*settings.guesses, *earlier)
+        settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=guesses)
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:
             began = None if self.results else self.began
             observers = Observers(report, visitor, pool=pool, began=began)
-            result = followed(report, settings, partial(search, dataset, settings, observers))
+            result = search(dataset, settings, observers)
         if self.page is not None:
             self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,7 +75,12 @@ OWN_NAMES = {
 }
 """Fields of `EvolutionSettings` that are parameters of estimators, and the names of the parameters."""
 
-FREE = (*(field.name for field in fields(EvolutionSettings) if field.name not in OWN_NAMES), "stagnation")
+FREE = (
+    *(field.name for field in fields(EvolutionSettings) if field.name not in OWN_NAMES),
+    "stagnation",
+    "evidence",
+    "tier",
+)
 """Names that `settings` may have."""
 
 
@@ -98,37 +103,41 @@ def check_parameters(given: Mapping[str, Any]) -> None:
 
 
 def _is_integer(value: Any) -> bool:
+    value = int_if_exact(value)
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_callables(value: Any) -> bool:
-    if callable(value) or value is None:
-        return True
-    return is_list(value) and all(map(callable, value))
+def _is_list(value: Any) -> bool:
+    """Whether a value is a collection that can be read again: checks, several targets and later fits do."""
+    return is_list(value) and not isinstance(value, Iterator)
 
+
+def _is_callables(value: Any) -> bool:
+    return value is None or callable(value) or (_is_list(value) and all(map(callable, value)))
+
+
+_TRUTH = (
+    lambda value: not (_is_integer(value) or isinstance(value, bool | np.bool_)) or value not in (0, 1),
+    "True or False",
+)
 
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
+    "warm_start": _TRUTH,
+    "raw_features": _TRUTH,
+    "periodic": _TRUTH,
+    "autonomous": _TRUTH,
     "verbose": (
-        lambda value: not isinstance(int_if_exact(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
+        lambda value: not (_is_integer(value) or isinstance(value, bool | np.bool_)) or value < 0,
         "0, 1 or 2",
     ),
-    "kind": (lambda value: value not in ("ode", "map", "pde"), "'ode', 'map' or 'pde'"),
+    "kind": (lambda value: not isinstance(value, str) or value not in ("ode", "map", "pde"), "'ode', 'map' or 'pde'"),
     "derivatives": (lambda value: not _is_integer(value) or not 1 <= value <= 4, "a whole number from 1 to 4"),
-    "periodic": (lambda value: not isinstance(value, bool | np.bool_), "True or False"),
     "lags": (lambda value: not _is_integer(value) or not 0 <= value <= 20, "a number of steps from 0 to 20"),
     "order": (lambda value: not _is_integer(value) or value not in (1, 2), "1 or 2"),
-    "template": (
-        lambda value: not (value is None or isinstance(value, Mapping) or (isinstance(value, str) and value.strip())),
-        "text such as \"x' = v; v' = f(x)\", a mapping with it as formula, or None",
-    ),
-    "conserve": (
-        lambda value: value is not None and not (isinstance(value, str) and value.strip()),
-        "text such as 'x + y', or None",
-    ),
-    "autonomous": (lambda value: not isinstance(value, bool | np.bool_), "True or False"),
+    "conserve": (lambda value: not (value is None or isinstance(value, str)), "text such as 'x + y', or None"),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
-    "guesses": (lambda value: value is not None and not is_list(value), "a list of formulas, such as ['x0*x1']"),
+    "guesses": (lambda value: value is not None and not _is_list(value), "a list of formulas, such as ['x0*x1']"),
+    "primitives": (lambda value: isinstance(value, Iterator), "a list, such as ['add', 'mul', 'sin']"),
     "settings": (
         lambda value: value is not None and not isinstance(value, Mapping),
         "a mapping, such as {'islands': 4}, or None",
@@ -202,7 +211,6 @@ def checked_threads(jobs: Any) -> int:
     """
     if jobs is None:
         return 1
-    jobs = int_if_exact(jobs)
     if not _is_integer(jobs) or jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, or None, is {value_text(jobs)}")
     return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
@@ -213,7 +221,6 @@ def checked_seed(random_state: Any) -> int:
 
     A `ValueError` if scikit-learn makes no random numbers of it.
     """
-    random_state = int_if_exact(random_state)
     if _is_integer(random_state) and random_state >= 0:
         return int(random_state)
     if random_state is not None and not isinstance(random_state, np.random.RandomState):
@@ -225,7 +232,8 @@ def checked_seed(random_state: Any) -> int:
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the evolution by name: the estimator's own parameters, and further settings.
 
-    These are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`.
+    These are the fields of `EvolutionSettings`, `stagnation` of `StopSettings`, and `evidence` and `tier` of
+    `FitnessSettings`.
 
     A `ValueError` if a setting is unknown, or has a parameter of its own.
     """

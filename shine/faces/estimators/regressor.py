@@ -75,8 +75,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     model_selection : {"best", "accuracy", "score"} or callable
         Choice of the formula: the shortest description, the least loss, or the largest fall of the loss's logarithm per
         unit of complexity; or a function from a `shine.Front` to a position in it.
-    guesses : sequence of formulas
-        Formulas to start from, in the names of `formula_names_`.
+    guesses : sequence of formulas and graphs
+        Formulas to start from, in the names of `formula_names_`; graphs as of `shine.evolve`.
     template : Template, str, function or mapping, optional
         The known part of the law (see `shine.template`): a fit finds its unknown functions and its parameters.
         Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
@@ -91,8 +91,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         Units of the features as a mapping by name, or as a sequence in the order of the columns:
         ``(["kg", "m/s"], "J")``.
     settings : mapping, optional
-        Further settings of the evolution, by the fields of `shine.search.evolution.settings.EvolutionSettings`, and
-        `stagnation` of `shine.search.evolution.settings.StopSettings`.
+        Further settings of the evolution, by the fields of `shine.search.evolution.settings.EvolutionSettings`;
+        `stagnation` of `shine.search.evolution.settings.StopSettings`; `evidence` and `tier` as of `shine.evolve`.
     n_jobs : int, optional
         Threads; -1 for all processors, None for one. Their number does not change the result.
     executor : Executor, dask.distributed.Client, str or int, optional
@@ -274,7 +274,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")
         fitness = {name: getattr(self, name) for name in names}
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
-        guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
+        guesses = [self._earlier(number, self.linear_scaling, law is not None) for number in range(count)]
         arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, loss_columns=others)
         with searches.shown(live, type(self).__name__, y):
             fronts = [

@@ -143,7 +143,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
             titles.insert(0, "target")
         searches = self._fit_searches(len(titles), titles)
         find = ComponentSearch(
-            rows, targets[:, 0], weights, searches, self._guesses, self.model_selection, self.max_correlation
+            rows, targets[:, 0], weights, searches, self._earlier, self.model_selection, self.max_correlation
         )
         with searches.shown(live, type(self).__name__, y):
             fronts = find.with_raw_features(count) if self.raw_features else find.instead(count)

@@ -20,7 +20,6 @@ from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_
 from shine.faces.runs.resuming import check_limits, description, last_state
 from shine.search.models.model import Model
 from shine.search.models.result import Result
-from shine.search.run import followed
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress, Visitor
@@ -184,7 +183,7 @@ def _run(
 ) -> Result:
     # Slow to import, and reading a result does not need it.
     from shine.search.evolution.observers import Observers
-    from shine.search.run import search
+    from shine.search.run import Several, search
 
     config = job.config
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
@@ -197,11 +196,10 @@ def _run(
 
     put_in = formulas_put_in(keeper.log.path) if state else []
 
-    def note(progress: Progress) -> object:
+    def note(progress: Progress) -> None:
         formulas = visitor.joined() if visitor is not None else ()
         put_in.extend(PutInRecord(generation=progress.generation, formula=formula) for formula in formulas)
         keeper.note(progress, formulas)
-        return report(progress) if report is not None else None
 
     try:
         with ExitStack() as stack:
@@ -209,9 +207,9 @@ def _run(
                 pool = stack.enter_context(opened(config.parallel))
             except ValueError as error:
                 raise ConfigError([f"parallel: {error}"]) from None
-            observers = Observers(note, visitor, state, keeper.save, pool=pool, began=began)
-            searching = partial(search, job.dataset, config.search, observers, earlier)
-            result = followed(report, config.search, searching)
+            everyone = Several((note, *(() if report is None else (report,))))
+            observers = Observers(everyone, visitor, state, keeper.save, pool=pool, began=began)
+            result = search(job.dataset, config.search, observers, earlier)
             result = result.with_preparation(job.preparation)
         limit = config.stop.seconds
         until = math.inf if limit is None else time.monotonic() + limit - result.seconds

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shine.base.lazy import cached_property
 from shine.lang.forms.printing import ADDITION, ATOM, PRODUCT, Writer
-from shine.lang.forms.tree import Primitive
+from shine.lang.forms.tree import Primitive, agree
 from shine.lang.forms.visitor import Visit
 
 
@@ -224,7 +224,9 @@ class ArrayFormula:
         return f"ArrayFormula({self.text!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrayFormula) and self._identity == other._identity
+        if not isinstance(other, ArrayFormula) or self._identity != other._identity:
+            return False
+        return agree(self.functions, other.functions, self.functions)
 
     def __hash__(self) -> int:
         return hash(self._identity)

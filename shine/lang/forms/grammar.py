@@ -159,9 +159,7 @@ class ExpressionVerifier(TreeVisitor):
             return operand
         if type(node.op) not in UNARY_OPERATORS:
             reject(f"operator {type(node.op).__name__} is not part of the language ({_ALLOWED})", node)
-        if isinstance(node.op, ast.USub) and isinstance(operand, ast.Constant):
-            return ast.Constant(-operand.value)  # type: ignore[operator]
-        return ast.UnaryOp(node.op, operand)
+        return application(UNARY_OPERATORS[type(node.op)], [operand])
 
     def visit_BinOp(self, node: ast.BinOp) -> Visit:
         self._count(node)

@@ -139,9 +139,11 @@ _OPERATOR_NODES: dict[str, ast.operator | ast.unaryop | ast.cmpop | ast.boolop] 
 
 
 def application(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
-    """The node that applies a primitive: an operator if Python has one, a call otherwise."""
+    """The node that applies a primitive: an operator if Python has one, a call otherwise; a negative number is one."""
     operator = _OPERATOR_NODES.get(name)
     match operator:
+        case ast.USub() if isinstance(arguments[0], ast.Constant):
+            return ast.Constant(-arguments[0].value)  # type: ignore[operator]
         case ast.operator():
             return ast.BinOp(arguments[0], operator, arguments[1])
         case ast.unaryop():

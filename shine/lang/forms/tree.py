@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +73,11 @@ class Primitive:
         return "" if self.definition is None else str(self.definition)
 
 
+def agree(first: Mapping[str, Primitive], second: Mapping[str, Primitive], names: Iterable[str]) -> bool:
+    """Whether names that two tables have mean the same function: a user may define a name again."""
+    return all(first[name] == second[name] for name in names if name in first and name in second)
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A verified formula, made by `shine.lang.parse.parse` or `shine.lang.forms.tape.tree_from_tape`.
@@ -115,7 +120,11 @@ class Tree:
         return len(self.tokens) - 1 - len(self.assignments)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tree) and self.tokens == other.tokens
+        return isinstance(other, Tree) and self.tokens == other.tokens and self._calls_the_same(other)
+
+    def _calls_the_same(self, other: Tree) -> bool:
+        called = {token[0] for token in self.tokens[1:]}
+        return self.functions is other.functions or agree(self.functions, other.functions, called)
 
     def __hash__(self) -> int:
         return hash(self.tokens)

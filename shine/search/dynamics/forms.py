@@ -12,6 +12,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.kernels.kernel import Kernel
+from shine.evaluate.rollouts.rates import with_named_constants
 from shine.lang.derivative import derivative, unused_name
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Tree
@@ -373,6 +374,10 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
     try:
         tree = parse(text, names)
         slopes = [simplify(derivative(tree, name)) for name in names]
+        # The unknown functions have what numbers all derivatives share: x for 2*x.
+        numbers = {abs(number) for slope in slopes for number in with_named_constants(slope)[1].tolist() if number}
+        shares = ([simplify(parse(f"({slope})/{number!r}", names)) for slope in slopes] for number in sorted(numbers))
+        slopes = min([slopes, *shares], key=lambda each: sum(slope.size for slope in each))
     except (UnsupportedSyntaxError, ValueError) as error:
         raise UnsupportedSyntaxError(f"conserve: {error}; it is a formula of {listed(names)}") from None
     if len(names) == 1:

@@ -39,7 +39,8 @@ def known_parts(text: str, states: Sequence[str], kind: str = "ode", order: int 
         state, marks, right = match.groups() if match else ("", "", "")
         if not right or marks.replace(" ", "") != ending:
             raise UnsupportedSyntaxError(
-                f"template: {line.strip()!r} is no equation of a state; write {states[0]}{ending} = ..., with ; between"
+                f"template: {shown(line.strip())} is no equation of a state; write {states[0]}{ending} = ..., "
+                "with ; between"
             )
         if state not in states or state in found:
             what = "occurs twice" if state in found else f"is no state; the states are {listed(states)}"

@@ -272,6 +272,7 @@ class NextExperiment:
         return "\n".join([self.sentence, *systems])
 
 
+@np.errstate(all="ignore")  # rollouts may diverge
 def next_experiment(
     rivals: Sequence[SystemModel], box: Box, times: Floats, spread: Floats, u: Controls = None, seed: int = 0
 ) -> NextExperiment:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 from shine.lang.forms.names import name_problem, value_text
 from shine.search.problem.settings import SearchSettings
 
@@ -44,8 +46,15 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.units, Mapping):
             raise ValueError("units is a mapping of names to units, such as {'x': 'm', 't': 's'}")
+        if self.search.fitness.evidence is not None:
+            raise ValueError("evidence is not for dynamics, which estimates it from the readings; leave it out")
         if problem := form_problem(self):
             raise ValueError(problem)
+        if not isinstance(self.template, str | Mapping):
+            raise ValueError(
+                "template must be text such as \"x' = v; v' = f(x)\", a mapping with it as formula, or None, is "
+                f"{value_text(self.template)}"
+            )
         if not isinstance(self.template, str) and not {"formula"} <= set(self.template) <= set(TEMPLATE):
             raise ValueError(f"template: as a mapping it has {', '.join(TEMPLATE)}, and always a formula")
         if not isinstance(self.template, str) and not isinstance(self.template["formula"], str):
@@ -59,7 +68,7 @@ def hidden_name(asked: Any) -> str:
     """
     if isinstance(asked, str) and (not asked or name_problem(asked) is None):
         return asked
-    if isinstance(asked, str) or asked not in (0, 1):
+    if not isinstance(asked, int | float | np.number | np.bool_) or asked not in (0, 1):
         raise ValueError(f"hidden is {value_text(asked)}; it must be 1, or the name of the one state that nobody read")
     return "h" if asked else ""
 

@@ -19,7 +19,7 @@ from shine.search.evolution.archive import Archive
 from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpochs, WorkerEpochs, World
 from shine.search.evolution.islands import Island, migrated
 from shine.search.evolution.memory import Known
-from shine.search.evolution.observers import NOBODY, Observers, Progress
+from shine.search.evolution.observers import NOBODY, Observers, Progress, is_true
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
 from shine.search.evolution.run_state_checks import generator_state, restored_generator
@@ -177,7 +177,7 @@ class _Run:
                 stagnant = self._stagnant()
                 if self.full_epoch:
                     self.observers.save(self._state(islands))
-                enough = self.observers.report(self._progress()) is True
+                enough = is_true(self.observers.report(self._progress()))
                 if self.archive.solved(self.stop.loss, self.world.scoring.description):
                     return "loss"
                 if self.stop.generations is not None and self.generation >= self.stop.generations:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from shine.base.parallel import Pool
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.scores import Scores
@@ -162,6 +164,11 @@ def ignore(progress: Progress) -> None:
     """Report nothing."""
 
 
+def is_true(answer: object) -> bool:
+    """Whether a report ends the run: it answers True, also NumPy's; other answers mean nothing."""
+    return isinstance(answer, bool | np.bool_) and bool(answer)
+
+
 def forget(state: State) -> None:
     """Save nothing."""
 
@@ -230,7 +237,7 @@ class Observers:
             return self
 
         def reported(progress: Progress) -> bool:
-            enough = self.report(progress) is True
+            enough = is_true(self.report(progress))
             # Both are asked: a search that ends anyway still pauses, so that one can look at it.
             return visitor.pauses() or enough
 

@@ -18,7 +18,7 @@ from shine.search.evolution import evolution
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.memory import Known
-from shine.search.evolution.observers import Observers, Progress
+from shine.search.evolution.observers import Observers, Progress, is_true
 from shine.search.evolution.run_state import State
 from shine.search.evolution.scoring import Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
@@ -55,7 +55,7 @@ def evolve(
         if progress.generation <= told:
             return asked
         told = progress.generation
-        asked = observers.report(progress) is True
+        asked = is_true(observers.report(progress))
         return asked
 
     def keep(found: State) -> None:

@@ -120,7 +120,7 @@ class Scorer:
         Raises
         ------
         OutOfTime
-            If the deadline passes before all of them are scored.
+            If the deadline passes before all of them are scored, and a formula with a finite loss is known.
         """
         population = self._without_factors(population)
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
@@ -166,7 +166,7 @@ class Scorer:
     def _evaluate(self, individuals: Population, limits: Floats) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""
         began = self._deadline.clock()
-        if began >= self._deadline.at:
+        if began >= self._deadline.at and np.isfinite(self.archive.scores.losses).any():
             raise OutOfTime
         before = after = self._evaluator.score(individuals)
         new, more = individuals, list[tuple[Population, Scores]]()

@@ -25,6 +25,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
+from shine.search.finishing.directions import directed
 from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, to_refit
 from shine.search.finishing.poles import without_poles
@@ -190,6 +191,7 @@ class Finish:
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
+        choice = replace(choice, reason=choice.reason + self._directed(front, self.task.user_rows)[1])
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
         if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
@@ -298,7 +300,7 @@ class Finish:
             models, _ = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
-                if not best.tree.used_parameters:
+                if self.settings.fitness.noise == "auto" and not best.tree.used_parameters:
                     rows = rows.without_deviations
                 else:
                     values = evaluate(best.tree, list(rows.columns), np.float64, COMPILED)
@@ -353,11 +355,16 @@ class Finish:
             )
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
+    def _directed(self, front: Sequence[Model], rows: Dataset) -> tuple[Floats, str]:
+        primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
+        return directed(front, rows, self.settings.constraints, primitives, self.threads)
+
     def _further_nats(
         self, front: Sequence[Model], rows: Dataset, described: DescriptionLength | None = None
     ) -> list[float]:
         """Nats of each formula's oddity and turns; with a description, turns only if they may change the best two."""
         nats = oddities_of([model.tree for model in front], with_functions(self.task.primitives, LINE_FUNCTIONS))
+        nats = (np.array(nats) + self._directed(front, rows)[0]).tolist()
         lengths = np.zeros(len(front)) if described is None else lengths_of(front, described, nats)
         best = [math.inf, math.inf]
         for at in np.argsort(lengths, kind="stable").tolist():

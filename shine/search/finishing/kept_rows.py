@@ -212,6 +212,8 @@ def chosen_by(
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
         errors = errors_of(rows, mean, predictions) / loss_rows(rows, mean.kind).weight
+    barred = np.isposinf(lengths)
+    errors[barred & ~barred.all()] = np.inf
     units = rows.groups if kept.validation == "groups" else None
     enough = good_enough(rows, mean, share, "float64")
     index = least_error(errors, units, lengths, enough, loss.kind.log_likelihood)

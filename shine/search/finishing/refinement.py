@@ -19,7 +19,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores, best_lines, lines_like
-from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.tiers.machine_tier import MachineEvaluator, losses_and_r2
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.forms.facts import FACTS
 from shine.lang.forms.names import value_text
@@ -309,16 +309,9 @@ def measured(
 ) -> list[Model]:
     """The formulas as models (see `Refinement` for the parameters); one that breaks a constraint has the loss inf."""
     population = population_of(trees, primitives)
-    losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
-    errors = losses
-    if loss.name != "mse":
-        errors = MachineEvaluator(dataset, "mse", False, "float64", threads).score(population).losses
+    losses, r2 = losses_and_r2(population, dataset, loss, threads)
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
-    variance = dataset.target_square / dataset.weight
-    with np.errstate(all="ignore"):
-        # As in scikit-learn: a constant target is explained fully or not at all.
-        r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
     return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]
 
 

@@ -83,7 +83,9 @@ def by_odds(sample: Dataset, predictions: Floats) -> Floats:
 def _digits(tree: Tree, sample: Dataset, rows: float, weigh: Weighing) -> int:
     """The least number of digits that is as good as all."""
     allowed = NATS_A_CONSTANT * sum(kind == "constant" for kind, _ in tree.tokens[1:])
-    written, values = presented(tree), partial(evaluate, columns=list(sample.columns), functions=COMPILED)
+    # The sample lacks columns that no formula may use.
+    written = replace(presented(tree), parameters=sample.features)
+    values = partial(evaluate, columns=list(sample.columns), functions=COMPILED)
     with np.errstate(all="ignore"):
         exact = values(written)
         there = np.isfinite(exact)

@@ -19,8 +19,9 @@ from shine.compiler.arrays import COMPILED
 from shine.compiler.tapes import Subtrees
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.neighbourhood import NEARER
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
-from shine.lang.forms.tape import tree_from_tape
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
+from shine.lang.forms.tape import functions_of, tree_from_tape
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate, evaluate_tape
 from shine.lang.population import Population
@@ -160,7 +161,8 @@ def without_an_operand(tree: Tree) -> list[Tree]:
 
     A negative factor becomes -1.
     """
-    population = population_of([tree], PrimitiveSet((), tree.parameters))
+    functions = select({**STANDARD, **tree.functions}, sorted(functions_of(tree)))
+    population = population_of([tree], PrimitiveSet(functions, tree.parameters))
     tapes = (tree_from_tape(*each, population.primitives) for each in _without_an_operand(population))
     # Sorted terms are shorter, or else expanded.
     forms = ([simplify(each, rounding=rounding, functions=COMPILED) for rounding in (True, False)] for each in tapes)

@@ -30,6 +30,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
+from shine.search.finishing.directions import directed
 from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.shorter import tidied
@@ -86,6 +87,8 @@ class OddsRefinement:
         Compiles the constraints for a primitive set.
     out_of_time : callable
         Returns whether to stop making constants simple.
+    earlier : sequence of Tree
+        Formulas of an earlier part of the run, with their lines.
     """
 
     dataset: Dataset
@@ -95,6 +98,7 @@ class OddsRefinement:
     threads: int
     rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]
+    earlier: Sequence[Tree] = ()
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
         """A model of the best constant, and of each individual that can predict fresh rows."""
@@ -103,10 +107,10 @@ class OddsRefinement:
         primitives = with_functions(outcome.front.primitives, (*LINE, "sub"))
         domain = Domain(self.dataset)
         individuals, scores = individuals_to_refine(outcome, domain)
-        found: list[Tree] = []
+        found = list(self.earlier)
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
-            found = [complete.tree(index) for index in range(len(complete))]
+            found += [complete.tree(index) for index in range(len(complete))]
         ranges = self.dataset.ranges
         versions = [found, [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in found]]
         if polish and found:
@@ -206,7 +210,8 @@ class ClassesProblem(OneFormula):
     def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
         """Log-loss of the smoothed classes."""
         lines = MachineLinearizer(self._line_rows, LOG_LOSS, self.island_threads)
-        return OddsEvaluator(self._smoothed, lines, self.fitness.dtype, self.island_threads)
+        smoothed = replace(rows, target=Classes.of(rows).smoothed(rows.target))
+        return OddsEvaluator(smoothed, lines, self.fitness.dtype, self.island_threads)
 
     def confirmation(self, rows: Dataset) -> Confirmation:
         """By the smoothed classes."""
@@ -237,6 +242,7 @@ class ClassesProblem(OneFormula):
             threads=self.threads,
             rules=self.rules,
             out_of_time=self.budget.is_closing,
+            earlier=[task.scaling.entering(replace(model.tree, parameters=rows.features)) for model in earlier],
         )
         before = outcome
         outcome, found = unless_interrupted(outcome, lambda polish: refinement.models(before, polish))
@@ -249,7 +255,10 @@ class ClassesProblem(OneFormula):
         front = front_in_user_units(front, task, 0.0, evolving.allows)
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
-        return self.result(outcome, models, shortest(models, self.description(rows)))
+        primitives = with_functions(task.primitives, (*LINE, "sub"))
+        further, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
+        choice = shortest(models, self.description(rows), further.tolist())
+        return self.result(outcome, models, replace(choice, reason=choice.reason + word))
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,12 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
+from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import places
+from shine.search.finishing.directions import directed
 from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.refinement import TOLERANCE, measured
@@ -134,9 +136,12 @@ class ObjectiveProblem(OneFormula):
 
     def finished(self, outcome: Outcome, earlier: Sequence[Model]) -> Result:
         """Constants are moved a little while the objective becomes smaller."""
-        end = _End(self.task, self.settings, self.loss, self._objective, self.threads, self.budget.is_closing)
+        rules = None if self.rules is None else partial(self.rules, scaling="written" if self.scaled else "none")
+        end = _End(self.task, self.settings, self.loss, self._objective, self.threads, self.budget.is_closing, rules)
         one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
         kept = [tree for _, tree in self._judge.kept.values()]
+        features, entering = self.rows.features, self.task.scaling.entering
+        kept += [entering(replace(model.tree, parameters=features)) for model in earlier]
         trees = end.trees(outcome, kept, self.budget.left() / max(one, 1e-9))
 
         def refined(polish: bool) -> list[Model]:
@@ -146,14 +151,11 @@ class ObjectiveProblem(OneFormula):
             return end.front([*models, *end.models([end.moved(model.tree) for model in models])])
 
         outcome, models = unless_interrupted(outcome, refined)
-        if self.rules is not None:
-            charged = self.rules(end.primitives, "written" if self.scaled else "none")
-            population = population_of([model.tree for model in models], end.primitives)
-            broken = ~np.isfinite(charged.charged(population, np.zeros(len(models)), np.ones(len(models))))
-            models = [model for model, wrong in zip(models, broken, strict=True) if not wrong]
         if not models:
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
-        choice = shortest(models, self._description)
+        further, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
+        choice = shortest(models, self._description, further.tolist())
+        choice = replace(choice, reason=choice.reason + word)
         models = list(with_supported_digits(models, self.rows))
         given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)
         return self.result(outcome, given, choice)
@@ -177,7 +179,9 @@ class _End:
         objective: Objective,
         threads: int,
         out_of_time: Callable[[], bool],
+        rules: Callable[..., CompiledConstraints] | None,
     ) -> None:
+        self._rules = rules
         self._task, self._settings, self._loss, self._objective = task, settings, loss, objective
         self._threads, self._out_of_time = threads, out_of_time
         self._known: dict[Tree, Floats] = {}
@@ -278,4 +282,9 @@ class _End:
     def _judged(self, population: Population) -> Floats:
         evaluator = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads)
         predictions: Any = evaluator.predict(population)
-        return self._objective(predictions, population.tree)
+        judged = self._objective(predictions, population.tree)
+        if self._rules is not None:
+            ones = np.ones(len(population))
+            charges = self._rules(population.primitives).charged(population, ones, ones)
+            judged[:, 0] = np.where(np.isfinite(charges), judged[:, 0] * charges, np.inf)
+        return judged

@@ -201,12 +201,13 @@ def choose(
         Of the rows that the losses were measured on.
     further : sequence of float, optional
         Further nats of each formula: for its oddity (see `shine.search.description.oddity`), and `NATS_A_TURN` for each
-        turn.
+        turn; inf if it must not be chosen.
     """
     sizes, constants = _sizes_and_constants(front)
     convincing = description.convinces(sizes, constants)
     for at, model in enumerate(front):
-        if model.loss <= enough and (convincing[at] or len(front) == 1):
+        allowed = further is None or math.isfinite(further[at])
+        if allowed and model.loss <= enough and (convincing[at] or len(front) == 1):
             return Choice(at, "the simplest formula that is exact to within rounding or to within stop_loss")
     return shortest(front, description, further)
 
@@ -217,7 +218,8 @@ def shortest(front: Sequence[Model], description: DescriptionLength, further: Se
     best = int(np.argmin(lengths))
     others = np.delete(lengths, best)
     if not np.isfinite(others).any():
-        return Choice(best, "the only formula that the rows can determine")
+        excluded = further is not None and not np.isfinite(further).all()
+        return Choice(best, f"the only formula that {'may be chosen' if excluded else 'the rows can determine'}")
     best = _convincing(front, lengths, best)
     second = int(np.argmin(np.where(np.arange(len(front)) == best, np.inf, lengths)))
     reason = "the shortest description of formula, constants and errors"
@@ -240,7 +242,11 @@ def lengths_of(
     """Nats of the description by each formula (see `choose`)."""
     losses = np.array([model.loss for model in front])
     lengths = description.final(losses, *_sizes_and_constants(front))
-    return lengths + (0.0 if further is None else np.array(further))
+    if further is None:
+        return lengths
+    # The length of an exact formula is -inf.
+    added: Floats = np.where(np.isposinf(further), np.inf, lengths + np.where(np.isposinf(further), 0.0, further))
+    return added
 
 
 def written_length(tree: Tree, most: float = math.inf) -> float:

@@ -233,7 +233,7 @@ class UncertainModel:
         loss: LossSource = "mse",
         noise: str = "absolute",
     ) -> Self:
-        """The model with rows that its intervals refer to: those of the fit, for a model from a pickle, or others.
+        """The model with rows that its loss and intervals refer to: those of the fit, or others.
 
         Parameters
         ----------
@@ -257,6 +257,11 @@ class UncertainModel:
         from shine.evaluate.inference.inference import Basis
         from shine.evaluate.losses import loss_for
         from shine.evaluate.losses.rows import data_for_loss
+        from shine.evaluate.tiers.machine_tier import losses_and_r2
+        from shine.lang.forms.library import STANDARD
+        from shine.lang.forms.primitives import PrimitiveSet, select
+        from shine.lang.forms.tape import functions_of
+        from shine.lang.population import Population
         from shine.search.problem.noise import check_noise, with_model
 
         if noise != "sigma":
@@ -265,7 +270,12 @@ class UncertainModel:
             noise = "absolute" if rows.deviations is None else "sigma"
         read = loss_for(loss, rows)
         basis = Basis(with_model(data_for_loss(read, rows, noise), noise, read), read, noise)
-        return replace(self, basis=basis, known=None, sums=None)  # type: ignore[type-var]
+        functions = select({**STANDARD, **self.tree.functions}, sorted(functions_of(self.tree)))
+        whole = Population.from_trees([self.tree], PrimitiveSet(functions, basis.rows.features))
+        (loss_here,), (r2,) = losses_and_r2(whole, basis.rows, read)
+        return replace(  # type: ignore[type-var]
+            self, loss=float(loss_here), r2=float(r2), noise=noise, basis=basis, known=None, sums=None
+        )
 
     def _standard_deviations(self, X: ArrayLike, kind: object) -> tuple[Floats, Floats]:
         """Values of the formula, and their standard deviations of a kind."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +30,11 @@ def texts_to_numbers(
     template : Template
     X : array-like or data frame of shape (n_rows, n_features)
     names, headings : sequence of str, optional
-        Names of the columns in formulas, and their headings.
+        Names of the columns in formulas, and their headings; by default ``x0, x1, ...``.
     """
+    if names is None and headings is None:
+        with suppress(ValueError, IndexError):  # no table, as its own check tells
+            names = headings = [f"x{place}" for place in range(np.shape(X)[1])]
     if template.groups is None or names is None or headings is None or template.groups not in names:
         return X, {}
     table, texts = with_numbers_for_texts(X, headings, headings[list(names).index(template.groups)])

@@ -136,7 +136,7 @@ def _replaced(X: Any, at: int, codes: Floats, headings: Sequence[str] | None) ->
     if headings is None:
         table = np.array(X, dtype=object)
         table[:, at] = codes
-        return numbers(table.astype(np.float64), "X", 2)
+        return numbers(table, "X", 2)
     if hasattr(X, "assign"):
         return X.assign(**{headings[at]: codes})
     if hasattr(X, "with_columns"):

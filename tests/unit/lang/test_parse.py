@@ -6,8 +6,10 @@ import math
 import pytest
 
 from shine.base.errors import ShineError, UnsupportedSyntaxError
+from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 
 def test_parameters_of_an_expression_come_in_natural_order():
@@ -137,3 +139,11 @@ def test_an_error_about_a_function_names_its_file():
 
     with pytest.raises(UnsupportedSyntaxError, match=r"test_parse.py, line \d+, column 9: 'while' is not part"):
         parse(f)
+
+
+def test_trees_that_call_different_functions_of_one_name_are_different():
+    square, again, more = (
+        parse("h(x) + 1", ["x"], primitive_table([*STANDARD, f"def g(a): return {body}", "def h(a): return g(a)*2"])[0])
+        for body in ("a*a", "a*a", "a + 1")
+    )
+    assert square == again != more

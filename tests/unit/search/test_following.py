@@ -65,6 +65,21 @@ def test_it_is_told_the_settings_each_generation_and_the_result(search: Callable
     assert generations == list(range(len(generations))) and generations
 
 
+def test_each_search_for_a_rate_begins_and_ends():
+    diary, times = Diary(), np.arange(20.0)
+    model = shine.SymbolicDynamics(population_size=30, settings={"seeding": 0.0}, max_time=5, callbacks=[diary])
+    model.fit(np.column_stack([np.exp(-0.1 * times), np.exp(-0.2 * times)]))
+    told = [note[0] for note in diary.told if isinstance(note, tuple)]
+    assert told == ["begin", "end"] * (len(told) // 2) and len(told) >= 4
+
+
+def test_a_truth_of_numpy_ends_the_search():
+    diary = Diary()
+    ending = Several((diary, lambda progress: np.True_))
+    for report in (lambda progress: np.True_, ending):
+        assert shine.evolve(X, Y, report=report, **{**QUICK, "stop_loss": 0.0}).stopped_by == "callback"
+
+
 def test_after_an_error_there_is_no_result():
     diary = Diary()
     with pytest.raises(ValueError, match="stop"):

@@ -16,7 +16,7 @@ from shine.data.fields import Field
 from shine.evaluate.rollouts.rates import with_named_constants
 from shine.search.dynamics.fields.model import FieldModel
 from shine.search.dynamics.fields.mollifying import features_of, likeliest_widths, mollified
-from shine.search.dynamics.fields.weak import WeakFit, WeakForm, kept_back_loss, weak_fit
+from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_back_loss, weak_fit
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
@@ -152,8 +152,9 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
             return known[same]
         fit = weak_fit(model.tree, form, number)
         size, constants = np.array([fit.tree.size]), np.array([len(fit.constants)])
-        nats = float(length.final(np.array([fit.loss]), size, constants)[0])
-        digits = digits_of(fit.constants, np.sqrt(np.diagonal(fit.covariance)))
+        nats = float(length.final(np.array([max(fit.loss, form.least_loss(number))]), size, constants)[0])
+        errors = np.maximum(np.sqrt(np.diagonal(fit.covariance)), ACCURACY * np.abs(fit.constants))
+        digits = digits_of(fit.constants, errors)
         own = replace(model, tree=fit.tree, digits=digits, basis=None, known=None, sums=None)
         known[same] = Candidate(own, nats)
         found.append((known[same], fit))
@@ -183,7 +184,7 @@ def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, 
     """The equation to recommend, and its error on the patches kept back (see `shine.search.dynamics.kept_back`)."""
     least = candidates[0][0].nats
     near = [each for each, _ in candidates if each.nats <= least + NEAR][:MOST_CANDIDATES] or [candidates[0][0]]
-    losses = [kept_back_loss(each.model.tree, form, number) for each in near]
+    losses = [max(kept_back_loss(each.model.tree, form, number), form.least_loss(number)) for each in near]
     best = int(np.argmin(losses))
     best = best if losses[best] < CLEARLY * losses[0] else 0
     return near[best], losses[best]
@@ -204,7 +205,7 @@ def _model(
     for first, fit in zip(np.cumsum([0, *counts[:-1]]).tolist(), fits, strict=True):
         part = slice(first, first + len(fit.constants))
         covariance[part, part] = fit.covariance
-    variances: Floats = np.array([_variance(rates) for rates in form.rates])
+    variances: Floats = np.array([form.variance(number) for number in range(len(form.rates))])
     return FieldModel(
         equations=tuple(each.model for each in joined),
         states=field.states,
@@ -222,8 +223,3 @@ def _model(
         periodic=field.periodic,
         widths=widths,
     )
-
-
-def _variance(rates: Floats) -> float:
-    rest = rates - np.add.reduce(rates) / len(rates)
-    return float(np.add.reduce(rest * rest)) / len(rest)

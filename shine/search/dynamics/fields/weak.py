@@ -31,6 +31,9 @@ KEPT = 0.75
 STEPS, HALVINGS, SETTLED = 12, 6, 1e-8
 """Most steps of a fit, most halvings of a step, and the relative fall of the error below which it ends."""
 
+ACCURACY = 1e-5
+"""Share of rates and of constants to which derivatives on a grid are known, however little noise there is."""
+
 SHIFT = 1e-6
 """Relative change of a constant that tells the slope by it."""
 
@@ -81,11 +84,19 @@ class WeakForm:
             values = along(values, weights, axis, stride)
         return values.reshape(-1)
 
+    def least_loss(self, number: int) -> float:
+        """Loss of the rates of a field below which formulas are equally good."""
+        return ACCURACY**2 * self.variance(number)
+
     def description(self, number: int) -> DescriptionLength:
         """The description length of the rates of a field."""
+        return DescriptionLength.with_unknown_noise(float(len(self.rates[number])), 0.5, self.variance(number))
+
+    def variance(self, number: int) -> float:
+        """Variance of the rates of a field."""
         rates = self.rates[number]
         rest = rates - np.add.reduce(rates) / len(rates)
-        return DescriptionLength.with_unknown_noise(float(len(rates)), 0.5, float(dot(rest, rest)) / len(rates))
+        return float(dot(rest, rest)) / len(rates)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,8 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
     assert template is not None
     if dataset.all_rows is not None:
         raise DataError("a template needs all rows in memory: read fewer rows or columns, or set stream to false")
+    if dataset.groups is not None:
+        raise ValueError("groups do not go with a template, which names its column of groups itself: k[patient]")
     _check_settings(settings)
     loss = loss_for(settings.fitness.loss, dataset)
     if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.loss_columns:

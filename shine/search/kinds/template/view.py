@@ -12,10 +12,11 @@ from shine.base.errors import ShineError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.scores import Scores
+from shine.formats.read.guesses import formula_tree
+from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, value_text
 from shine.lang.forms.tape import Tape, tape_from_tree
 from shine.lang.forms.tree import Tree
-from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.search.evolution.observers import SearchView, Shown
 from shine.search.evolution.operators.slot_breeding import assembled
@@ -163,7 +164,8 @@ def _parts(guess: Any, composition: Composition) -> tuple[list[Tape], Floats]:
         source = guess.get(slot.name, "1")
         if not isinstance(source, str | Tree):
             raise TypeError(f"{slot.name} is a formula as text, not {value_text(source)}")
-        tree = parse(source, slot.primitives.features, slot.primitives.table)
+        table = {**STANDARD, **slot.primitives.table}
+        tree = formula_tree(source, slot.primitives.features, table, slot.primitives.table)
         tape = tape_from_tree(tree, slot.primitives)
         if len(tape.codes) > slot.max_size:
             raise ValueError(f"{slot.name} has {len(tape.codes)} nodes, and max_size is {slot.max_size}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shine.data.datasets.dataset import Dataset
@@ -21,12 +23,14 @@ def inference(
     weights: np.ndarray | None = None,
     sigma: np.ndarray | None = None,
     exact: tuple[float, ...] = (),
+    worth: float | None = None,
     **options: str,
 ) -> Inference:
     """What rows say about the constants of a formula, some of its numbers taken as exact."""
     rows = Dataset.from_arrays(
         np.column_stack(list(columns.values())), y, sample_weight=weights, features=list(columns), sigma=sigma
     )
+    rows = replace(rows, worth=worth)
     tree = parse(formula, list(columns))
     error = loss if isinstance(loss, RowLoss) else loss_from(loss)
     basis = Basis(rows, error, options.pop("noise", "absolute"))

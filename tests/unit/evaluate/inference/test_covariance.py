@@ -53,6 +53,19 @@ def test_a_whole_weight_counts_like_as_many_rows():
     assert weighted.freedom == repeated.uncertainty.freedom == 22
 
 
+@pytest.mark.parametrize("kind", ["model", "robust"])
+@pytest.mark.parametrize("loss", ["mse", poisson().kind, "mae"])
+def test_repeated_rows_tell_what_they_are_worth(kind, loss):
+    x, y = line(rows=400)
+    y = np.round(np.abs(y)) if isinstance(loss, RowLoss) else y
+    single = inference(LINE, {"x": x}, y, loss, kind=kind)
+    repeated = inference(LINE, {"x": np.tile(x, 5)}, np.tile(y, 5), loss, kind=kind, worth=400.0)
+    # Leverages are those of the rows.
+    accuracy = 0.02 if kind == "robust" else 1e-3
+    assert repeated.uncertainty.covariance == pytest.approx(single.uncertainty.covariance, rel=accuracy)
+    assert repeated.profile(0.95) == pytest.approx(single.profile(0.95), rel=accuracy)
+
+
 def test_rows_of_weight_zero_do_not_count():
     x, y = line()
     weights = np.ones(30)

@@ -12,6 +12,7 @@ from shine.evaluate.losses import poisson, student_t
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, RowLoss
 from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 PREDICTIONS = np.array([0.7, 1.3, 2.9, 11.0])
 TARGETS = np.array([1.0, 0.0, 5.0, 10.0])
@@ -75,3 +76,10 @@ def test_a_column_that_is_missing_is_a_data_error():
     own = own_error("censored*(target - prediction)**2", "censored")
     with pytest.raises(DataError, match="the loss reads the column 'censored'"):
         _ = inference("2.31*x + 1.37", {"x": x}, y, own).uncertainty
+
+
+@pytest.mark.parametrize(("definition", "expected"), [("def g(a): return a*a", 9.0), ("def g(a): return a + 1", 4.0)])
+def test_a_name_that_is_defined_again_has_its_own_errors(definition, expected):
+    tree = parse("g(prediction - target)", ["prediction", "target"], primitive_table([definition])[0])
+    error = RowLoss("own", Primitive("own", 2, tree), (), 0.0)
+    assert derivatives_of(error).errors([np.array([5.0]), np.array([2.0])]).tolist() == [expected]

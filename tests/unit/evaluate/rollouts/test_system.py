@@ -7,6 +7,7 @@ from helpers.oracles.motions import SYSTEMS, reference, right_hand_side
 from shine.compiler.threads import Workers
 from shine.evaluate.rollouts.system import CompiledSystem, Request, roll
 from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 
 def compiled(*rates, states="xyz", **options):
@@ -150,3 +151,9 @@ def test_constants_and_starts_broadcast():
     found = system.rollout(np.ones((3, 1, 1)), times, np.array([[-1.0], [-2.0]]))
     assert found.states.shape == (3, 2, 2, 1)
     assert found.states[2, :, 1, 0] == pytest.approx(np.exp([-1.0, -2.0]), abs=1e-7)
+
+
+@pytest.mark.parametrize(("definition", "rate"), [("def g(a): return a*a", 9.0), ("def g(a): return a + 1", 4.0)])
+def test_a_name_that_is_defined_again_has_its_own_code(definition, rate):
+    tree = parse("g(x)", ["x"], primitive_table([definition])[0])
+    assert CompiledSystem([tree], ("x",)).rates(np.array([[3.0]])).tolist() == [[rate]]

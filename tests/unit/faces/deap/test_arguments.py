@@ -7,6 +7,7 @@ import operator
 import numpy as np
 import pandas
 import polars
+import pyarrow
 import pytest
 from deap import gp
 from unit.faces.deap.sets import Individual, Several, arithmetic, compiled, evolving, population
@@ -77,7 +78,7 @@ def test_another_number_type_is_refused(dtype):
         compiled(pair(), X, Y, dtype=dtype)
 
 
-@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
 def test_columns_of_a_data_frame_are_found_by_name(frame):
     individual = Individual.from_string("sub(u, v)", pair())
     for names in (["u", "v"], ["v", "u"]):

@@ -56,6 +56,14 @@ def test_other_shocks_move_as_the_law_says(shocks):
 
 
 @pytest.mark.slow
+def test_of_exact_equations_the_shortest_is_chosen():
+    angle, times = np.linspace(0, 2 * np.pi, 48, endpoint=False), np.linspace(0, 1, 41)[:, None]
+    field = np.exp(-0.5 * times) * np.sin(angle) + 0.5 * np.exp(-2 * times) * np.cos(2 * angle)
+    model = estimator(periodic=True, max_time=10).fit(field, times[:, 0], space=angle[1])
+    assert str(model.best_).splitlines()[0] == "u_t = 0.5*u_xx"
+
+
+@pytest.mark.slow
 def test_the_equation_of_korteweg_and_de_vries_is_found_in_noise():
     field = with_noise(korteweg_de_vries(WIDE, LONG), 0.01)
     model = estimator(max_time=40).fit(field, LONG, space=WIDE)

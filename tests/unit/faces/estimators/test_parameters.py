@@ -7,12 +7,15 @@ import pandas
 import pytest
 from helpers.markers import mostly_slow
 
+import shine
+from shine import SymbolicDynamics
 from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 from shine.search.evolution import evolution
 
 X = np.random.default_rng(0).uniform(1, 5, (20, 2))
 y = X[:, 0]
+PATH = np.exp(-0.1 * np.arange(20.0))[:, None]
 LONGEST = 700
 
 
@@ -49,7 +52,9 @@ def _no_search(monkeypatch):
 
 PARAMETERS = [
     *((SymbolicRegressor, name) for name in SymbolicRegressor().get_params()),
+    *((SymbolicDynamics, name) for name in SymbolicDynamics().get_params()),
     (SymbolicTransformer, "n_components"),
+    (SymbolicTransformer, "raw_features"),
     (SymbolicTransformer, "max_correlation"),
     (SymbolicClassifier, "stop_loss"),
     (SymbolicClassifier, "dtype"),
@@ -63,10 +68,10 @@ PARAMETERS = [
 )
 def test_each_awkward_value_is_used_or_told_in_one_line(kind, name):
     given = {"noise": "absolute"} if kind is SymbolicRegressor else {}
-    target = y > 3 if kind is SymbolicClassifier else y
+    rows, target = {SymbolicClassifier: (X, y > 3), SymbolicDynamics: (PATH, 1.0)}.get(kind, (X, y))
     for value in AWKWARD:
         try:
-            kind(**{**given, name: value}).fit(X, target)
+            kind(**{**given, name: value}).fit(rows, target)
         except BegunError:
             continue
         except (ValueError, TypeError, ShineError) as error:
@@ -100,6 +105,11 @@ def test_each_awkward_value_is_used_or_told_in_one_line(kind, name):
         ({"units": (["m", 3], "m")}, "units: the unit of 'x1' must be text, such as 'm/s' or '1', is 3"),
         ({"units": ({"x0": "m", "x9": "m"}, "m")}, "units has an unknown feature 'x9'; .*there are x0, x1"),
         ({"primitives": "add"}, "primitives is the text 'add'; give a list"),
+        ({"primitives": iter(["add"])}, "primitives must be a list, such as .*, is <list_iterator"),
+        ({"guesses": iter(["x0"])}, "guesses must be a list of formulas, .*, is <list_iterator"),
+        ({"callbacks": iter([print])}, "callbacks must be a function, or a list of functions, is <list_iterator"),
+        ({"warm_start": 5}, "warm_start must be True or False, is 5"),
+        ({"guesses": ["g.pbtxt"]}, r"guesses\[0\]: g.pbtxt: it cannot be read: No such file"),
     ],
 )
 def test_a_wrong_value_is_told_in_the_words_that_were_typed(parameters, message):
@@ -110,9 +120,33 @@ def test_a_wrong_value_is_told_in_the_words_that_were_typed(parameters, message)
 @pytest.mark.parametrize("parameters", [
     {"population_size": np.int64(5)}, {"max_time": np.float32(0.5)}, {"linear_scaling": np.True_}, {"guesses": None},
     {"callbacks": None}, {"random_state": np.random.RandomState(0)}, {"n_jobs": None}, {"generations": None},
-    {"verbose": True}, {"primitives": np.array(["add", "mul"])}, {"settings": {"stagnation": None}},
+    {"verbose": True}, {"primitives": np.array(["add", "mul"])}, {"settings": {"stagnation": None, "evidence": 10}},
     {"units": (("m", "s"), "m")}, {"units": ({"x0": "m", "x1": "s"}, "m/s²")},
 ])  # fmt: skip
 def test_numbers_of_numpy_and_what_is_left_out_are_used(parameters):
     with pytest.raises(BegunError):
         SymbolicRegressor(**{"noise": "absolute"} | parameters).fit(X, y)
+
+
+def law(x0, x1):
+    return f(x0) * exp(-k * x1)  # noqa: F821 - names of a template
+
+
+@pytest.mark.parametrize("template", [shine.template("f(x0)*exp(-k*x1)"), law, {"formula": "f(x0)*exp(-k*x1)"}])
+def test_each_form_of_a_template_is_used(template):
+    with pytest.raises(BegunError):
+        SymbolicRegressor(template=template, max_time=5, noise="absolute").fit(X, y)
+
+
+@pytest.mark.parametrize("parameters", [
+    {"order": 2.0}, {"periodic": 1}, {"autonomous": np.True_}, {"conserve": ""}, {"template": ""}, {"lags": 0.0},
+    {"derivatives": np.float64(3)}, {"settings": {"tier": "reference"}},
+])  # fmt: skip
+def test_whole_numbers_truth_values_and_defaults_of_dynamics_are_used(parameters):
+    with pytest.raises(BegunError):
+        SymbolicDynamics(**parameters).fit(PATH)
+
+
+def test_evidence_is_not_for_dynamics():
+    with pytest.raises(ValueError, match="evidence is not for dynamics, which estimates it from the readings"):
+        SymbolicDynamics(settings={"evidence": 10}).fit(PATH)

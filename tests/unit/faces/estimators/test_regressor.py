@@ -256,7 +256,7 @@ def test_the_engine_s_own_errors_come_through():
         quick(loss="r2").fit(X, np.ones(100))
 
 
-@pytest.mark.parametrize("index", [99, -99, "best", 1.0, None, True, [1, 2, 3], "x" * 100_000])
+@pytest.mark.parametrize("index", [99, -99, "best", 1.5, None, True, [1, 2, 3], "x" * 100_000])
 def test_an_index_that_is_no_position_is_told_with_the_positions(index):
     model = quick(guesses=["x0*x1"]).fit(X, A * B)
     for method in (lambda: model.predict(X, index=index), lambda: model.latex(index), lambda: model.python(index)):

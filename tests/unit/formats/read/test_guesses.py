@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -264,6 +265,15 @@ def test_a_search_starts_from_the_file_of_a_graph(tmp_path):
         features = ["x", "b"] if not isinstance(source, dict) else ["a", "b"]
         result = evolve(X, 0.5 * A * A + B, guesses=[source], **{**FAST, "features": features})
         assert result.best.loss < 1e-20
+
+
+@pytest.mark.parametrize("form", [Path, str, lambda path: {"graph": str(path), "features": {"x": "x"}}])
+def test_an_estimator_starts_from_the_file_of_a_graph(tmp_path, form):
+    rows = {"x": A, "b": B}
+    model = SymbolicRegressor(
+        guesses=[form(graph_file(tmp_path))], generations=0, population_size=5, settings={"seeding": 0.0}, max_time=5
+    )
+    assert model.fit(pandas.DataFrame(rows), 0.5 * A * A + B).best_.loss < 1e-20
 
 
 @pytest.mark.slow

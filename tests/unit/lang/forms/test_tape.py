@@ -64,3 +64,9 @@ def test_a_tree_100_000_deep_becomes_a_tape_and_a_tree_again():
     tree = parse(node, ("a", "b"))
     tape = tape_from_tree(tree, PRIMITIVES)
     assert tree_from_tape(tape.codes, tape.values, PRIMITIVES) == tree
+
+
+@pytest.mark.parametrize("text", ["neg(0.5)*x", "-0.5*x", "neg(neg(0.5))*x"])
+def test_a_negative_number_is_one_node_as_in_the_text_that_it_becomes(text):
+    tree = parse(text, ["x"])
+    assert tree == parse(str(tree), ["x"]) and tree.size == 3

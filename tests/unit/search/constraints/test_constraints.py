@@ -29,6 +29,7 @@ from shine.search.evolution.operators.creation import ptc2
 PRIMITIVES = primitive_set("neg sqrt add mul where", "x y z")
 NAMES = ["neg", "sqrt", "add", "mul", "where", "x", "y", "z", "constant"]
 FUNCTIONS = NAMES[:5]
+RISING = np.linspace(1, 3, 40)
 
 
 def name_of(population: Population, index: int, node: Node) -> str:
@@ -263,6 +264,16 @@ def test_shares_of_several_features_add_up():
     population = Population.from_sources(["x - y", "x + y", "y - x"], ("x", "y", "z"))
     shares = monotonicity({"x": "increasing", "y": "increasing"}).wrong_shares(population, np.ones(3))
     assert shares.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"validation": "random"}, {"objective": lambda y: np.abs(y - RISING).max(1)}])
+def test_the_chosen_formula_keeps_a_direction_that_the_best_one_breaks(options):
+    given = {"generations": 0, "population": 20, "seeding": 0.0, "noise": "absolute", "guesses": ["2*x0"]}
+    directions = {"monotonic": {"x0": "decreasing"}}
+    front = shine.evolve(RISING[:, None] / 2, RISING, constraints=directions, **given, **options).front
+    assert not front.best.tree.used_parameters
+    assert "monotonicity" in front.reason
+    assert any(model.loss < 1e-20 for model in front)
 
 
 def test_pairs_stay_within_the_data_and_a_feature_that_never_changes_is_monotone():

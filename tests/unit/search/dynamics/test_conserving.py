@@ -49,6 +49,7 @@ def test_of_three_states_one_rate_follows_from_the_others(epidemic):
 def test_of_two_states_the_rates_share_a_factor(epidemic):
     two = Trajectories((replace(epidemic.runs[0], states=epidemic.runs[0].states[:, :2]),), ("x", "v"))
     assert rights("v**2/2 - cos(x)", two) == {"x": "f(x, v)*(v)", "v": "-f(x, v)*(sin(x))"}
+    assert rights("2*x**2 + 3*v**2", two) == {"x": "f(x, v)*(1.5*v)", "v": "-f(x, v)*(x)"}
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,12 @@ def test_an_explosion_counts_as_a_difference():
     assert np.isnan(found.trajectories[1]).any()
 
 
+def test_rivals_that_diverge_are_as_far_apart_as_may_be():
+    rivals = [system("90*x"), system("95*x")]
+    found = next_experiment(rivals, {"x": (1.0, 3.0)}, TIMES, np.ones(1))
+    assert np.isfinite(found.distance) and found.distance > 5
+
+
 @pytest.mark.parametrize(
     "box, message",
     [

@@ -18,8 +18,8 @@ from shine.search.evolution.complexity import CONSTANT_NAME, code_weights, compl
 from shine.search.evolution.operators.creation import ptc2
 from shine.search.models.model import Model
 
-PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "neg", "sin", "where")), ("x", "y"))
-NAMES = (CONSTANT_NAME, "x", "y", "add", "mul", "neg", "sin", "where")
+PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "cos", "sin", "where")), ("x", "y"))
+NAMES = (CONSTANT_NAME, "x", "y", "add", "mul", "cos", "sin", "where")
 
 weights_of_names = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 9))
 

@@ -101,6 +101,14 @@ def test_the_deadline_ends_a_population_between_slices():
     assert scorer.archive.best_loss < np.inf
 
 
+def test_a_deadline_that_is_over_leaves_time_for_a_formula():
+    clock = Clock()
+    scorer = scorer_of(SlowCounter(clock, 0.01), clock, deadline=0.0)
+    with pytest.raises(OutOfTime):
+        scorer.scored(random_population())
+    assert scorer.evaluations == FIRST_SLICE and scorer.archive.best_loss < np.inf
+
+
 class SumOfConstants:
     """An evaluator whose loss is the distance from the sum of the constants to a goal."""
 

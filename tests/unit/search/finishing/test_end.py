@@ -35,6 +35,15 @@ def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):
 
 
 @pytest.mark.slow
+def test_noise_that_the_user_knows_outlasts_a_constant_that_is_chosen_first():
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 3, 100)
+    y = np.exp(0.5 * x) * np.exp(rng.normal(0, 0.9, 100))
+    found = shine.evolve(x[:, None], y, noise="log", generations=3, seconds=None, population=200)
+    assert found.best.tree.used_parameters and found.best.noise == "log"
+
+
+@pytest.mark.slow
 def test_a_law_keeps_the_noise_that_follows_it():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 40)

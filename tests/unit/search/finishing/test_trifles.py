@@ -8,8 +8,10 @@ from scipy.interpolate import CubicSpline
 
 import shine
 from shine.data.datasets.dataset import Dataset
+from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 from shine.search.finishing.trifles import Trifles, without_an_operand
 from shine.search.models.model import Model
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
@@ -125,3 +127,9 @@ def test_each_operand_is_left_out_once():
     for shorter in without_an_operand(tree):
         assert shorter.size < tree.size
     assert without_an_operand(parse("x", ["x"])) == []
+
+
+def test_an_operand_is_left_out_beside_a_function_of_the_user():
+    table, _ = primitive_table([*STANDARD, "def raised(a): return a*a + 1"])
+    found = without_an_operand(parse("raised(x) + y", ["x", "y"], table))
+    assert {str(each) for each in found} == {"raised(x)", "y"}

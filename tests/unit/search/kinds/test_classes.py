@@ -1,3 +1,5 @@
+"""Searches for the odds of a class."""
+
 import numpy as np
 import pytest
 
@@ -5,17 +7,27 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.search.kinds.classes import LOG_LOSS, OddsEvaluator
+from shine.faces.keywords import settings_from
+from shine.search.kinds.classes import LOG_LOSS, ClassesProblem, OddsEvaluator
+from shine.search.run import search
 
-X = np.random.default_rng(0).normal(size=(200, 2))
+X = np.random.default_rng(0).uniform(-2, 2, (200, 2))
 DATA = Dataset.from_arrays(X, np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 0.98, 0.02))
 
 
 @pytest.mark.parametrize("exponent", [-1000, -600, -400, 400, 600, 1000])
-def test_the_log_loss_of_a_formula_does_not_depend_on_its_scale(exponent):
+def test_a_formula_of_any_scale_has_a_useful_line_and_a_true_log_loss(exponent):
     sources = ["x0", "x0*x0 + x1", f"{2.0**exponent!r}*x0", f"{2.0**exponent!r}*(x0*x0 + x1)"]
     population = shine.Population.from_sources(sources, ("x0", "x1"))
     evaluator = OddsEvaluator(DATA, MachineLinearizer(DATA, LOG_LOSS), "float64", 1)
     scores = evaluator.score(population)
-    assert scores.losses[2:] == pytest.approx(scores.losses[:2], rel=0.05)
+    assert (scores.losses < 0.6 * np.log(2)).all()
     assert Confirmation(DATA, LOG_LOSS).confirmed(evaluator, population, scores).all()
+
+
+def test_formulas_of_an_earlier_part_of_the_run_compete():
+    settings = settings_from(generations=0, population=5, seeding=0.0, seed=1)
+    earlier = [shine.Model(shine.parse("9*x0*x1", ["x0", "x1"]), 0.1, 0.9)]
+    data = Dataset.from_arrays(X, (X[:, 0] * X[:, 1] > 0.1) * 1.0)
+    losses = [search(data, settings, earlier=each, kind=ClassesProblem).front[-1].loss for each in ((), earlier)]
+    assert losses[1] < losses[0] / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import time
 
@@ -11,8 +12,12 @@ from helpers.markers import mostly_slow
 
 import shine
 from shine.base.errors import DataError
+from shine.data.datasets.dataset import Dataset
+from shine.faces.keywords import settings_from
 from shine.search.kinds import objective_function as module
+from shine.search.kinds.objective import ObjectiveProblem
 from shine.search.kinds.objective_function import Objective
+from shine.search.run import search
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 3, (80, 2))
@@ -89,6 +94,22 @@ def test_the_front_keeps_what_is_good_in_further_objectives():
 def test_constraints_hold():
     front = shine.evolve(X, Y, objective=cubes, constraints={"forbidden": ["x1"]}, **QUICK).front
     assert all("x1" not in model.expression for model in front)
+
+
+def test_a_wrong_direction_has_its_price_at_the_end_too():
+    options = {"constraints": {"monotonic": {"x0": "decreasing"}, "penalty": 1e6}, "guesses": ["x0*x1"]}
+    found = shine.evolve(X, Y, objective=lambda many: 1 + np.abs(many - Y).max(axis=1), **QUICK | options).front
+    plain = shine.evolve(X, Y, objective=lambda many: 1 + np.abs(many - Y).max(axis=1), **QUICK).front
+    assert plain.best.expression == "x0*x1"
+    assert "x0*x1" not in [model.expression for model in found]
+
+
+def test_formulas_of_an_earlier_part_of_the_run_compete():
+    settings = settings_from(generations=0, population=5, seeding=0.0, noise="absolute")
+    earlier = [shine.Model(shine.parse("x0*x1", ["x0", "x1"]), 0.0, 1.0)]
+    kind = functools.partial(ObjectiveProblem, Objective(lambda many: np.abs(many - Y).max(axis=1)))
+    found = search(Dataset.from_arrays(X, Y), settings, earlier=earlier, kind=kind)
+    assert found.best.expression == "x0*x1"
 
 
 def test_many_rows_are_judged_in_parts(monkeypatch):

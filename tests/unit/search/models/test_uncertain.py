@@ -25,8 +25,8 @@ X = RNG.uniform(0, 4, (60, 1))
 Y = 2.4 * np.exp(-0.9 * X[:, 0]) + 0.7 * X[:, 0] + RNG.normal(0, 0.1, 60)
 
 
-def model(formula="2.41*exp(-0.91*x) + 0.71*x", r2=0.9, **options):
-    return Model(parse(formula, ["x"]), 0.01, r2).with_data(X, Y, **options)
+def model(formula="2.41*exp(-0.91*x) + 0.71*x", **options):
+    return Model(parse(formula, ["x"]), 0.01, 0.9).with_data(X, Y, **options)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,12 @@ def test_intervals_hold_the_truth_and_have_the_names_of_the_summary():
     truth = dict(zip(("c0", "c1", "c2"), (2.4, -0.9, 0.7), strict=True))
     assert ends.keys() == truth.keys()
     assert all(low < truth[name] < high for name, (low, high) in ends.items())
+
+
+def test_the_loss_is_that_of_the_given_rows():
+    found, values = model(), 2.41 * np.exp(-0.91 * X[:, 0]) + 0.71 * X[:, 0]
+    assert found.loss == pytest.approx(np.mean((values - Y) ** 2))
+    assert found.r2 == pytest.approx(1 - np.mean((values - Y) ** 2) / np.var(Y))
 
 
 def test_a_higher_level_has_wider_intervals():
@@ -179,7 +185,8 @@ def test_rows_near_the_range_are_no_extrapolation(rows):
 
 
 def test_an_exact_law_extrapolates_silently():
-    model(r2=1.0).predict([[9.0]])
+    exact = model().with_data(X, model().predict(X))
+    exact.predict([[9.0]])
 
 
 def test_extrapolation_can_be_silenced():
