@@ -32,6 +32,7 @@ from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotCo
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
+from shine.search.kinds.template.starts import with_starts
 from shine.search.kinds.template.view import guessed, template_view
 from shine.search.models.certainty import choose
 from shine.search.models.model import Model
@@ -113,6 +114,7 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
     scaling = TemplateScaling.of(resolved(template, features), dataset) if loss.name in LOSSES else None
     if scaling is not None:
         template, dataset = scaling.template, scaling.target.applied(dataset)
+    template = with_starts(resolved(template, features), dataset)
     count = 0 if groups is None else len(groups.values)
     composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
     check_unknowns(composition)
