@@ -7,7 +7,9 @@ written in the shortest form found. If the original region has fewer nodes, it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 from shine.lang.simplify.inner_constants import ConstantMover
@@ -100,13 +102,14 @@ def _multiple(terms: Terms, term: int) -> tuple[Coefficient, int] | None:
 
 
 def _product_region(terms: Terms, root: int) -> Region:
-    constant, leaves, interior = ONE, list[tuple[int, int]](), list[int]()
+    numbers, leaves, interior = list[tuple[int, float]](), list[tuple[int, int]](), list[int]()
+    constant = ONE
     stack = [(1, root)]
     while stack:
         exponent, term = stack.pop()
         exponents = _exponents(terms, term)
         if terms.operations[term] == CONSTANT:
-            constant = times(constant, to_the_power(coefficient(terms.values[term]), exponent))
+            numbers.append((exponent, terms.values[term]))
         elif exponents and max(abs(exponent * own) for own in exponents) <= LARGEST_EXPONENT:
             interior.append(term)
             if terms.operations[term] == "neg" and exponent % 2:
@@ -115,8 +118,27 @@ def _product_region(terms: Terms, root: int) -> Region:
             stack += [(own, argument) for own, argument in reversed(list(pairs)) if own]
         else:
             leaves.append((exponent, term))
-    return Region(constant, leaves, interior)
+    return Region(times(constant, _product_of(numbers, terms.are_ordinary)), leaves, interior)
 
+
+def _product_of(numbers: Sequence[tuple[int, float]], far: bool) -> Coefficient:
+    """The product of powers of numbers, which may be `far` outside the range of coefficients before they return."""
+    try:
+        product = ONE
+        for exponent, number in numbers:
+            product = times(product, to_the_power(coefficient(number), exponent))
+        return product
+    except Unfit:
+        if not far or any(number == 0 for _, number in numbers):
+            raise
+        exact = prod((Fraction(number) ** exponent for exponent, number in numbers), start=Fraction(1))
+        if not 2.0**-LARGEST_SCALE < abs(exact) < 2.0**LARGEST_SCALE:
+            raise
+        return coefficient(float(exact))
+
+
+LARGEST_SCALE = 1000
+"""Largest binary exponent of a number that is made here: it is finite and not subnormal."""
 
 _MOST_EXPANDED = 12
 """Most parts of a sum that is multiplied out to see whether parts cancel."""

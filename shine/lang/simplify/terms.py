@@ -75,6 +75,8 @@ class Terms:
         self._functions = functions
         self._values_of = values_of
         self._ranges = ranges
+        self.are_ordinary = all(max(map(abs, ranges.get(name, (math.inf,)))) <= _ORDINARY for name in self._names)
+        """Whether all names are known to have values of ordinary size: of a few, products are finite."""
         self._number_types: set[type] = set()
         self.work = 0
         """Work so far: a count of small steps, which bounds simplification alike on all machines."""
@@ -222,8 +224,12 @@ ZERO: Coefficient = (0.0, 1.0)
 ONE: Coefficient = (1.0, 1.0)
 MINUS_ONE: Coefficient = (-1.0, 1.0)
 
-_LARGEST = 2.0**1000
-"""Coefficients beyond this, or below its inverse, are not merged: they might overflow or underflow."""
+_LARGEST = 2.0**500
+"""Coefficients beyond this, or below its inverse, are not merged: their products could overflow or underflow."""
+
+
+_ORDINARY = 2.0**128
+"""Largest size of ordinary values."""
 
 
 class Unfit(Exception):
@@ -240,8 +246,9 @@ def coefficient(numerator: float, denominator: float = 1.0) -> Coefficient:
     """
     if denominator < 0:
         numerator, denominator = -numerator, -denominator
-    sizes = (denominator,) if numerator == 0 else (denominator, abs(numerator), abs(numerator) / denominator)
-    if not all(1 / _LARGEST < size < _LARGEST for size in sizes):
+    if not (1 / _LARGEST < denominator < _LARGEST and abs(numerator) < _LARGEST):
+        raise Unfit
+    if numerator != 0 and abs(numerator) < 1 / _LARGEST:
         raise Unfit
     if denominator == 1.0:
         return numerator, denominator
@@ -257,26 +264,16 @@ def times(a: Coefficient, b: Coefficient) -> Coefficient:
     """The product of two coefficients."""
     if a == ONE:
         return b
-    return a if b == ONE else coefficient(_product(a[0], b[0]), a[1] * b[1])
-
-
-def _product(a: float, b: float) -> float:
-    """The product of two numerators, which underflows only if it is out of range."""
-    product = a * b
-    if product == 0 and a != 0 and b != 0:
-        raise Unfit
-    return product
+    return a if b == ONE else coefficient(a[0] * b[0], a[1] * b[1])
 
 
 def plus(a: Coefficient, b: Coefficient) -> Coefficient:
     """The sum of two coefficients."""
     if a[1] == b[1]:
         return coefficient(a[0] + b[0], a[1])
-    if all(part.is_integer() for part in (*a, *b)):
-        exact = coefficient(a[0] * b[1] + b[0] * a[1], a[1] * b[1])
-        if max(map(abs, exact)) < LARGEST_EXACT:
-            return exact
-    return coefficient(value(a) + value(b))
+    exact = coefficient(a[0] * b[1] + b[0] * a[1], a[1] * b[1])
+    whole = all(part.is_integer() for part in (*a, *b)) and max(map(abs, exact)) < LARGEST_EXACT
+    return exact if whole else coefficient(value(a) + value(b))
 
 
 def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
@@ -290,7 +287,7 @@ def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
     numerator, denominator = a
     for _ in range(abs(exponent) - 1):
         # The last bits of Python's power depend on the processor.
-        numerator, denominator = _product(numerator, a[0]), denominator * a[1]
+        numerator, denominator = numerator * a[0], denominator * a[1]
     return coefficient(numerator, denominator)
 
 

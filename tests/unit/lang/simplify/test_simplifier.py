@@ -395,3 +395,20 @@ def test_constants_that_would_overflow_are_not_merged():
     formula = parse("x*1e300*1e300*1e-300*1e-300")
     assert simplify(formula).size <= formula.size
     assert evaluate(simplify(parse("x*1e-300*1e-300")), [np.array([1e308])])[0] == 1e308 * 1e-300 * 1e-300
+
+
+@pytest.mark.parametrize(
+    "source", ["127 - 9e163*(2.5*a*(b/1e161))", "b/-5e160*(a + b)*1e160", "6e163*(a*sin(b)/2e161)"]
+)
+def test_factors_beyond_the_range_of_coefficients_cancel_where_columns_are_ordinary(source):
+    tree, point = parse(source), [np.array([1.5]), np.array([2.25])]
+    found = simplify(tree, ranges={"a": (-9.0, 9.0), "b": (-9.0, 9.0)})
+    assert found.size < tree.size
+    assert "e+1" not in str(found)
+    assert evaluate(found, point) == pytest.approx(evaluate(tree, point), rel=1e-14)
+
+
+def test_factors_of_columns_of_any_size_do_not_cancel():
+    # A column of 1e200 squared is infinite; times 1e-200 first, it is not.
+    tree = parse("(1e-200*a)*(1e-200*a)*1e300")
+    assert evaluate(simplify(tree), [np.array([1e200])]) == pytest.approx(1e300)
