@@ -25,6 +25,9 @@ from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
 PrimitiveSource = str | Callable[..., object] | Primitive
 """Forms of a primitive: a name or a function; see `primitive_table`."""
 
+KINDS = frozenset({"assign", "compare", "constant", "name"})
+"""Kinds of nodes that are no functions: a primitive with such a name would be taken for one."""
+
 
 def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Primitive], list[str]]:
     """Primitives that are given by name, as functions, or as `Primitive` objects.
@@ -56,7 +59,7 @@ def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Pr
     Notes
     -----
     A function with the name of one of Shine's primitives is that primitive if it computes the same by the same
-    operations; otherwise its name gets a number, ``sigmoid_1``.
+    operations; otherwise its name gets a number, ``sigmoid_1``. So does that of a kind of node, ``constant_1``.
     """
     check_primitives(primitives)
     reader = _Reader(dict(STANDARD))
@@ -139,7 +142,7 @@ class _Reader:
 
     def _of_function(self, source: Callable[..., object]) -> str:
         self._functions.table.update(self.table)
-        name = _own_name(source)
+        name = free_name(_own_name(source), KINDS)
         try:
             made = self._functions.primitive(source, _arity(source), name)
         except UnsupportedSyntaxError as error:
@@ -155,7 +158,7 @@ class _Reader:
         shine = TABLE.get(tree.name)
         if shine is not None and means(tree, shine):
             return self._known(shine.name)
-        name = free_name(tree.name, STANDARD)
+        name = free_name(tree.name, STANDARD.keys() | KINDS)
         return self._add(Primitive(name, len(tree.parameters), replace(tree, name=name)))
 
     def _translated(self, text: str, problem: UnsupportedSyntaxError) -> str:
@@ -170,6 +173,8 @@ class _Reader:
 
     def _add(self, primitive: Primitive) -> str:
         check_name(primitive.name)
+        if primitive.name in KINDS:
+            raise ValueError(f"{primitive.name!r} is a kind of node of every formula; give your function another name")
         if primitive.name in STANDARD and primitive != STANDARD[primitive.name]:
             raise ValueError(f"{primitive.name!r} is one of Shine's primitives; give your function another name")
         self.table[primitive.name] = primitive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -176,7 +176,7 @@ def means(tree: Tree, primitive: Primitive) -> bool:
     return own == values.read(primitive.definition, arguments, ())
 
 
-def free_name(wanted: str, table: Mapping[str, Primitive]) -> str:
+def free_name(wanted: str, table: Container[str]) -> str:
     """A name that no primitive of a table has: the wanted one, or with the first free number, ``aq_1``."""
     name, number = wanted, 1
     while name in table:

@@ -302,5 +302,7 @@ def _functions(template: Template, slots: Sequence[Slot]) -> dict[str, Primitive
     """Functions of the composed formulas, by name."""
     found = functions_of_slots(template, slots)
     for tree in template.outputs:
-        found |= {name: tree.functions[name] for name in functions_of(tree) if name not in template.calls}
+        for name in functions_of(tree) - template.calls.keys():
+            if found.setdefault(name, tree.functions[name]) != tree.functions[name]:
+                raise ValueError(f"the template's function {name!r} has the name of another primitive; rename it")
     return found

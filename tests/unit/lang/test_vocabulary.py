@@ -204,3 +204,10 @@ def test_a_function_of_a_notebook_keeps_what_its_source_said():
     table, found = primitive_table(pickle.loads(pickle.dumps(before)))
     assert found == ["cell", "add", "exp"]
     assert evaluate(parse("cell(x)", primitives=table), COLUMNS[:1]).tolist() == [2.25, 3.0, 11.0]
+
+
+@pytest.mark.parametrize("kind", ["assign", "compare", "constant", "name"])
+def test_a_function_with_the_name_of_a_kind_of_node_gets_a_number(kind):
+    table, names = primitive_table([f"def {kind}(x): return x*x + 1"])
+    assert names == [f"{kind}_1"]
+    assert table[names[0]].arity == 1
