@@ -21,7 +21,11 @@ from shine.runs import open_run
 from shine.search.evolution.settings import EvolutionSettings
 
 X = np.random.default_rng(0).uniform(1, 5, (40, 2))
-Y = X[:, 0] * X[:, 1] + np.sin(X[:, 0])
+LAW = "x0*x1 + sin(x0)"
+EXACT = X[:, 0] * X[:, 1] + np.sin(X[:, 0])
+Y = EXACT + np.random.default_rng(1).normal(0, 0.1, 40)
+"""The target of the law with some noise, so that no search ends by an exact formula."""
+
 TINY = {
     "primitives": ["add", "mul", "sin"],
     "population": 40,
