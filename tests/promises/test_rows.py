@@ -30,7 +30,9 @@ def test_every_row_and_every_reason_has_a_parameter(face):
     settings = {name.removeprefix("evolution.") for name in parameters("config") if name.startswith("evolution.")}
     known |= settings if face == "evolve" else set()
     assert not {name for where, name in IN_ROWS if where == face} - known
-    assert not [pattern for where, pattern in ABSENT if where == face and not any(fnmatchcase(n, pattern) for n in known)]
+    assert not [
+        pattern for where, pattern in ABSENT if where == face and not any(fnmatchcase(n, pattern) for n in known)
+    ]
 
 
 def cases():
