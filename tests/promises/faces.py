@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -210,3 +211,37 @@ def run_config(document: dict[str, Any], folder: Path, *options: str) -> Any:
 def occurrences(expressions: Sequence[str], text: str) -> int:
     """How often a text is in the expressions."""
     return sum(each.count(text) for each in expressions)
+
+
+def calculated(text: str, rows: np.ndarray) -> np.ndarray:
+    """The values of a formula, by Python itself."""
+    names = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "square": np.square}
+    return np.zeros(len(rows)) + eval(text, {**names, "x0": rows[:, 0], "x1": rows[:, 1]})
+
+
+class Told:
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def __call__(self, progress: Any) -> None:
+        self.told.append("generation")
+
+    def begin(self, settings: Any) -> None:
+        self.told.append("begin")
+
+    def end(self, result: Any) -> None:
+        self.told.append("end")
+
+
+class Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def same(face: str, one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two settings give one front."""
+    return search(face, **one).front == search(face, **other).front

@@ -91,7 +91,7 @@ def test_the_combinations_have_every_pair_that_is_allowed():
     assert len(together) == every - len(FORBIDDEN)
 
 
-@pytest.mark.parametrize("number", mostly_slow(range(len(COVERING)), fast=range(0, len(COVERING), 3)))
+@pytest.mark.parametrize("number", mostly_slow(range(len(COVERING)), fast=range(0, len(COVERING), 4)))
 @pytest.mark.parametrize("face", ["evolve", "SymbolicRegressor"])
 def test_a_combination_is_sound(face, number):
     words = settings(COVERING[number])

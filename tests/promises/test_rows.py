@@ -5,9 +5,12 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
+from promises import rows_of_files, rows_of_formulas, rows_of_losses, rows_of_motion, rows_of_searches
 from promises.faces import ESTIMATORS, parameters
 from promises.table import ABSENT, ROWS
 
+MODULES = (rows_of_formulas, rows_of_losses, rows_of_searches, rows_of_motion, rows_of_files)
+"""What is imported puts its rows into the table."""
 FACES = (*ESTIMATORS, "evolve", "config")
 IN_ROWS = {name for row in ROWS for name in row.names}
 QUICK = ("evolve", "SymbolicRegressor", "SymbolicDynamics")
