@@ -368,7 +368,7 @@ def main() -> None:
     if options.worker:
         tensorflow_worker(options.worker)
         return
-    from shine.faces.bench.host import description
+    from shine.faces.bench.run import description
 
     machine = description()
     print(f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']}, {machine['versions']}\n")

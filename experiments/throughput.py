@@ -26,8 +26,16 @@ import numpy as np
 
 import shine
 from shine.faces.bench.contenders import Contender, prepare_machine
-from shine.faces.bench.host import description
-from shine.faces.bench.run import CONTENDERS, Measurement, Report, Settings, benchmark, best_seconds, random_population
+from shine.faces.bench.run import (
+    CONTENDERS,
+    Measurement,
+    Report,
+    Settings,
+    benchmark,
+    best_seconds,
+    description,
+    random_population,
+)
 from shine.faces.bench.table import report_text
 
 ARITHMETIC = ("add", "sub", "mul", "div")

@@ -24,13 +24,13 @@ from shine.formats.page.mathml import typeset
 from shine.formats.read.sympy import from_sympy
 from shine.formats.write import EXPORTS, export
 from shine.formats.write.sympy import sympy_expression
+from shine.lang.derivative import PARTIALS
 from shine.lang.forms.facts import FACTS, basic_where
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES, BASIC
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
 from shine.lang.interpret import EXACT, INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, Inexact, evaluate
-from shine.lang.partials import PARTIALS
 from shine.lang.program.trees import tree_program
 from shine.search.constraints.dimensional_analysis import RULES
 

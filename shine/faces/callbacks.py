@@ -15,7 +15,7 @@ from typing import Any
 
 from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
-from shine.faces.runs.thinning import Thinning
+from shine.faces.runs.keeping import Thinning
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
 from shine.search.models.result import Result

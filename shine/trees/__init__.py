@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from shine.trees.building import build, compile
-from shine.trees.compiled import CompiledBoostedClassifier, CompiledClassifier, CompiledRegressor, CompiledTrees
+from shine.trees.compiled import (
+    CompiledBoostedClassifier,
+    CompiledClassifier,
+    CompiledRegressor,
+    CompiledTrees,
+    build,
+    compile,
+)
 from shine.trees.keys import KeyTable
 
 __all__ = [

@@ -70,8 +70,8 @@ def make_program(folder: Path, seed: int) -> None:
     from helpers.tensor_modules import SMOOTH, random_arguments, random_module
 
     import shine.tensor
+    from shine.tensor.native.code import arena_of_thread
     from shine.tensor.native.function import TensorFunction
-    from shine.tensor.native.nvptx import arena_of_thread
 
     function = TensorFunction(random_module(seed, operations=SMOOTH, floats=("f64",)))
     shine.tensor.build(function, folder, f"program{seed}", "ptx")

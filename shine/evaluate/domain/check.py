@@ -23,8 +23,7 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED, exp, log
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain.between import Gaps, has_gaps
-from shine.evaluate.domain.interval import Interval
-from shine.evaluate.domain.intervals import INTERVALS
+from shine.evaluate.domain.intervals import INTERVALS, Interval
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
 from shine.evaluate.domain.plausible import PlausibleRows
 from shine.lang.forms.interpretation import computed

@@ -18,10 +18,9 @@ from shine.compiler.codegen.numbers import Numbers, operations_of
 from shine.compiler.codegen.vecmath.lanes import FusingBuilder, InliningBuilder, Lanes
 from shine.compiler.codegen.vecmath.trigonometric import cos_and_slope, sin_and_slope
 from shine.evaluate.machine.instructions import application, emit_end, handler_type, jump, table
-from shine.lang.derivative import partials
+from shine.lang.derivative import VALUE, partials
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import parse
-from shine.lang.partials import VALUE
 
 BROADCAST_BYTES = 128
 """Bytes filled with copies of a constant: the widest vector of any instruction."""

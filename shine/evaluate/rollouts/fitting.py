@@ -17,9 +17,8 @@ from shine.base.typing import Floats
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.controls import Controls
-from shine.evaluate.rollouts.items import LEAST_TOLERANCE
 from shine.evaluate.rollouts.stretches import Equations, Shooting, Stretch, covariance_of, step_of
-from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.system import LEAST_TOLERANCE, CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
 
 NEAR = 0.1

@@ -16,9 +16,8 @@ from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import dot, solved
 from shine.compiler.threads import Workers
 from shine.evaluate.rollouts.controls import Controls
-from shine.evaluate.rollouts.equations import equations_size
-from shine.evaluate.rollouts.items import Word, item_table, places, run_items
-from shine.evaluate.rollouts.system import CompiledSystem
+from shine.evaluate.rollouts.native import equations_size
+from shine.evaluate.rollouts.system import CompiledSystem, Word, item_table, places, run_items
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.evaluate.rollouts.work import ITEM
 

@@ -43,7 +43,7 @@ ITEM = (
                                no equations are wanted
 ``weights``                    of the squared residuals of the states
 ``own``                        number of times whose residuals count in the plain sums
-``equations``                  where the normal equations go (see `shine.evaluate.rollouts.equations`)
+``equations``                  where the normal equations go (see `shine.evaluate.rollouts.native`)
 ============================== ========================================================================
 """
 

@@ -2,22 +2,66 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shine.base.distribution import DISTRIBUTION
 from shine.base.typing import Indices
+from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.costs import measured_costs
 from shine.faces.bench.checks import Agreement, Expected, compare, expected_losses
 from shine.faces.bench.contenders import TIERS, Compile, Contender, Prepared, Timed, Unsupported
-from shine.faces.bench.host import description, installed
 from shine.faces.bench.peers import PEERS, PLAIN
 from shine.lang.population import Population
+
+PACKAGES = (DISTRIBUTION, "numpy", "llvmlite", "deap", "gplearn", "pyoperon")
+
+
+def description() -> dict[str, object]:
+    """CPU, cores, load, system and versions."""
+    return {
+        "cpu": cpu_name(),
+        "cores": processors(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {package: found for package in PACKAGES if (found := installed(package))},
+    }
+
+
+def installed(package: str) -> str | None:
+    """Version of a package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it, with its widest vector instructions."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    lines = [line.partition(":") for line in text.split("\n\n")[0].splitlines()]
+    fields = {name.strip(): value.strip() for name, _, value in lines}
+    name = fields.get("model name") or platform.machine()
+    if name == "AMD EPYC":  # the name on some clouds
+        name += f" (family {fields.get('cpu family')}, model {fields.get('model')})"
+    flags = fields.get("flags", "").split()
+    vectors = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else ""
+    return f"{name}, {vectors}" if vectors else name
+
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
 """All contenders."""

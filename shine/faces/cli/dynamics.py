@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.faces.cli.interruption import Interruption
+from shine.faces.cli.group import Interruption
 from shine.faces.cli.output import USAGE, print_json, print_text, write_file
 from shine.faces.cli.sources import run_folder
 
@@ -228,7 +228,7 @@ def exported_system(
     as_json: bool,
 ) -> None:
     """Write a system in another language."""
-    from shine.faces.dynamics.forms import exported
+    from shine.faces.dynamics.fitted import exported
     from shine.formats.write.systems.system import SYSTEM_EXPORTS
 
     if to not in SYSTEM_EXPORTS:

@@ -19,9 +19,8 @@ from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.simplify.simplifier import simplify
 from shine.search.constraints.units import parse_unit
-from shine.search.dynamics.by_run import RUN
 from shine.search.dynamics.equations import Equation
-from shine.search.dynamics.known_parts import Part, known_parts, parts_of, uses_runs
+from shine.search.dynamics.known_parts import RUN, Part, known_parts, parts_of, uses_runs
 from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.rows import features_of
 from shine.search.dynamics.settings import DynamicsSettings

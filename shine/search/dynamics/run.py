@@ -20,7 +20,6 @@ from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
-from shine.search.dynamics.by_run import RUN, bare
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
 from shine.search.dynamics.joining import (
@@ -32,7 +31,7 @@ from shine.search.dynamics.joining import (
     with_terms_of_others,
 )
 from shine.search.dynamics.kept_back import confirmed
-from shine.search.dynamics.known_parts import Part
+from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, USER, RateRows, RateSearches, rate_rows
 from shine.search.dynamics.settings import DynamicsSettings

@@ -20,8 +20,8 @@ import numpy as np
 
 from shine.evaluate.rollouts.rates import with_named_constants, with_numbers
 from shine.lang.parse import parse
-from shine.search.dynamics.by_run import bare
 from shine.search.dynamics.equations import Equation
+from shine.search.dynamics.known_parts import bare
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.dynamics.system import SystemModel
 

@@ -25,9 +25,8 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
-from shine.search.finishing.directions import directed
 from shine.search.finishing.few_rows import squared_errors
-from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, to_refit
+from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, population_of, unless_interrupted
 from shine.search.finishing.refinement import Refinement, measured

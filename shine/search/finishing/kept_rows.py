@@ -22,8 +22,10 @@ from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import loss_rows
 from shine.evaluate.scores import Scores
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
+from shine.evaluate.tiers.monotonic import Monotonicity
 from shine.lang.forms.names import value_text
 from shine.lang.forms.primitives import PrimitiveSet
+from shine.search.constraints.constraints import Constraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.polishing import population_of
 from shine.search.models.certainty import CONVINCING, Choice
@@ -279,3 +281,23 @@ def to_refit(outcome: Outcome, front: Sequence[Model]) -> Outcome:
 def counterpart(front: Sequence[Model], model: Model) -> int:
     """Position of the formula that a model has become: the last that is not more complex."""
     return max((at for at, other in enumerate(front) if other.complexity <= model.complexity), default=0)
+
+
+def directed(
+    front: Sequence[Model], rows: Dataset, constraints: Constraints, primitives: PrimitiveSet, threads: int
+) -> tuple[Floats, str]:
+    """Further nats of each formula (see `choose`), and a word for the reason of the choice.
+
+    They are inf if the formula orders a pair of rows wrongly, and another does not. Penalties alone do not do: 100
+    times the loss of a formula that is nearly exact is next to nothing.
+    """
+    free = np.zeros(len(front))
+    if not (constraints.monotonic and constraints.penalty):
+        return free, ""
+    trees = [replace(model.tree, parameters=rows.features) for model in front]
+    measure = Monotonicity(rows, constraints.monotonic, threads, np.random.default_rng(0))
+    population = population_of(trees, replace(primitives, features=rows.features))
+    wrong = measure.wrong_shares(population, np.ones(len(front))) > 0
+    if wrong.all():
+        return free, "; no formula keeps the monotonicity in all pairs of rows"
+    return np.where(wrong, math.inf, 0.0), "; of those that keep the monotonicity" if wrong.any() else ""

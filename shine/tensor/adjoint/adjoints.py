@@ -17,8 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from shine.base.errors import FormError
-from shine.lang.derivative import is_constant
-from shine.lang.partials import table_partials
+from shine.lang.derivative import is_constant, table_partials
 from shine.tensor.adjoint import products
 from shine.tensor.adjoint.products import Adjoints, Step, reshaped, sliced, stretched_to, summed_to, transposed, zeros
 from shine.tensor.form.builder import FunctionBuilder, write_formula
@@ -174,7 +173,7 @@ def _first(rule: Callable[[Step], Value]) -> Rule:
 
 
 def _primitive(s: Step) -> Adjoints:
-    """By `shine.lang.partials`."""
+    """By `shine.lang.derivative`."""
     found: Adjoints = []
     for operand, partial, is_wanted in zip(s.operands, table_partials(s.instruction.operation), s.wanted, strict=True):
         if not is_wanted or partial is None:

@@ -13,8 +13,7 @@ from shine.formats.native.code import Code, Files
 from shine.formats.native.headers import for_comment, header_file
 from shine.lang.forms.names import RESERVED
 from shine.tensor.loops.arena import ALIGNMENT
-from shine.tensor.native.headers import PROMISES, described
-from shine.tensor.native.interface import Interface, Tensor, padded
+from shine.tensor.native.interface import PROMISES, Interface, Tensor, described, padded
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
 

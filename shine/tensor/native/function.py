@@ -20,11 +20,10 @@ from shine.tensor.form.module import Function, Module
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of
 from shine.tensor.loops.emission import emit
-from shine.tensor.native.code import Lowered, Lowering, TensorCode
+from shine.tensor.native.code import Lowered, Lowering, TensorCode, kernel_ir
 from shine.tensor.native.cpp_class import parts_of
 from shine.tensor.native.interface import Interface, Tensor, interface_of
 from shine.tensor.native.kernel import TensorKernel
-from shine.tensor.native.nvptx import kernel_ir
 from shine.tensor.passes.pipeline import optimized
 
 ENTRY = "main"

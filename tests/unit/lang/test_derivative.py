@@ -9,12 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import PARAMETERS, expressions
 
-from shine.lang.derivative import derivative, gradient, is_constant, partials, value_and_gradient
+from shine.lang.derivative import PARTIALS, derivative, gradient, is_constant, partials, value_and_gradient
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.partials import PARTIALS
 
 EVERYWHERE = (-300.0, -41.0, -2.5, -0.75, -1e-9, 1e-9, 0.3, 1.0, 2.5, 41.0, 300.0)
 POSITIVE = (1e-300, 1e-9, 0.3, 1.0, 2.5, 1e9, 1e300)

@@ -16,7 +16,7 @@ import shine.trees
 from shine.base.errors import GraphImportError
 from shine.faces.cli.commands import shine as group
 from shine.tensor.onnx.files import messages
-from shine.trees.building import compile as compiled
+from shine.trees.compiled import compile as compiled
 
 onnx = pytest.importorskip("onnx")
 

@@ -44,7 +44,7 @@ def _facts() -> dict[str, Any]:
     import shine
     from shine.compiler.llvm.target import host_cpu, host_triple, llvm_version
     from shine.compiler.threads import processors
-    from shine.faces.bench.host import cpu_name
+    from shine.faces.bench.run import cpu_name
 
     cpu, features = host_cpu()
     return {
@@ -117,7 +117,7 @@ def _extras() -> dict[str, dict[str, str | None]]:
     """Version of each package that an extra needs, by extra; None for packages that are not installed."""
     from importlib import metadata
 
-    from shine.faces.bench.host import installed
+    from shine.faces.bench.run import installed
 
     extras: dict[str, dict[str, str | None]] = {}
     try:

@@ -41,8 +41,7 @@ def summary(folder: Path, index: int | None, exact: tuple[float, ...], as_json: 
       shine summary runs/pythagoras --exact 2
     """
     from shine.faces.cli.dynamics import chosen_system, dynamics_run
-    from shine.faces.runs.records import FEW_ROWS
-    from shine.faces.runs.uncertainty_records import UncertaintyRecord
+    from shine.faces.runs.records import FEW_ROWS, UncertaintyRecord
 
     if (system := dynamics_run(folder)) is not None:
         if exact:

@@ -19,7 +19,7 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.check import bounds
-from shine.evaluate.domain.interval import Interval
+from shine.evaluate.domain.intervals import Interval
 from shine.evaluate.kernels.kernel import Kernel
 from shine.lang.derivative import gradient
 from shine.lang.forms.primitives import PrimitiveSet

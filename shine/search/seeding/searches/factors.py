@@ -17,8 +17,7 @@ from shine.search.seeding.fits.correlations import Normalized, best_matches, bey
 from shine.search.seeding.fits.forward_selection import Dictionary, first_terms, replaced, with_another_term
 from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums, unexplained_by_sums
 from shine.search.seeding.screen.logarithms import lines
-from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.target_divisors import POWERS, divided_views, has_power, power_chain
+from shine.search.seeding.screen.screen import POWERS, Screen, divided_views, has_power, power_chain
 from shine.search.seeding.screen.target_views import View, shift, values_of
 
 NONE = -1

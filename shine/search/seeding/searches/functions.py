@@ -15,10 +15,9 @@ from shine.search.seeding.bank.function_families import FAMILIES, WIDER_FAMILIES
 from shine.search.seeding.fits.correlations import Normalized, fitted_lines
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.logarithms import Logarithms, lines, powers
-from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.screen import Screen, divided_views, likely_divisors
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of
-from shine.search.seeding.screen.target_divisors import divided_views, likely_divisors
 from shine.search.seeding.screen.target_views import View, function_chains, nested_chains, values_of
 
 COST_OF_VIEW = 2

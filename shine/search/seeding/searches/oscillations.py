@@ -15,10 +15,9 @@ from shine.search.seeding.bank.formula_writer import Nodes, constant
 from shine.search.seeding.bank.function_families import rate
 from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.screen.estimates import Estimate
-from shine.search.seeding.screen.screen import Screen
+from shine.search.seeding.screen.screen import Screen, divided_views
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import arguments_of
-from shine.search.seeding.screen.target_divisors import divided_views
 from shine.search.seeding.screen.target_views import View
 
 FIRST_ANGLE, STEP = 1.5, 0.4

@@ -9,8 +9,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.compiler.arrays import combined, dot, least_squares, log
-from shine.search.seeding.screen.curve_dictionary import CurveDictionary, Sum
-from shine.search.seeding.screen.curves import Curve, curves_of
+from shine.search.seeding.screen.curve_dictionary import Curve, CurveDictionary, Sum, curves_of
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Skeleton

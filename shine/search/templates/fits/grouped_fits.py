@@ -22,10 +22,9 @@ from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.machine.job import WORKER_LOOP
 from shine.evaluate.machine.tiles import ROW_GROUP
 from shine.evaluate.protocols import PickledByArguments
-from shine.evaluate.tiers.derived import DerivedColumns
 from shine.evaluate.tiers.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluate.tiers.jobs import PopulationFunctions
-from shine.evaluate.tiers.machine_rows import SHARED_WORK, MachineRows, machine_of
+from shine.evaluate.tiers.machine_rows import SHARED_WORK, DerivedColumns, MachineRows, machine_of
 from shine.evaluate.tiers.rows import addresses, columns_from
 from shine.lang.population import Population
 from shine.search.templates.composition import Composed

@@ -15,7 +15,7 @@ from strategies import PARAMETERS, trees
 
 import shine
 from shine.evaluate.domain.check import bounds
-from shine.evaluate.domain.interval import Interval
+from shine.evaluate.domain.intervals import Interval
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate

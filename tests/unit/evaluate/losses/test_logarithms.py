@@ -9,7 +9,7 @@ import pytest
 from helpers.own_losses import errors_in_python, own_loss
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.losses.logarithms import split
+from shine.evaluate.losses.row_errors import split
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.evaluate.tiers.machine_rows import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from shine.faces.runs.thinning import Thinning
+from shine.faces.runs.keeping import Thinning
 
 LONG = 300_000
 LOSSES: dict[str, Callable[[int], float | None]] = {

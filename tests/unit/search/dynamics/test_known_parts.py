@@ -10,9 +10,8 @@ import pytest
 from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
-from shine.search.dynamics.by_run import of_run, shown
 from shine.search.dynamics.forms import form_of
-from shine.search.dynamics.known_parts import known_parts
+from shine.search.dynamics.known_parts import known_parts, of_run, shown
 from shine.search.dynamics.run import find_dynamics
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers

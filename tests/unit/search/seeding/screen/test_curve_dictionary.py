@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from shine.search.seeding.bank.function_families import EXPONENTIAL
-from shine.search.seeding.screen.curve_dictionary import CurveDictionary, Sum
-from shine.search.seeding.screen.curves import Curve
+from shine.search.seeding.screen.curve_dictionary import Curve, CurveDictionary, Sum
 
 ROWS = 80
 RNG = np.random.default_rng(3)

@@ -8,9 +8,9 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Writer
 from shine.search.seeding.bank.one_coordinate import Coordinates
-from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.target_divisors import (
+from shine.search.seeding.screen.screen import (
     POWERS,
+    Screen,
     divided_views,
     has_power,
     likely_divisors,
