@@ -219,7 +219,7 @@ def _searched(
     kind = None if objective is None else partial(ObjectiveProblem, Objective(objective))
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
-        observers = Observers(report or ignore, visitor, pool=pool, began=began)
+        observers = Observers(ignore if report is None else report, visitor, pool=pool, began=began)
         result = search(dataset, every, observers, kind=kind)
         if page is not None:
             page.ended(result)

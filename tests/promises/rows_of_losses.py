@@ -41,12 +41,6 @@ def noise_that_grows_with_the_target_weighs_small_values_more(face: str) -> None
     assert mean["log"] < mean["counts"]
 
 
-@row("noise", faces=REGRESSORS, faults=dict.fromkeys(REGRESSORS, "noise is dropped where all formulas are constants"))
-def noise_weighs_the_rows_of_a_constant(face: str) -> None:
-    constants = {search(face, **CONSTANT, noise=noise).best for noise in ("absolute", "counts", "relative")}
-    assert len(constants) == 3
-
-
 @row("sample_weight", faces=REGRESSORS)
 def the_constant_is_the_weighted_mean(face: str) -> None:
     found = search(face, sample_weight=WEIGHTS, **CONSTANT)
@@ -145,12 +139,6 @@ def a_law_is_exact_to_the_digits_of_the_number_type(face: str) -> None:
             assert losses[0] < most, dtype
     with pytest.raises((Exception, AssertionError), match="float32"):
         search(face, dtype="float16")
-
-
-@row("dtype", faces=PYTHON[:2], faults=dict.fromkeys(PYTHON[:2], "an objective gets float64 whatever dtype is"))
-def an_objective_gets_predictions_of_the_number_type(face: str) -> None:
-    values = np.concatenate([shown.ravel() for shown in _judged(face, dtype="float32", linear_scaling=False)])
-    assert (values == values.astype(np.float32)).all()
 
 
 @row("tier", faces=("evolve", "config"), slow=True)

@@ -23,7 +23,6 @@ class Row:
     faces: tuple[str, ...]
     effect: Callable[[str], None]
     slow: bool = False
-    faults: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> set[tuple[str, str]]:
@@ -38,11 +37,11 @@ CONSTANT = {"primitives": ["add"], "max_size": 1, "generations": 0}
 WEIGHTS = np.arange(40) % 3 + 1.0
 
 
-def row(*words: str, faces: tuple[str, ...] = STATIC, slow: bool = False, faults: dict[str, str] | None = None) -> Any:
-    """Put an effect into the table. `faults` says of a face what does not hold."""
+def row(*words: str, faces: tuple[str, ...] = STATIC, slow: bool = False) -> Any:
+    """Put an effect into the table."""
 
     def put(effect: Callable[[str], None]) -> Callable[[str], None]:
-        ROWS.append(Row(words, faces, effect, slow, tuple((faults or {}).items())))
+        ROWS.append(Row(words, faces, effect, slow))
         return effect
 
     return put

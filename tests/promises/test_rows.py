@@ -39,12 +39,9 @@ def test_every_row_and_every_reason_has_a_parameter(face):
 def cases():
     for row in ROWS:
         for face in row.faces:
-            faults = dict(row.faults)
-            marks = [pytest.mark.xfail(strict=True, reason=faults[face])] if face in faults else []
             # One code serves all faces: the estimator of most users runs by default, and the others are slow.
             quick = "SymbolicRegressor" if "SymbolicRegressor" in row.faces else row.faces[0]
-            if row.slow or face != quick:
-                marks.append(pytest.mark.slow)
+            marks = [pytest.mark.slow] if row.slow or face != quick else []
             yield pytest.param(row.effect, face, marks=marks, id=f"{row.effect.__name__}-{face}")
 
 

@@ -279,7 +279,7 @@ def run_dynamics(
         settings = DynamicsSettings(
             job.config.search, *form, asked.conserve, asked.units, asked.derivatives, str(asked.hidden)
         )
-        observers = Observers(report or ignore, began=began)
+        observers = Observers(ignore if report is None else report, began=began)
         if isinstance(job.trajectories, Field):
             from shine.search.dynamics.fields.run import find_fields
 
