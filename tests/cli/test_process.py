@@ -88,7 +88,7 @@ def test_an_interrupt_while_starting_ends_it_without_a_traceback(small: Path, se
 
 STUBBORN = """
 import sys, time
-from shine.faces.cli.group import Interruption
+from shine.faces.cli.interruption import Interruption
 interruption = Interruption()
 interruption.install()
 if "keep" in sys.argv:

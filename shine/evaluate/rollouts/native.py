@@ -1,4 +1,9 @@
-"""The compiled integrators and maps: one module for all systems, whose right-hand sides are functions that it calls."""
+"""The compiled integrators and maps: one module for all systems, whose right-hand sides are functions that it calls.
+
+The normal equations of a fit follow one another in memory: the matrix of the unknowns, which are the constants and the
+initial states; the negative gradient; for each state the sum of its squared residuals at its own times, in units of the
+sizes of the errors and without weights; and the same at all times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""A data set laid out for the tile machine, the machine's code, and passes of the machine over the data."""
+"""A data set laid out for the tile machine, the machine's code, and passes of the machine over the data.
+
+Functions of one feature are the most common expensive subtrees of populations, and functions of such functions,
+``exp(sin(x0))``, the second most common. They have the same values in all individuals and generations, so they are
+derived columns, computed once.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def main() -> None:
     """Run the command line of this process; never returns. It handles signals from the start, even during imports."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from shine.faces.cli.group import Interruption
+    from shine.faces.cli.interruption import Interruption
 
     _open_closed_descriptors()
     warnings.showwarning = _warned

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.faces.cli.group import Interruption
+from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.output import USAGE, print_json, print_text, write_file
 from shine.faces.cli.sources import run_folder
 

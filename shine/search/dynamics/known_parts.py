@@ -3,6 +3,8 @@
 Calls of unknown functions are searched for. A line without them is a known equation. Names that are no columns are
 constants, which rollouts fit; numbers are known. A function or constant of several lines is one, and its lines are
 searched for together: so what leaves one state enters another.
+
+For constants that depend on the run, its number is a further control, and equations have cases by it.
 """
 
 from __future__ import annotations

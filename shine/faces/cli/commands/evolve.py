@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.faces.cli.group import Interruption
+from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.options import (
     FILE,
     SEED,
