@@ -16,7 +16,7 @@ CAMPAIGNS = {
     "awkward_files": ["--seconds", "5", "--tables", "houses", "deposits", "paint", "meeting", "excel"],
     "compile_leak": ["--compiles", "100"],
     "doors": ["--tries", "40"],
-    "false_losses": ["--evaluations", "60000", "--generations", "20"],
+    "false_losses": ["--evaluations", "5000", "--generations", "3"],
     "fork_storm": ["--forks", "5"],
     "fuzz_dynamics": ["--fits", "12", "--seconds", "40"],
     "fuzz_fit": ["--cases", "10"],

@@ -194,7 +194,6 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
             yield pool
     elif settings.workers is not None:
         # A program that reads its settings from a file does one search: nobody needs its processes afterwards.
-        from shine.base.parallel.opening import processes
 
         with processes(settings.workers, keep=settings is not executor) as pool:
             yield pool

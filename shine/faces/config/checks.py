@@ -26,7 +26,6 @@ from shine.data.trajectories import Trajectories
 from shine.data.trajectory_files import TrajectoryColumns, field_of_file, trajectories_of_file
 from shine.evaluate.losses import loss_for, loss_text
 from shine.evaluate.losses.rows import data_for_loss
-from shine.faces.config.document import Problem, shown, unknown
 from shine.faces.config.models import (
     DataSettings,
     DynamicsSection,
@@ -35,6 +34,7 @@ from shine.faces.config.models import (
     TemplateSettings,
     template_of,
 )
+from shine.faces.config.problems import Problem, shown, unknown
 from shine.faces.keywords import read_program
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
 from shine.lang.forms.library import STANDARD

@@ -32,9 +32,10 @@ from shine.faces.config.checks import (
     trajectory_problems,
     validation_problems,
 )
-from shine.faces.config.document import Document, Json, Loc, Problem, checked, read_document, unknown_key
+from shine.faces.config.document import Document, Json, Loc, read_document
 from shine.faces.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
 from shine.faces.config.nodes import SourcePosition, add_resolvers
+from shine.faces.config.problems import Problem, checked, unknown_key
 from shine.lang.forms.names import shortened
 
 

@@ -166,7 +166,6 @@ class FittedDynamics(BaseEstimator):
 
     def sympy(self, index: int | None = None, *, run: Any = None) -> list[Any]:
         """The equations as SymPy's `Eq`, each state a function of the time (see `export`)."""
-        from shine.faces.dynamics.fitted import system_of
         from shine.formats.write.systems.mathematics import sympy_equations
 
         return sympy_equations(system_of(self._of_run(index, run)))
@@ -192,7 +191,6 @@ class FittedDynamics(BaseEstimator):
         precision : int, "exact" or None
             Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
         """
-        from shine.faces.dynamics.fitted import exported
 
         model = self._model(index) if run is None else self._of_run(index, run)
         return exported(model, to, name, precision=precision)
@@ -229,7 +227,6 @@ class FittedDynamics(BaseEstimator):
     def _repr_html_(self) -> Callable[[], str]:
         if not self.__sklearn_is_fitted__():
             return super()._repr_html_
-        from shine.faces.dynamics.fitted import notebook_html
 
         return lambda: notebook_html(self.front_)
 

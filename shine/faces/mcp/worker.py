@@ -76,7 +76,7 @@ def answer(function: Callable[..., Answer], call: Mapping[str, Any]) -> dict[str
 def _wrong(details: ErrorDetails) -> str:
     """An error of an argument, as a sentence."""
     from shine.evaluate.validation import worded
-    from shine.faces.config.document import shown
+    from shine.faces.config.problems import shown
 
     kind, place = details["type"], ".".join(map(str, details["loc"]))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):

@@ -28,7 +28,8 @@ def mcp_command(folder: Path, seconds: float, call_seconds: float, memory: float
     from shine.faces.mcp.places import CallError, check_private
 
     try:
-        from shine.faces.mcp.server import Desk, serve
+        from shine.faces.mcp.calls import Desk
+        from shine.faces.mcp.server import serve
     except ImportError:
         raise click.ClickException(f"the server needs the package mcp: {install_hint('mcp')}") from None
     try:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from joblib import Parallel, delayed
 
-from shine.base.parallel import opened, processes
+from shine.base.parallel import opened, opening
 
 
 @pytest.mark.slow
@@ -45,8 +45,8 @@ def test_processes_are_kept_for_the_next_search():
 
 @pytest.mark.slow
 def test_the_death_of_a_process_is_seen_where_another_one_had_been_idle_for_too_long(monkeypatch):
-    monkeypatch.setattr(processes, "SECONDS_KEPT", 0.5)
-    monkeypatch.setattr(processes, "_KEPT", {})
+    monkeypatch.setattr(opening, "SECONDS_KEPT", 0.5)
+    monkeypatch.setattr(opening, "_KEPT", {})
     with opened(workers=1) as pool:
         assert pool is not None
         first = pool.submit(os.getpid).result()

@@ -19,7 +19,7 @@ from helpers.run_folders import ending, newest_good
 from shine.base import files
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.faces.config import Job, read_config, read_job
-from shine.faces.runs import checkpoints, jobs, keeping, thinning
+from shine.faces.runs import checkpoints, jobs, keeping
 from shine.faces.runs.checkpoints import Shelf
 from shine.faces.runs.files import write_text as written
 from shine.runs import Notice, chosen_folder, open_run, read_result, resume_job, run_job
@@ -163,7 +163,7 @@ def test_a_finished_run_goes_on_to_a_higher_limit(job: Job, tmp_path: Path) -> N
 def test_a_thinned_log_is_the_same_after_a_stop_and_ends_with_the_last_generation(
     stopped: int, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thinning, "YOUNG", 4)
+    monkeypatch.setattr(keeping, "YOUNG", 4)
     longer = read_job(tmp_path / "small.yaml", ["stop.generations=39"])
     whole, folder, told = chosen_folder(tmp_path / "whole"), chosen_folder(tmp_path / "run"), list[Notice]()
     run_job(longer, whole)

@@ -5,7 +5,7 @@ import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.lang.population import Population
-from shine.search.evolution.common_factors import without_common_factors
+from shine.search.evolution.scoring import without_common_factors
 
 ROWS = np.random.default_rng(0).uniform(0.5, 2, (40, 3))
 
