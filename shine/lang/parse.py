@@ -17,8 +17,7 @@ from shine.lang.forms.grammar import TOO_LARGE, ExpressionVerifier, check_name, 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import cut, listed, shown
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.julia import in_python
-from shine.lang.presentation import check_powers
+from shine.lang.presentation import check_powers, in_python
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import file_of
 from shine.lang.sympy import Symbolic, is_symbolic, symbolic_tree

@@ -15,9 +15,9 @@ import numpy as np
 from shine.base.errors import DataError, FormError, GraphImportError
 from shine.base.typing import AnyArray, Floats
 from shine.lang.forms.names import identifier, listed, shown, value_text
-from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import FLOATS
+from shine.tensor.form.verifier import without_dead
 from shine.tensor.loading import format_of, load
 from shine.tensor.native.function import TensorFunction
 from shine.tensor.native.interface import Tensor

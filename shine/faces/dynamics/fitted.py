@@ -23,7 +23,7 @@ from shine.formats.page.markup import element
 from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.search.dynamics.fields.model import FieldModel
-from shine.search.models.front_table import formula_element, page_part
+from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
     from shine.search.dynamics.result import SystemFront

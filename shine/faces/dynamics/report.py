@@ -17,7 +17,8 @@ from shine.formats.page.page import html_page, own_text
 from shine.formats.page.sections import grid, section, setting_text, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
-from shine.search.models.front_table import formula_element, loss_text, r2_text
+from shine.search.models.front_table import loss_text, r2_text
+from shine.search.models.notebook import formula_element
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories

@@ -233,7 +233,7 @@ def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> st
 
 def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
-    from shine.search.models.front_table import latex_text
+    from shine.search.models.notebook import latex_text
 
     if not fronts:
         return r"$$\text{no component}$$"
@@ -249,7 +249,7 @@ def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
 def fitted_html(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formula of each front, typeset, above the table of the front."""
     from shine.formats.page.markup import element
-    from shine.search.models.front_table import page_part
+    from shine.search.models.notebook import page_part
 
     parts = [page_part(element("h4", name))]
     for front, title in zip(fronts, titles, strict=True):

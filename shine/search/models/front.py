@@ -311,14 +311,14 @@ class Front(Sequence[Model]):
 
     def _repr_html_(self) -> str:
         """The table for notebooks, the formulas typeset, the recommended one marked, with the reason for it."""
-        from shine.search.models.front_table import formula_element, front_element, page_part
+        from shine.search.models.notebook import formula_element, front_element, page_part
 
         formulas = [[formula_element(tree, model.headings) for tree in model.shown] for model in self.models]
         return page_part(front_element(list(self.rows()), formulas, self.reason, self.noise))
 
     def _repr_latex_(self) -> str:
         """The table for notebooks that typeset LaTeX."""
-        from shine.search.models.front_table import front_latex
+        from shine.search.models.notebook import front_latex
 
         return front_latex(list(self.rows()), [model.latex() for model in self.models], self.noise)
 

@@ -258,7 +258,7 @@ class Model(UncertainModel):
 
     def _repr_html_(self) -> str:
         """The formula, typeset, and its figures for notebooks."""
-        from shine.search.models.front_table import formula_element, page_part
+        from shine.search.models.notebook import formula_element, page_part
 
         return page_part([formula_element(tree, self.headings) for tree in self.shown], self.figures)
 

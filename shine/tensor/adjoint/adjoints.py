@@ -21,12 +21,11 @@ from shine.lang.derivative import is_constant, table_partials
 from shine.tensor.adjoint import products
 from shine.tensor.adjoint.products import Adjoints, Step, reshaped, sliced, stretched_to, summed_to, transposed, zeros
 from shine.tensor.form.builder import FunctionBuilder, write_formula
-from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value, with_result_names
 from shine.tensor.form.operations import FROM_THE_LANGUAGE
 from shine.tensor.form.printing import function_text
 from shine.tensor.form.types import FLOATS
-from shine.tensor.form.verifier import signature
+from shine.tensor.form.verifier import signature, without_dead
 
 Rule: TypeAlias = Callable[[Step], Adjoints]
 

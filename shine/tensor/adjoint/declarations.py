@@ -9,10 +9,9 @@ from graphlib import TopologicalSorter
 from shine.base.errors import FormError
 from shine.lang.forms.names import listed, value_text
 from shine.tensor.adjoint.adjoints import Derivatives
-from shine.tensor.form.liveness import last_uses, peak_bytes
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module
 from shine.tensor.form.types import FLOATS
-from shine.tensor.form.verifier import needed_by, signature, verify
+from shine.tensor.form.verifier import last_uses, needed_by, peak_bytes, signature, verify
 
 
 def in_segments(module: Module, declared: GradientDeclaration, memory: int) -> Module:

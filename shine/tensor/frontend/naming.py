@@ -9,8 +9,8 @@ from dataclasses import replace
 from shine.base.errors import GraphImportError
 from shine.lang.forms.names import listed, shown
 from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Instruction, Value
+from shine.tensor.form.verifier import without_dead
 
 
 def with_results(

@@ -11,10 +11,9 @@ import numpy as np
 
 from shine.base.errors import FormError, GraphImportError
 from shine.lang.forms.names import choices
-from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
-from shine.tensor.form.verifier import verify
+from shine.tensor.form.verifier import verify, without_dead
 from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, OverBudgetError
 from shine.tensor.frontend.naming import fetched, free_name, sanitized, with_results
 from shine.tensor.onnx.files import array_of, dtype_name, read_model

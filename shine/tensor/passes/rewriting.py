@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.tensor.form.liveness import without_dead
 from shine.tensor.form.module import Attribute, Function, Instruction, Module, Value
 from shine.tensor.form.operations import result_types
 from shine.tensor.form.types import TensorType, type_of
-from shine.tensor.form.verifier import signature
+from shine.tensor.form.verifier import signature, without_dead
 
 
 class Rewriting:

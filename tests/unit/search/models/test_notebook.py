@@ -9,8 +9,8 @@ import pytest
 
 import shine
 from shine.search.models.front import Front
-from shine.search.models.front_table import latex_number, latex_text
 from shine.search.models.model import Model
+from shine.search.models.notebook import latex_number, latex_text
 from shine.search.models.result import Result
 
 AWKWARD = ("a", "größe", "x_1_2", "質量")
