@@ -40,7 +40,7 @@ LOSSES = ("mse", "mse", "mse", "rmse", "r2", "mae", "huber", "log_cosh", "studen
 
 FUNCTIONS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "square", "sin", "tanh")
 
-SETTINGS = EvolutionSettings(population=500, max_size=25, constants=(-1e3, 1e3), constant_steps=0)
+SETTINGS = EvolutionSettings(population=10_000, max_size=25, constants=(-1e3, 1e3), constant_steps=0)
 
 
 class Disagreement:
@@ -116,7 +116,7 @@ class Disagreement:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=float, default=1e7)
-    parser.add_argument("--generations", type=int, default=200, help="generations of each search")
+    parser.add_argument("--generations", type=int, default=60, help="generations of each search")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng, done, cases = np.random.default_rng(options.seed), 0, Counter[str]()
@@ -124,9 +124,10 @@ def main() -> int:
     found: list[str] = []
     while done < options.evaluations:
         judge = Disagreement(rng)
-        generations = 5 if "native" in judge.case else options.generations
-        stop = StopSettings(loss=0.0, generations=generations, seconds=None, stagnation=None)
+        stop = StopSettings(loss=0.0, generations=options.generations, seconds=None, stagnation=None)
         settings = replace(SETTINGS, constants=(-(10.0 ** float(rng.choice([1, 150]))), 10.0))
+        if "native" in judge.case:  # each formula takes the compiler some milliseconds
+            stop, settings = replace(stop, generations=5), replace(settings, population=50)
         evolve(Scoring(judge), Start(primitives), settings, stop, rng)
         done += judge.evaluations
         cases[judge.case] += judge.evaluations
