@@ -188,7 +188,7 @@ _WORDINGS: dict[str, Wording] = {
 
 
 Dtype = Literal["float64", "float32"]
-Tier = Literal["auto", "machine", "native", "reference"]
+Tier = Literal["machine", "native", "reference"]
 Threads = Annotated[int, Ge(1), Le(1024)]
 
 

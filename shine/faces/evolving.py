@@ -49,7 +49,7 @@ def evolve(
     evidence: float | None = None,
     linear_scaling: bool = True,
     dtype: str = "float64",
-    tier: str = "auto",
+    tier: str = "machine",
     threads: int | None = None,
     generations: int | None = None,
     seconds: float | None = 60.0,
@@ -110,8 +110,8 @@ def evolve(
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
-    tier : {"auto", "machine", "native", "reference"}
-        The evaluator of individuals; the fastest by default.
+    tier : {"machine", "native", "reference"}
+        The evaluator of individuals; the fastest by default (see `shine.Evaluator`).
     threads : int, optional
         All processors by default; their number does not change the result.
     generations, seconds, stagnation, stop_loss

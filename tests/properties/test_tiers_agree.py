@@ -34,7 +34,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.kernel import Kernel
 from shine.evaluate.losses import loss_for
 from shine.evaluate.tiers import machine_rows
-from shine.evaluate.tiers.evaluator import AutomaticEvaluator, evaluator_of
+from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tape import Tape
@@ -163,20 +163,6 @@ def test_they_agree_whatever_the_number_of_threads(dtype, threads, tiers, monkey
     monkeypatch.setattr(machine_rows, "SHARED_WORK", 0)
     data = random_dataset(np.random.default_rng(threads), row_counts(dtype)[-1], dtype, False, True)
     assert tiers[dtype].disagreements(data, ASKED[1::4], threads) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scaling", [False, True])
-@each_dtype
-def test_no_choice_of_auto_changes_a_bit(dtype, scaling, tiers, monkeypatch):
-    data = random_dataset(np.random.default_rng(4), 300, dtype, False, True)
-    population, rng = tiers[dtype].population, np.random.default_rng(5)
-    expected = tiers[dtype].scores(data, "mse", scaling)
-    chosen = rng.random(len(population)) < 0.5
-    monkeypatch.setattr(AutomaticEvaluator, "_worth_compiling", lambda self, population: chosen)
-    found = evaluator_of(data, "mse", scaling, dtype, "auto").score(population)
-    for name in ("losses", "slopes", "intercepts"):
-        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
 
 
 @pytest.mark.parametrize("size", mostly_slow([300, 1000], fast=[300]))

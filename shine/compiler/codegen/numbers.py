@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -102,24 +101,15 @@ ELEMENTARY = basic_where(lambda facts: facts.elementary)
 """Basic primitives that call a function of `shine.compiler.codegen.vecmath.functions`; the others take a few
 instructions."""
 
-OPERATION_KINDS = ("simple", "elementary")
-"""Kinds of nodes: leaves and operations of a few instructions; elementary functions."""
 
-
-def operations_of(primitive: Primitive) -> Counter[str]:
-    """Number of operations of each kind in a primitive."""
+def is_elementary(primitive: Primitive) -> bool:
+    """Whether a primitive has an elementary function in it: many instructions in place of a few."""
     definition = primitive.definition
     if definition is None:
-        return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})
-    counts: Counter[str] = Counter()
-    for name, detail in definition.tokens[1:]:
-        if name == "compare":
-            counts["simple"] += len(detail)
-        elif name in definition.functions:
-            counts += operations_of(definition.functions[name])
-        elif name not in ("constant", "name", "assign"):
-            counts["elementary" if name in ELEMENTARY else "simple"] += 1
-    return counts
+        return primitive.name in ELEMENTARY
+    names = {name for name, _ in definition.tokens[1:]}
+    own = names & definition.functions.keys()
+    return bool((names - own) & set(ELEMENTARY)) or any(is_elementary(definition.functions[name]) for name in own)
 
 
 @dataclass(frozen=True)

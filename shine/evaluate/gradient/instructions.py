@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, broadcast, declare, element_pointer, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
-from shine.compiler.codegen.numbers import Numbers, operations_of
+from shine.compiler.codegen.numbers import Numbers, is_elementary
 from shine.compiler.codegen.vecmath.lanes import FusingBuilder, InliningBuilder, Lanes
 from shine.compiler.codegen.vecmath.trigonometric import cos_and_slope, sin_and_slope
 from shine.evaluate.machine.instructions import application, emit_end, handler_type, jump, table
@@ -229,7 +229,7 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
     forward, varying, adjoint = [], [], []
     for function in functions:
         forward.append(emit_value(module, function, size))
-        is_slow = operations_of(function)["elementary"] > 0
+        is_slow = is_elementary(function)
         varying.append(_emit_varying(module, function, size) if is_slow else forward[-1])
         found = [
             _adjoint_entry(module, function, argument, partial, size)

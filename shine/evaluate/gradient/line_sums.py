@@ -6,9 +6,9 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import POINTER, broadcast, counted, declare, horizontal_sum, number, store
 from shine.compiler.codegen.moments import LANES, lanes, prediction_lanes
-from shine.compiler.codegen.numbers import Numbers, splat
+from shine.compiler.codegen.numbers import Numbers, is_elementary, splat
 from shine.evaluate.gradient.working_residuals import Derivatives, inverse_scales, working
-from shine.evaluate.losses.row_errors import WIDE, RowRule, added, is_slow, line_lanes
+from shine.evaluate.losses.row_errors import WIDE, RowRule, added, line_lanes
 from shine.evaluate.machine.job import job_fields
 from shine.lang.forms.tree import Primitive
 
@@ -48,7 +48,7 @@ class _Rows:
     def __init__(
         self, build: ir.IRBuilder, function: Primitive, least: float | None, line: ir.Value, data: ir.Value
     ) -> None:
-        self.width = WIDE if is_slow(function) else LANES
+        self.width = WIDE if is_elementary(function) else LANES
         words = job_fields(build, data, DATA)
         self.count, self._build, self._least = words["rows"], build, least
         self._target, self._weights, loss_columns, scales = (

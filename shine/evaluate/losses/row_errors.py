@@ -29,7 +29,7 @@ from shine.compiler.codegen.blocks import (
 )
 from shine.compiler.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, lanes, prediction_lanes
 from shine.compiler.codegen.native.astjit import AstJit
-from shine.compiler.codegen.numbers import Functions, Numbers, operations_of, source_digest, splat
+from shine.compiler.codegen.numbers import Functions, Numbers, is_elementary, source_digest, splat
 from shine.compiler.llvm import Engine
 from shine.evaluate.losses.form import RowLoss
 from shine.lang.forms.facts import basic_where
@@ -188,7 +188,7 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
             rule = RowRule(build, function, loss_columns, first, WIDE)
             total, usable = _by_products(known, rule, rest, logarithms, least, total, whole)
             begin = build.select(usable, whole, _ZERO)
-        parts = [(WIDE, begin, whole), (LANES, whole, rows)] if is_slow(function) else [(LANES, _ZERO, rows)]
+        parts = [(WIDE, begin, whole), (LANES, whole, rows)] if is_elementary(function) else [(LANES, _ZERO, rows)]
         for width, start, stop in parts:
             rule, at = RowRule(build, function, loss_columns, first, width), known.at(width)
             with counted(build, start, stop, width, [total]) as loop:
@@ -297,11 +297,6 @@ def _halves(values: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
 def _bits(number: float) -> ir.Constant:
     """The bits of a number, in each of `WIDE` lanes."""
     return ir.Constant(ir.VectorType(I64, WIDE), [int(np.float64(number).view(np.int64))] * WIDE)
-
-
-def is_slow(function: Primitive) -> bool:
-    """Whether elementary functions take most of the time: they are faster with more lanes at a time."""
-    return operations_of(function)["elementary"] > 0
 
 
 def added(build: ir.IRBuilder, total: ir.Value, errors: ir.Value) -> ir.Value:

@@ -1,4 +1,4 @@
-"""One evaluator in front of the tiers, and the choice between them."""
+"""One evaluator in front of the tiers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.base.errors import DataError
-from shine.base.typing import AnyArray, Floats, Mask
+from shine.base.typing import AnyArray, Floats
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses import LossSource, loss_for
 from shine.evaluate.losses.form import Loss, loss_of
-from shine.evaluate.protocols import PickledByArguments, PopulationEvaluator
+from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
-from shine.evaluate.tiers.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
@@ -24,42 +23,6 @@ from shine.evaluate.validation import EvaluatorOptions
 from shine.lang.forms.names import value_text
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.population import Population
-
-
-class AutomaticEvaluator(PickledByArguments):
-    """Scores populations on the machine, except individuals that are worth compiling.
-
-    Both give the same bits: only time depends on the choice.
-    """
-
-    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
-        self._options = dataset, loss, linear_scaling, dtype, threads
-        self._machine: PopulationEvaluator = MachineEvaluator(*self._options)
-        self._native: PopulationEvaluator | None = None
-
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Loss and scaling of each individual; losses above the threshold become inf."""
-        # The machine stops early at a threshold, which saves more time than native code does.
-        compiled = np.zeros(len(population), np.bool_) if threshold < np.inf else self._worth_compiling(population)
-        if not compiled.any():
-            return self._machine.score(population, threshold)
-        if self._native is None:
-            self._native = NativeEvaluator(*self._options)
-        native = self._native.score(population.take(np.flatnonzero(compiled)), threshold)
-        rest = self._machine.score(population.take(np.flatnonzero(~compiled)), threshold)
-        order = np.concatenate([np.flatnonzero(compiled), np.flatnonzero(~compiled)])
-        return Scores.concatenate([native, rest]).take(np.argsort(order))
-
-    def predict(self, population: Population) -> AnyArray:
-        """Predictions, shape (n_individuals, n_rows)."""
-        return self._machine.predict(population)
-
-    def _worth_compiling(self, population: Population) -> Mask:
-        dataset, _, _, dtype, threads = self._options
-        if dataset.n_rows < SMALLEST:
-            return np.zeros(len(population), np.bool_)
-        return host_costs(dtype).worth_compiling(nodes_by_kind(population), dataset.n_rows, threads)
-
 
 TIERS: dict[str, Callable[[Dataset, str | Loss, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
@@ -80,9 +43,8 @@ class Evaluator:
         As in `shine.evolve`; see `shine.losses`. A function that is negative is shifted: a perfect prediction has 0.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are always float64.
-    tier : {"auto", "machine", "native", "reference"}
-        Way of evaluation; "auto" uses the machine, and over large data compiles the individuals for which
-        that pays on this host; its costs are measured once and kept.
+    tier : {"machine", "native", "reference"}
+        Way of evaluation: the tile machine, each formula compiled, or NumPy.
     threads : int, optional
         Threads of the machine that share the individuals if there is enough work; all processors if None. Their number
         changes no bit of the result.
@@ -114,7 +76,7 @@ class Evaluator:
         y: ArrayLike,
         loss: LossSource = "mse",
         dtype: str = "float64",
-        tier: str = "auto",
+        tier: str = "machine",
         threads: int | None = 1,
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
@@ -202,5 +164,4 @@ def evaluator_of(
     loss = loss_of(loss)
     if loss.needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss.name!r} would divide by zero; use mse or mae")
-    chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
-    return chosen(dataset, loss, linear_scaling, dtype, processors() if threads is None else threads)
+    return TIERS[tier](dataset, loss, linear_scaling, dtype, processors() if threads is None else threads)

@@ -18,7 +18,7 @@ from shine.base.lazy import cached_property
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.compiler.codegen.moments import CHUNK, LANES, LINE_FORMS, TILE_BYTES
-from shine.compiler.codegen.numbers import Functions, described, operations_of, source_digest
+from shine.compiler.codegen.numbers import Functions, described, is_elementary, source_digest
 from shine.compiler.llvm import Engine, cached, host_object
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
@@ -129,7 +129,7 @@ class DerivedColumns:
 
 def _which_take_long(functions: tuple[Primitive, ...]) -> Indices:
     """Positions of the expensive functions of one argument."""
-    chosen = [f.arity == 1 and operations_of(f)["elementary"] > 0 for f in functions]
+    chosen = [f.arity == 1 and is_elementary(f) for f in functions]
     return np.flatnonzero(np.array(chosen, np.bool_))
 
 

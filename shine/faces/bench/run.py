@@ -18,7 +18,6 @@ from shine.base.distribution import DISTRIBUTION
 from shine.base.typing import Indices
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers.costs import measured_costs
 from shine.faces.bench.checks import Agreement, Expected, compare, expected_losses
 from shine.faces.bench.contenders import TIERS, Compile, Contender, Prepared, Timed, Unsupported
 from shine.faces.bench.peers import PEERS, PLAIN
@@ -155,7 +154,6 @@ class Report:
     finite: dict[int, int]
     measurements: tuple[Measurement, ...]
     absent: tuple[Absent, ...]
-    break_even_rows: dict[str, float]
 
     @property
     def wrong(self) -> tuple[Measurement, ...]:
@@ -163,9 +161,8 @@ class Report:
         return tuple(m for m in self.measurements if not m.agreement.holds)
 
     def as_json(self) -> dict[str, Any]:
-        """The report as JSON; numbers of rows that never break even are null."""
+        """The report as JSON."""
         record = asdict(self)
-        record["break_even_rows"] = {k: v if np.isfinite(v) else None for k, v in self.break_even_rows.items()}
         for measurement in record["measurements"]:
             worst = measurement["agreement"]["worst"]
             measurement["agreement"]["worst"] = worst if np.isfinite(worst) else None
@@ -210,11 +207,9 @@ def benchmark(
                 measured += _measure(contender, population, cases)
             except Unsupported as reason:
                 absent.append(Absent(contender.name, str(reason)))
-        progress("break-even rows")
-        break_even = {dtype: measured_costs(dtype).break_even_rows for dtype in ("float64", "float32")}
     finite = {case.dataset.n_rows: len(case.finite) for case in cases}
     nodes = int(population.sizes.sum())
-    return Report(description(), settings, nodes, finite, _with_ratios(measured), tuple(absent), break_even)
+    return Report(description(), settings, nodes, finite, _with_ratios(measured), tuple(absent))
 
 
 def random_population(settings: Settings) -> Population:

@@ -59,14 +59,12 @@ def duration(seconds: float) -> str:
 def _notes(report: Report) -> list[str]:
     finite = ", ".join(f"{count} over {rows} rows" for rows, count in report.finite.items())
     sensitive = max((m.agreement.sensitive for m in report.measurements), default=0)
-    even = ", ".join(f"{rows:,.0f} rows in {dtype}" for dtype, rows in report.break_even_rows.items())
     return [
         f"run: of one individual, and node-rows/s, over individuals whose predictions are all finite ({finite});",
         "  'all individuals' has the others as well, which Shine's tiers leave at their first non-finite prediction.",
         f"losses: mean squared errors against the reference tier's, within {_tolerances(report)}; inf where any is;",
         f"  up to {sensitive} individuals on which rounding decides are not compared.",
         *excused(report),
-        f"Compiling an individual that is evaluated once pays from {even} on.",
     ]
 
 

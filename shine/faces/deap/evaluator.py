@@ -74,7 +74,7 @@ class CompiledEvaluator:
           all finite. Functions return a number, or an array if they compute several values of the fitness.
     dtype : {"float64", "float32"}
         Number type of the predictions, as a name or NumPy's; sums are always float64.
-    tier : {"auto", "machine", "native", "reference"}
+    tier : {"machine", "native", "reference"}
         See `shine.Evaluator`.
     threads : int, optional
         Threads that share the individuals; all processors if None.
@@ -138,7 +138,7 @@ class CompiledEvaluator:
         *,
         objectives: ObjectiveSource | Sequence[ObjectiveSource] | None = None,
         dtype: DTypeLike = "float64",
-        tier: str = "auto",
+        tier: str = "machine",
         threads: int | None = 1,
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
@@ -165,7 +165,7 @@ class CompiledEvaluator:
             [each.known for each in self._objectives if each.is_loss],
             linear_scaling=options.linear_scaling,
             dtype=self._dtype,
-            tier="machine" if exact and tier == "auto" else tier,  # only its predictions of many individuals are fast
+            tier=tier,
             threads=options.threads,
             exact_sums=exact,
         )

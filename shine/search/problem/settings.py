@@ -43,7 +43,7 @@ class FitnessSettings:
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Dtype = "float64"
     """Precision of the evaluation."""
-    tier: Tier = "auto"
+    tier: Tier = "machine"
     """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
     the fastest for the task (`auto`)."""
     threads: Threads | None = None

@@ -117,7 +117,7 @@ def test_a_constant_prediction_is_scaled_to_the_mean():
     [
         ({"loss": "x"}, "unknown loss 'x'; use one of mse"),
         ({"dtype": "int32"}, "dtype must be one of float64, float32, is 'int32'"),
-        ({"tier": "x"}, "tier must be one of auto, machine, native, reference, is 'x'"),
+        ({"tier": "x"}, "tier must be one of machine, native, reference, is 'x'"),
     ],
 )
 def test_unknown_options_are_named(keywords, message):

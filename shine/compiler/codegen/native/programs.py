@@ -16,7 +16,7 @@ from shine.base.errors import LoweringError
 from shine.compiler.codegen.blocks import I64, POINTER, any_lane, counted, declare, element_pointer, load, stack, store
 from shine.compiler.codegen.native.astjit import BLOCK_NODES, AstJit
 from shine.compiler.codegen.native.loops import VECTOR_BYTES
-from shine.compiler.codegen.numbers import STORAGE_ELEMENTS, Numbers, operations_of, splat
+from shine.compiler.codegen.numbers import STORAGE_ELEMENTS, Numbers, is_elementary, splat
 from shine.lang.forms.functions import can_trap
 from shine.lang.forms.tree import BINARY_OPERATORS, Tree, names_in
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
@@ -95,7 +95,7 @@ def vector_bytes(program: Program, register: int) -> int:
     """
     used = {_function(node) for statement in program.statements for node in ast.walk(statement.value)}
     known = [program.functions[name] for name in used if name in program.functions]
-    return (4 if any(operations_of(function)["elementary"] for function in known) else 2) * register
+    return (4 if any(is_elementary(function) for function in known) else 2) * register
 
 
 def _function(node: ast.AST) -> str:

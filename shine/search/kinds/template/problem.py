@@ -232,7 +232,7 @@ def _check_settings(settings: TranslatedSettings) -> None:
         raise ValueError("validation does not go with a template; the shortest description of all rows decides")
     if fitness.dtype != "float64":
         raise ValueError("a search with a template computes in float64; leave dtype out")
-    if fitness.tier not in ("auto", "machine"):
+    if fitness.tier != "machine":
         raise ValueError("a search with a template uses the tile machine; leave tier out")
     if settings.evolution.selection == "lexicase":
         raise ValueError("a search with a template selects by tournament; leave selection out")

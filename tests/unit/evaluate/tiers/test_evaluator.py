@@ -23,7 +23,7 @@ each_tier = pytest.mark.parametrize("tier", TIERS)
     [
         ("loss", "unknown loss 'best'; use one of mse, rmse, mae, nmse, r2"),
         ("dtype", "dtype must be one of float64, float32, is 'best'"),
-        ("tier", "tier must be one of auto, machine, native, reference, is 'best'"),
+        ("tier", "tier must be one of machine, native, reference, is 'best'"),
         ("linear_scaling", "linear_scaling must be true or false, is 'best'"),
         ("threads", "threads must be a whole number, is 'best'"),
     ],

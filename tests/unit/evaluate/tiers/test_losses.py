@@ -168,7 +168,7 @@ def test_a_column_that_the_data_lack_is_named():
         "loss 'own' reads column 'censored', which the data do not have beside the features; there they have: 'low'"
     )
     with pytest.raises(DataError, match=message):
-        evaluator_of(dataset, loss, False, "float64", "auto")
+        evaluator_of(dataset, loss, False, "float64", "machine")
 
 
 def test_standard_deviations_and_weights_can_be_read():

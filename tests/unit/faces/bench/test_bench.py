@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from shine.evaluate.tiers.costs import Costs
 from shine.faces.bench import TIERS, Contender, Settings, benchmark, report_text
 from shine.faces.bench import run as bench_run
 from shine.faces.bench.checks import Expected, compare, difference, expected_losses
@@ -24,11 +23,6 @@ from shine.lang.population import Population
 
 SMALL = Settings(rows=(7, 20), population=12, max_size=9, repeats=1)
 REFERENCE_TIER = TIERS[0]
-
-
-@pytest.fixture(autouse=True)
-def quick_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_run, "measured_costs", lambda dtype: Costs(1.0, 2.0, 1.0, 10.0))
 
 
 def shine(*arguments: str | Path) -> Result:
@@ -57,7 +51,7 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     record = json.loads(file.read_text())
     assert set(record) == {
-        "machine", "settings", "nodes", "finite", "measurements", "absent", "break_even_rows",
+        "machine", "settings", "nodes", "finite", "measurements", "absent",
     }  # fmt: skip
     assert record["settings"]["rows"] == [5, 130]
     assert {"cpu", "cores", "load", "versions"} <= set(record["machine"])

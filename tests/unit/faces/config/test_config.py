@@ -40,7 +40,7 @@ def test_everything_except_the_data_has_a_default(tmp_path: Path) -> None:
     config = read_config(write(tmp_path, SMALL))
     assert config.evolution == EvolutionSettings()
     assert config.stop == StopSettings()
-    assert (config.fitness.loss, config.fitness.dtype, config.fitness.tier) == ("mse", "float64", "auto")
+    assert (config.fitness.loss, config.fitness.dtype, config.fitness.tier) == ("mse", "float64", "machine")
     assert (config.seed, config.guesses, config.primitives) == (0, (), ("add", "sub", "mul", "div"))
 
 

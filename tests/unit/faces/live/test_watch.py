@@ -30,7 +30,7 @@ def settings(**options):
     given = {
         "primitives": ["add", "mul", "sin"], "population": 40, "max_size": 15, "islands": 2, "seeding": 0,
         "migration_interval": 1,
-        "noise": "absolute", "tier": "auto", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
+        "noise": "absolute", "tier": "machine", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
         **options,
     }  # fmt: skip
     return settings_from(**given)

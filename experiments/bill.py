@@ -1,0 +1,438 @@
+"""What does each rule of a search win, cost, and harm?
+
+`python experiments/bill.py --data FOLDER --out bill.jsonl` searches the development collection, one run a problem:
+Feynman, classic formulas, empirical laws, sums, random formulas, and real tables with rows kept back. Each run records
+
+* for each search of the seeding: seconds of the processor, whether it found the best guess, and whether the others find
+  one as good without it (the seeding again, that search left out);
+* for each rule of the end: the end once more from the same individuals, the rule left out: its seconds, and the chosen
+  formula's error on fresh rows, free of noise where the law is known.
+
+`python experiments/bill.py --table bill.jsonl` prints the bill: the lines of each rule, its share of the time, what is
+won and lost with it by more than `FAR`, and the mean change of log10(1 - R2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from blackbox import data_sets
+from classics import PROBLEMS
+from feynman import find, read_equations
+from laws import LAWS
+from quality.problems import Problem, Split, generator, with_noise
+from quality.random_trees import random_problem
+from quality.sum_laws import sum_law
+
+import shine
+from shine.lang.interpret import evaluate
+from shine.search import run
+from shine.search.kinds.formula import FormulaProblem
+from shine.search.models.result import Result
+from shine.search.seeding import rounds
+from shine.search.seeding.effort import Effort
+from shine.search.seeding.search_table import SEARCHES, searches_of
+
+FAR = 0.5
+"""Change of log10(1 - R2) on fresh rows that counts as won or lost; below `LEAST`, all are exact."""
+
+LEAST = 1e-12
+"""Share of the variance left that counts as exact."""
+
+FINISHING = "shine.search.finishing."
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the end of a search, and how it is left out.
+
+    Parameters
+    ----------
+    purpose : str
+    file : str
+        Where it is.
+    off : tuple of tuple of str, str and object
+        Module, name in it (with a class, if it is a method), and what takes its place.
+    """
+
+    purpose: str
+    file: str
+    off: tuple[tuple[str, str, Any], ...]
+
+
+def unchanged(first: Any, *_: Any, **__: Any) -> Any:
+    """What is given first."""
+    return first
+
+
+def unchanged_list(models: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
+    """What is given first, as a list."""
+    return list(models)
+
+
+def nothing(*_: Any, **__: Any) -> list[Any]:
+    """No formulas."""
+    return []
+
+
+def _preferred_only(versions: Any, preferred: Callable[..., Any], domain: Any) -> Iterator[Any]:
+    return (preferred(models) for models in versions)
+
+
+def _any_front(self: Any, models: Any, others: Any, front_of: Callable[..., Any]) -> Any:
+    return front_of(models)
+
+
+def _all_may_win(lengths: Any, complexities: Any, is_sound: Any) -> tuple[Any, Any]:
+    return np.ones(len(lengths), bool), np.zeros(len(lengths), bool)
+
+
+DOMAIN = "shine.evaluate.domain.check"
+RULES = {
+    "poles": Rule(
+        "formulas with poles leave the front",
+        "search/finishing/poles.py",
+        (
+            (FINISHING + "refinement", "without_poles", unchanged_list),
+            (FINISHING + "end", "without_poles", unchanged_list),
+        ),
+    ),
+    "defined versions": Rule(
+        "a version without poles beside one with",
+        "search/finishing/poles.py",
+        ((FINISHING + "refinement", "preferred_and_defined", _preferred_only),),
+    ),
+    "prospects": Rule(
+        "only what may win is polished",
+        "search/finishing/poles.py",
+        ((FINISHING + "refinement", "prospects", _all_may_win),),
+    ),
+    "few rows": Rule(
+        "poles owed to a few rows",
+        "search/finishing/few_rows.py",
+        ((FINISHING + "few_rows", "FewRows.front", _any_front),),
+    ),
+    "trifles": Rule(
+        "operands that no row notices leave",
+        "search/finishing/trifles.py",
+        (
+            (FINISHING + "trifles", "Trifles.without", lambda self, models: list(models)),
+            (FINISHING + "trifles", "Trifles.plainer", nothing),
+        ),
+    ),
+    "shorter forms": Rule(
+        "exact formulas get shorter", "search/finishing/shorter.py", ((FINISHING + "refinement", "shortened", nothing),)
+    ),
+    "tidied": Rule("tidy constants", "search/finishing/shorter.py", ((FINISHING + "refinement", "tidied", unchanged),)),
+    "short numbers": Rule(
+        "short numbers in exact formulas",
+        "search/finishing/shorter.py",
+        ((FINISHING + "refinement", "with_short_numbers", nothing),),
+    ),
+    "supported digits": Rule(
+        "digits that rows support",
+        "search/finishing/supported_digits.py",
+        ((FINISHING + "end", "with_supported_digits", unchanged),),
+    ),
+    "reduced phases": Rule(
+        "phases within a period",
+        "search/finishing/refinement.py",
+        ((FINISHING + "refinement", "reduced_phases", unchanged),),
+    ),
+    "snapping": Rule(
+        "simple numbers for constants",
+        "search/evolution/snapping.py",
+        ((FINISHING + "polishing", "snapped", unchanged), (FINISHING + "polishing", "rounded_off", unchanged)),
+    ),
+    "idle digits": Rule(
+        "constants that rows hardly determine",
+        "search/evolution/snapping.py",
+        ((FINISHING + "polishing", "without_idle_digits", unchanged),),
+    ),
+    "oddity": Rule(
+        "odd formulas cost nats",
+        "search/description.py",
+        (
+            (FINISHING + "end", "oddities_of", lambda trees, _: [0.0] * len(trees)),
+            (FINISHING + "refinement", "oddities_of", lambda trees, _: [0.0] * len(trees)),
+        ),
+    ),
+    "turns": Rule("turns cost nats", "search/finishing/end.py", ((FINISHING + "end", "NATS_A_TURN", 0.0),)),
+    "slope alone": Rule(
+        "individuals with a slope alone, too",
+        "search/finishing/refinement.py",
+        ((FINISHING + "refinement", "places", lambda _: (np.zeros(0, np.int64),)),),
+    ),
+    "revised noise": Rule(
+        "the noise again, by the front",
+        "search/finishing/end.py",
+        ((FINISHING + "end", "Finish._revised", lambda self, _: self.noise),),
+    ),
+    "written length": Rule(
+        "digits cost nats on the front",
+        "search/finishing/refinement.py",
+        ((FINISHING + "refinement", "surprise", lambda model, *_: model.loss),),
+    ),
+    "untested": Rule(
+        "what no row tests between levels",
+        "evaluate/domain/between.py",
+        ((DOMAIN, "Domain.untested", lambda self, *_: ""),),
+    ),
+    "steady": Rule(
+        "steady formulas only, of those that may win",
+        "evaluate/domain/check.py",
+        ((DOMAIN, "Domain.is_steady", lambda *_: True),),
+    ),
+    "explosions": Rule(
+        "explosions count as poles", "evaluate/domain/check.py", ((DOMAIN, "Domain.explodes", lambda *_: False),)
+    ),
+    "defined": Rule(
+        "values wherever rows may lie", "evaluate/domain/check.py", ((DOMAIN, "Domain.defines", lambda *_: True),)
+    ),
+}
+
+
+def without(rule: Rule) -> ExitStack:
+    """A context in which a rule is left out."""
+    stack = ExitStack()
+    for module, name, other in rule.off:
+        owner: Any = importlib.import_module(module)
+        *outer, last = name.split(".")
+        for each in outer:
+            owner = getattr(owner, each)
+        stack.enter_context(patch.object(owner, last, other))
+    return stack
+
+
+def collection(folder: Path, count: int) -> Iterator[tuple[Problem, float]]:
+    """Problems of the development collection with their noise; of each family, every so many."""
+
+    def some(problems: Sequence[Any], most: int) -> Sequence[Any]:
+        return problems[:: max(len(problems) // most, 1)]
+
+    feynman = [each for each in read_equations(find(folder / "feynman.csv")) if each.expressible]
+    classics = [each for each in PROBLEMS if each.expressible]
+    randoms = [random_problem(size, number) for number in range(max(count // 4, 1)) for size in (8, 10, 12, 14, 16)]
+    families = [some(feynman, 2 * count), some(classics, count), randoms, [sum_law(n) for n in range(count)]]
+    for level in (0.0, 0.1):
+        for family in families:
+            yield from ((problem, level) for problem in family)
+        if level == 0.0:
+            yield from ((law, 0.0) for law in some(LAWS, 2 * count))
+            yield from ((table, 0.0) for table in data_sets(folder))
+
+
+class Recorder:
+    """Records one search."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+        self.searches: dict[str, float] = defaultdict(float)
+        self.firsts: list[tuple[str, float]] = []
+        self.rules: dict[str, dict[str, Any]] = {}
+        self.seeding_seconds = 0.0
+
+    def judged(self, result: Result) -> dict[str, Any]:
+        """The chosen formula: text, nodes, and share of the fresh rows' variance that it leaves."""
+        best, y = result.best, self.split.y_test
+        with np.errstate(all="ignore"):
+            errors = y - evaluate(best.tree, list(np.ascontiguousarray(self.split.X_test.T)), np.float64)
+            left = float(errors @ errors / np.sum((y - y.mean()) ** 2))
+        return {"text": best.expression, "nodes": best.complexity, "left": left if math.isfinite(left) else 1e9}
+
+
+def record(problem: Problem, noise: float, seed: int, generations: int) -> dict[str, Any]:
+    """One search, with the end again without each rule, and the seeding without the search of its best guess."""
+    rng = generator(problem.name, seed)
+    clean = problem.split(rng, None)
+    split = with_noise(clean, noise, rng)
+    recorder = Recorder(split)
+    seedings: list[tuple[Any, Any]] = []
+
+    class Recorded(FormulaProblem):
+        def finished(self, outcome: Any, earlier: Any) -> Result:
+            result = super().finished(outcome, earlier)
+            began = time.process_time()
+            result = super().finished(outcome, earlier)  # all is compiled now
+            plain = time.process_time() - began
+            whole = recorder.judged(result)
+            recorder.rules["all"] = {**whole, "seconds": plain}
+            for name, rule in RULES.items():
+                with without(rule):
+                    began = time.process_time()
+                    try:
+                        changed = recorder.judged(super().finished(outcome, earlier))
+                    except Exception as error:
+                        changed = {"text": repr(error), "nodes": 0, "left": 1e9}
+                    seconds = time.process_time() - began
+                same = changed["text"] == whole["text"]
+                recorder.rules[name] = {"seconds": seconds} if same else {**changed, "seconds": seconds}
+            return result
+
+        def _seeded(self, rng: Any, effort: Any) -> Any:
+            state = rng.bit_generator.state
+            recorder.best, recorder.best_search = math.inf, None  # the choice of the noise had searches, too
+            began = time.process_time()
+            guesses = super()._seeded(rng, effort)
+            recorder.seeding_seconds = time.process_time() - began
+            seedings.append((guesses, state))
+            self._again(guesses, state, effort)
+            return guesses
+
+        def _again(self, guesses: Any, state: Any, effort: Any) -> None:
+            """The seeding without the search that found the best guess."""
+            found = recorder.best_search
+            if found is None:
+                return
+            rng = np.random.default_rng()
+            rng.bit_generator.state = state
+            kept, recorder.best_search = recorder.best, None
+            fewer = lambda *args: tuple(s for s in searches_of(*args) if s.name != found)  # noqa: E731
+            recorder.listening = False
+            began = time.process_time()
+            with patch.object(rounds, "searches_of", fewer):
+                again = super()._seeded(rng, Effort(effort.most, effort.deadline))
+            recorder.again = {
+                "search": found,
+                "exact": bool(guesses.exact),
+                "left": float(guesses.unexplained[0]),
+                "nodes": int(guesses.candidates.sizes[0]),
+                "kind": guesses.kinds[0],
+                "first": str(guesses.candidates.tree(0)),
+                "exact without": bool(again.exact),
+                "left without": float(again.unexplained[0]),
+                "nodes without": int(again.candidates.sizes[0]),
+                "first without": str(again.candidates.tree(0)),
+                "seconds": recorder.seeding_seconds,
+                "seconds without": time.process_time() - began,
+            }
+            recorder.best_search, recorder.best = found, kept
+
+    recorder.best_search, recorder.best, recorder.listening, recorder.again = None, math.inf, True, None
+
+    original = rounds.Rounds._take_in
+
+    def take_in(self: Any, step: Any, see: Any) -> None:
+        began = time.process_time()
+        original(self, step, see)
+        if not recorder.listening:
+            return
+        recorder.searches[step.search.name] += time.process_time() - began
+        if self.pool.unexplained:
+            best = min(map(self.pool.criterion, self.pool.unexplained))
+            if best < recorder.best - 1e-9:
+                recorder.best, recorder.best_search = best, step.search.name
+
+    with patch.object(run, "FormulaProblem", Recorded), patch.object(rounds.Rounds, "_take_in", take_in):
+        began = time.process_time()
+        result = shine.evolve(
+            split.X, split.y, features=problem.features, seconds=None, generations=generations, threads=1, seed=seed
+        )
+        total = time.process_time() - began
+    return {
+        "problem": problem.name,
+        "noise": noise,
+        "seed": seed,
+        "rows": len(split.y),
+        "features": split.X.shape[1],
+        "truth": problem.text,
+        "total": total,
+        "generations": result.generations,
+        "model of noise": result.best.noise,
+        "searches": dict(recorder.searches),
+        "seeding": recorder.again,
+        "seeding seconds": recorder.seeding_seconds,
+        "rules": recorder.rules,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of tables and of feynman.csv")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, nargs="+", help="print the bill of these files")
+    parser.add_argument("--count", type=int, default=12, help="problems of a family, about")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--generations", type=int, default=150)
+    parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i")
+    options = parser.parse_args()
+    if options.table:
+        print(bill([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
+        return
+    part, parts = map(int, options.part.split("/"))
+    known = set()
+    if options.out.exists():
+        known = {(r["problem"], r["noise"], r["seed"]) for r in map(json.loads, options.out.read_text().splitlines())}
+    problems = list(collection(options.data, options.count))
+    for place in np.random.default_rng(0).permutation(len(problems))[part::parts].tolist():
+        problem, noise = problems[place]
+        if (problem.name, noise, options.seed) in known:
+            continue
+        try:
+            found = record(problem, noise, options.seed, options.generations)
+        except Exception as error:
+            print(problem.name, noise, repr(error), flush=True)
+            continue
+        with options.out.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        print(problem.name, noise, f"{found['total']:.1f} s", found["rules"]["all"], flush=True)
+
+
+def _log_left(left: float) -> float:
+    return math.log10(min(max(left, LEAST), 10.0))
+
+
+def bill(records: Sequence[dict[str, Any]]) -> str:
+    """The tables of the rules of the end, and of the searches."""
+    total = sum(each["rules"]["all"]["seconds"] for each in records)
+    lines = [
+        "| rule | changed | better with | worse with | mean gain | nodes | share of the end |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in RULES:
+        changes, nodes, seconds = [], [], 0.0
+        for each in records:
+            whole, other = each["rules"]["all"], each["rules"][name]
+            seconds += whole["seconds"] - other["seconds"]
+            if "text" in other:
+                changes.append(_log_left(other["left"]) - _log_left(whole["left"]))
+                nodes.append(other["nodes"] - whole["nodes"])
+        better, worse = sum(c > FAR for c in changes), sum(c < -FAR for c in changes)
+        gain = float(np.mean(changes)) if changes else 0.0
+        more = float(np.mean(nodes)) if nodes else 0.0
+        lines.append(
+            f"| {name} | {len(changes)} | {better} | {worse} | {gain:+.3f} | {more:+.1f} | {seconds / total:.0%} |"
+        )
+    lines += [
+        "",
+        "| search | runs | seconds | share | best guess | none as good without |",
+        "|---|---|---|---|---|---|",
+    ]
+    everything = sum(sum(each["searches"].values()) for each in records)
+    for search in dict.fromkeys(each.name for each in SEARCHES):
+        seconds = sum(each["searches"].get(search, 0.0) for each in records)
+        ran = sum(search in each["searches"] for each in records)
+        best = [each["seeding"] for each in records if each["seeding"] and each["seeding"]["search"] == search]
+        lost = sum(
+            (b["exact"] and not b["exact without"])
+            or (not b["exact"] and _log_left(b["left without"]) > _log_left(b["left"]) + 0.05)
+            for b in best
+        )
+        lines.append(f"| {search} | {ran} | {seconds:.0f} | {seconds / everything:.0%} | {len(best)} | {lost} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
