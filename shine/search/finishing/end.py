@@ -29,7 +29,7 @@ from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, population_of, unless_interrupted
-from shine.search.finishing.refinement import Refinement, measured
+from shine.search.finishing.refinement import Refined, Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
     NATS_A_TURN,
@@ -60,8 +60,8 @@ from shine.search.problem.settings import SearchSettings
 TOO_SHORT = "the seconds were over before the first generation: allow more"
 """Addition to the reason if compiling and seeding left no time for evolution."""
 
-Finished = tuple[Dataset, tuple[Model, ...], tuple[Model, ...]]
-"""Rows, and the front that is fitted to them."""
+Finished = tuple[Dataset, Refined]
+"""Rows, and the front that is fitted to them, with what is beside it."""
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,12 @@ class Finish:
 
     def _result(self, outcome: Outcome) -> tuple[Result, Dataset]:
         """The result with the noise of the rows as they are weighted, and these rows."""
-        outcome, (rows, front, beside) = self._finished(outcome, self.task.dataset)
+        outcome, (rows, (front, beside, left_out)) = self._finished(outcome, self.task.dataset)
         by_kept_rows = self._validated(front, rows) if self.split.validation else None
         if self.split.validation:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
             every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
-            outcome, (rows, front, _) = self._finished(outcome, every_row, learned)
+            outcome, (rows, (front, _, _)) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
@@ -190,7 +190,7 @@ class Finish:
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
-        choice = replace(choice, reason=choice.reason + self._directed(front, self.task.user_rows)[1])
+        choice = replace(choice, reason=choice.reason + self._directed(front, self.task.user_rows)[1] + left_out)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
         if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
@@ -296,7 +296,7 @@ class Finish:
         it."""
         if self._follows(rows):
             # "loss" says that only the front is to be refined: it is enough to know what rows to expect.
-            models, _ = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
+            models, _, _ = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
                 if self.settings.fitness.noise == "auto" and not best.tree.used_parameters:
@@ -304,10 +304,10 @@ class Finish:
                 else:
                     values = evaluate(best.tree, list(rows.columns), np.float64, COMPILED)
                     rows = with_expected_noise(rows, self.noise, values, self.loss)
-        front, beside = self._refined(outcome, rows, polish)
+        front, beside, left_out = self._refined(outcome, rows, polish)
         front = self._with_earlier(front, rows)
         self._check_not_empty(front)
-        return rows, front, beside
+        return rows, (front, beside, left_out)
 
     def _with_earlier(self, front: tuple[Model, ...], rows: Dataset) -> tuple[Model, ...]:
         """The front with the formulas of an earlier part of the run that it does not replace."""
@@ -322,7 +322,7 @@ class Finish:
         before = [model for model in before if model in kept]
         return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 
-    def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[tuple[Model, ...], tuple[Model, ...]]:
+    def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> Refined:
         refinement = Refinement(
             loss=self.loss,
             weights=self.settings.evolution.complexity,

@@ -66,6 +66,9 @@ TOLERANCE = 1e-13
 CONSTANT_DIGITS = 6
 """Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
 
+Refined = tuple[tuple[Model, ...], tuple[Model, ...], str]
+"""The front, what is beside it, and what the reason tells of better formulas that were left out."""
+
 PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period is not None}
 """Period of each periodic function."""
 
@@ -101,7 +104,7 @@ class Refinement:
     out_of_time: Callable[[], bool]
     most: float
 
-    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> tuple[tuple[Model, ...], tuple[Model, ...]]:
+    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> Refined:
         """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
 
         Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit
@@ -180,11 +183,11 @@ class Refinement:
             [each for each in some if math.isfinite(each.loss) and self.allows(each.tree.size, each.loss <= enough)]
             for some in (chosen, behind)
         )
-        kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind)
+        defined = kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind)
         # Where formulas that may win have earned their poles, those behind them have, too.
         earned = not all(domain.defines(model.tree) for model in kept)
         kept += [model for model in behind if earned or domain.defines(model.tree)]
-        kept = kept if trifles is None else trifles.without(kept)
+        untrifling = kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
         def plainest(models: Sequence[Model]) -> list[Model]:
@@ -200,15 +203,28 @@ class Refinement:
             )
 
         front = FewRows(domain, primitives, threads).front(kept, [*finite, *behind], front_of)
-        if not front or dataset.n_rows > MOST_ROWS or front[-1].loss <= enough:
-            return front, ()
+        if not front or front[-1].loss <= enough:
+            return front, (), ""
+
+        def lost(some: Sequence[Model], stay: Sequence[Model]) -> list[Model]:
+            return [model for model in some if model not in stay and nats(front[-1], model) > TIED]
+
+        left_out = _told(
+            {
+                "with a pole, or with what no row tests": lost(finite, defined),
+                "for parts that no row shows and that explode": lost(defined, untrifling),
+                "owing a pole or a needle to a few rows": lost(front_of(kept), front),
+            }
+        )
+        if dataset.n_rows > MOST_ROWS:
+            return front, (), left_out
         own = {form_of(model.tree) for model in front}
         others = [model for model in plainest(kept) if form_of(model.tree) not in own]
         every = [*front, *others]
         lengths = lengths_of(every, described, [odd[model] for model in every])
         near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
         beside = [every[at] for at in near if at >= len(front) and domain.is_steady(every[at].tree)]
-        return front, tuple(beside[:MOST_BESIDE])
+        return front, tuple(beside[:MOST_BESIDE]), left_out
 
     def _prospects(
         self, versions: Sequence[Population], trees: Sequence[Tree], domain: Domain, described: DescriptionLength
@@ -237,6 +253,13 @@ class Refinement:
         places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
         first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
         return may_win & first, shown & first
+
+
+def _told(lost: Mapping[str, Sequence[Model]]) -> str:
+    """A part of the reason that tells which better formulas left the front; empty if none did."""
+    parts = [f"{len(models)} {why}" for why, models in lost.items() if models]
+    best = max((model.r2 for models in lost.values() for model in models), default=math.nan)
+    return f"; left out, though of less loss (R2 up to {best:.3g}): {', '.join(parts)}" if parts else ""
 
 
 def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:
