@@ -28,9 +28,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no seeding, no fitted constants": {"seeding": 0.0, "constant_steps": 0},
     "no seeding, no linear scaling": {"seeding": 0.0, "linear_scaling": False},
     "no seeding, constants fitted on all rows": {"seeding": 0.0, "fitting_rows": 1000},
-    "no seeding, NSGA-II survival": {"seeding": 0.0, "survival": "nsga2"},
-    "no seeding, age-fitness survival": {"seeding": 0.0, "survival": "age"},
-    "no seeding, lexicase selection": {"seeding": 0.0, "selection": "lexicase"},
     "no seeding, two islands": {"seeding": 0.0, "islands": 2, "population": 500},
 }
 """Options of `shine.evolve` by variant. Seeding alone recovers most of these problems, so the other ingredients are

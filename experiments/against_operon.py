@@ -77,7 +77,6 @@ def whole_runs(problems: list[Problem], threads: int) -> None:
                 seeding=0.0,
                 constant_steps=5,
                 fitting_rows=len(split.y),
-                survival="nsga2",
                 noise="absolute",  # as Operon's
                 threads=threads,
             )

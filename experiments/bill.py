@@ -31,6 +31,7 @@ import numpy as np
 from blackbox import data_sets
 from classics import PROBLEMS
 from feynman import find, read_equations
+from fresh_rows import Case, random_cases
 from laws import LAWS
 from quality.problems import Problem, Split, generator, with_noise
 from quality.random_trees import random_problem
@@ -45,8 +46,11 @@ from shine.search.seeding import rounds
 from shine.search.seeding.effort import Effort
 from shine.search.seeding.search_table import SEARCHES, searches_of
 
-FAR = 0.5
+FAR = 0.05
 """Change of log10(1 - R2) on fresh rows that counts as won or lost; below `LEAST`, all are exact."""
+
+DISASTER = 2.0
+"""Share of the fresh rows' variance left that counts as a disaster: R2 of -1."""
 
 LEAST = 1e-12
 """Share of the variance left that counts as exact."""
@@ -216,6 +220,32 @@ def without(rule: Rule) -> ExitStack:
     return stack
 
 
+@dataclass(frozen=True)
+class FreshTable:
+    """A small random table with noise, of `fresh_rows.py`: what a formula does on other rows of its kind."""
+
+    case: Case
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        """As there."""
+        return self.case.name
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(f"x{at}" for at in range(self.case.X.shape[1]))
+
+    def split(self, rng: np.random.Generator, rows: int | None = None) -> Split:
+        """Its rows."""
+        return Split(self.case.X, self.case.y, self.case.fresh_X, self.case.fresh_y)
+
+
+HASTY = {"generations": 8, "population": 200, "seeding_members": 1000}
+"""Settings for small random tables, as in `fresh_rows.py`."""
+
+
 def collection(folder: Path, count: int) -> Iterator[tuple[Problem, float]]:
     """Problems of the development collection with their noise; of each family, every so many."""
 
@@ -232,6 +262,7 @@ def collection(folder: Path, count: int) -> Iterator[tuple[Problem, float]]:
         if level == 0.0:
             yield from ((law, 0.0) for law in some(LAWS, 2 * count))
             yield from ((table, 0.0) for table in data_sets(folder))
+            yield from ((FreshTable(case), 0.0) for case in some(list(random_cases(1)), 5 * count))
 
 
 class Recorder:
@@ -337,9 +368,10 @@ def record(problem: Problem, noise: float, seed: int, generations: int) -> dict[
 
     with patch.object(run, "FormulaProblem", Recorded), patch.object(rounds.Rounds, "_take_in", take_in):
         began = time.process_time()
-        result = shine.evolve(
-            split.X, split.y, features=problem.features, seconds=None, generations=generations, threads=1, seed=seed
-        )
+        limits: dict[str, Any] = {"generations": generations, "seconds": None, "threads": 1, "seed": seed}
+        if isinstance(problem, FreshTable):
+            limits |= {**HASTY, "primitives": problem.case.primitives}
+        result = shine.evolve(split.X, split.y, features=problem.features, **limits)
         total = time.process_time() - began
     return {
         "problem": problem.name,
@@ -367,6 +399,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--generations", type=int, default=150)
     parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i")
+    parser.add_argument("--fresh", action="store_true", help="only small random tables")
     options = parser.parse_args()
     if options.table:
         print(bill([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
@@ -378,6 +411,8 @@ def main() -> None:
     problems = list(collection(options.data, options.count))
     for place in np.random.default_rng(0).permutation(len(problems))[part::parts].tolist():
         problem, noise = problems[place]
+        if isinstance(problem, FreshTable) != options.fresh:
+            continue
         if (problem.name, noise, options.seed) in known:
             continue
         try:
@@ -398,22 +433,25 @@ def bill(records: Sequence[dict[str, Any]]) -> str:
     """The tables of the rules of the end, and of the searches."""
     total = sum(each["rules"]["all"]["seconds"] for each in records)
     lines = [
-        "| rule | changed | better with | worse with | mean gain | nodes | share of the end |",
-        "|---|---|---|---|---|---|---|",
+        "| rule | changed | better with | worse with | mean gain | disasters | without | nodes | share of the end |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in RULES:
-        changes, nodes, seconds = [], [], 0.0
+        changes, nodes, disasters, seconds = [], [], [0, 0], 0.0
         for each in records:
             whole, other = each["rules"]["all"], each["rules"][name]
             seconds += whole["seconds"] - other["seconds"]
             if "text" in other:
                 changes.append(_log_left(other["left"]) - _log_left(whole["left"]))
                 nodes.append(other["nodes"] - whole["nodes"])
+                lefts = whole["left"], other["left"]
+                disasters = [n + (left > DISASTER) for n, left in zip(disasters, lefts, strict=True)]
         better, worse = sum(c > FAR for c in changes), sum(c < -FAR for c in changes)
         gain = float(np.mean(changes)) if changes else 0.0
         more = float(np.mean(nodes)) if nodes else 0.0
         lines.append(
-            f"| {name} | {len(changes)} | {better} | {worse} | {gain:+.3f} | {more:+.1f} | {seconds / total:.0%} |"
+            f"| {name} | {len(changes)} | {better} | {worse} | {gain:+.3f} "
+            f"| {disasters[0]} | {disasters[1]} | {more:+.1f} | {seconds / total:.0%} |"
         )
     lines += [
         "",

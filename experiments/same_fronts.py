@@ -190,7 +190,6 @@ CASES: dict[str, Callable[[], Iterable[Any]]] = {
     "classifier": classifier,
     "islands on workers": lambda: plain(islands=3, migration_interval=2, workers=2, population=40),
     "streamed": streamed,
-    "lexicase": lambda: plain(selection="lexicase"),
     "constraints": lambda: plain(constraints={"monotonic": {"x0": "increasing"}, "required": ["x1"]}),
     "constraints by a sign": lambda: plain(constraints=SIGNS),
     "constraints by a heading": lambda: headed(

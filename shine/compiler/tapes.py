@@ -373,27 +373,6 @@ def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -
         table[slot] = first + i
 
 
-@_native(writes=2)
-def rank_by_fronts(n: int, second: Indices, least: Indices, ranks: Indices) -> None:
-    """Write the front of each individual, given its second objective in ascending order of the first.
-
-    Only earlier individuals can dominate one. It belongs to the first front whose least second objective so far is
-    larger than its own. These least values ascend from front to front.
-    """
-    count = 0
-    for i in range(n):
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) >> 1
-            if least[middle] <= second[i]:
-                low = middle + 1
-            else:
-                high = middle
-        least[low] = second[i]
-        count = max(count, low + 1)
-        ranks[i] = low
-
-
 @dataclass(frozen=True, eq=False)
 class Subtrees:
     """The subtree that ends at each position of each tape.

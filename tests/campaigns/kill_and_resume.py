@@ -51,11 +51,10 @@ evolution: {population: 200, max_size: 20, seeding_members: 10}
 """,
     "islands": """
 evolution:
-  {population: 100, max_size: 20, islands: 3, migration_interval: 4, patience: 6, seeding: 0.0, selection: lexicase,
-   survival: age, complexity: {sin: 3}}
+  {population: 100, max_size: 20, islands: 3, migration_interval: 4, patience: 6, seeding: 0.0, complexity: {sin: 3}}
 """,
     "constrained": """
-evolution: {population: 200, max_size: 16, seeding: 0.0, survival: nsga2}
+evolution: {population: 200, max_size: 16, seeding: 0.0}
 fitness: {loss: mae}
 constraints: {monotonic: {a: increasing}, required: [b]}
 """,

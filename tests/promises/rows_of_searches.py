@@ -149,9 +149,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rows": (10, {}),
     "creation": ("ramped", {}),
     "initial_size": (3, {}),
-    "selection": ("lexicase", {}),
     "tournament": (15, {}),
-    "survival": ("nsga2", {}),
     "constant_steps": (0, {}),
     "fitting_rows": (5, {}),
     "islands": (3, {}),
@@ -184,6 +182,6 @@ def _changes(name: str) -> Callable[[str], None]:
     return effect
 
 
-QUICK = ("parsimony", "islands", "selection", "complexity")
+QUICK = ("parsimony", "islands", "complexity")
 for _name in OTHERS:
     row(_name, faces=STATIC if _name == "parsimony" else ("config",), slow=_name not in QUICK)(_changes(_name))

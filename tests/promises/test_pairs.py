@@ -23,7 +23,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "threads": (1, 2),
     "sample_weight": (None, 1.0 + np.arange(40) % 3),
     "groups": (None, np.arange(40) % 8),
-    "survival": ("complexity", "nsga2"),
     "islands": (1, 2),
     "seed": (0, 3),
 }

@@ -133,22 +133,6 @@ class MachineMeasure:
         return self._population if everyone else self._population.take(which)
 
 
-def sampled_errors(
-    dataset: Dataset, linear_scaling: bool, rows: int, population: Population, rng: np.random.Generator
-) -> Floats:
-    """Absolute errors on a few rows drawn at random, for lexicase selection, shape (n_individuals, n_rows).
-
-    With linear scaling, each individual has the best line for these rows. inf where a prediction is not finite.
-    """
-    sample = dataset.take(rng.choice(dataset.n_rows, min(rows, dataset.n_rows), replace=False))
-    evaluator = MachineEvaluator(sample, "mse", linear_scaling, "float64")
-    scores = evaluator.score(population)
-    with np.errstate(all="ignore"):
-        predictions = scores.intercepts[:, None] + scores.slopes[:, None] * evaluator.predict(population)
-        errors = np.abs(predictions - sample.target)
-    return np.where(np.isfinite(scores.losses)[:, None] & np.isfinite(errors), errors, np.inf)
-
-
 def losses_and_r2(
     population: Population, dataset: Dataset, loss: str | Loss, threads: int = 1
 ) -> tuple[Floats, Floats]:

@@ -4,8 +4,7 @@ The run
     `evolution` is the loop, `islands` a generation of one island, `settings` the user's choices. `run_state` is the
     state that checkpoints save, `run_state_checks` checks one that was read, `generator_state` saves random generators.
 A generation
-    `creation` makes random individuals; `selection` chooses parents; `variation` has the operators, `offspring` the
-    shares of each; `survival` decides who stays. `subtrees` finds the subtrees that operators exchange.
+    `operators/` has the creation of random individuals, `selection` of parents and survivors, and `variation`.
 Scores
     `scoring` evaluates each distinct individual once, by the `memory` of scores; `complexity` weighs nodes; `archive`
     keeps the best of each complexity; `constants` fits constants.

@@ -56,7 +56,7 @@ class World:
 
     def habitat(self, number: int, scorer: Scorer) -> Habitat:
         """The habitat of an island, by its number from 0."""
-        return Habitat(self.primitives, self.settings.of_island(number), scorer, self.scoring.errors, self.parts)
+        return Habitat(self.primitives, self.settings.of_island(number), scorer, self.parts)
 
     def scorer(self, deadline: Deadline, archive: Archive, known: Known | None) -> Scorer:
         """A scorer that knows some individuals."""

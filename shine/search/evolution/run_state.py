@@ -22,7 +22,6 @@ from shine.search.evolution.operators.limits import formula_depths, formula_limi
 from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
 from shine.search.evolution.run_state_checks import (
     check_archive,
-    check_births,
     check_formulas,
     check_integer,
     check_keys,
@@ -117,7 +116,6 @@ class State:
         return {
             **_population_arrays("islands", everyone),
             "islands.losses": np.concatenate([island.losses for island in self.islands]),
-            "islands.births": np.concatenate([island.births for island in self.islands]),
             **_population_arrays("archive", self.archive.individuals),
             "archive.scores": np.column_stack((scores.losses, scores.slopes, scores.intercepts)),
             **_population_arrays("parts", self.parts),
@@ -190,7 +188,6 @@ def _islands(
 ) -> Iterator[Island]:
     everyone = _population("islands", arrays, primitives)
     check_losses("islands.losses", arrays["islands.losses"], len(everyone))
-    check_births(arrays["islands.births"], len(everyone), generations)
     counts = [check_integer(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
     if not counts or sum(counts) != len(everyone):
         raise ValueError(f"the islands have {sum(counts)} individuals, but their arrays hold {len(everyone)}")
@@ -202,7 +199,6 @@ def _islands(
         yield Island(
             everyone.take(own),
             arrays["islands.losses"][own],
-            arrays["islands.births"][own],
             generation,
             check_integer(header["improved"], "generation in which an island improved", 0, generation),
             check_integer(header["life"], "life of an island", 0, generations),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.typing import AnyArray, Floats, Hashes, Indices
+from shine.base.typing import AnyArray, Floats, Hashes
 from shine.evaluate.scores import Scores
 from shine.lang.forms.names import cut, shown, value_text
 from shine.lang.population import Population
@@ -25,7 +25,6 @@ _TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)
 FORMS: dict[str, tuple[str, int]] = {
     **{f"{name}.{part}": form for name in ("islands", "archive", "parts") for part, form in _TAPES.items()},
     "islands.losses": ("float64", 1),
-    "islands.births": ("int64", 1),
     "archive.scores": ("float64", 2),
     **{f"known.{age}_keys": ("uint64", 1) for age in ("younger", "elder")},
     **{f"known.{age}_losses": ("float64", 1) for age in ("younger", "elder")},
@@ -126,12 +125,6 @@ def check_scores(name: str, rows: Floats, count: int) -> None:
     check_losses(name, rows[:, 0], count)
     if not np.isfinite(rows[:, 1:]).all():
         raise ValueError(f"{name!r} has slopes or intercepts that are not finite")
-
-
-def check_births(births: Indices, count: int, generation: int) -> None:
-    """Raise an error if a birth is not between generation 0 and the current one."""
-    if births.shape != (count,) or (births < 0).any() or (births > generation).any():
-        raise ValueError(f"'islands.births' must be {count} generations from 0 to {generation}")
 
 
 def check_keys(name: str, keys: Hashes) -> None:

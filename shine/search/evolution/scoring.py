@@ -114,10 +114,6 @@ Fitter = Callable[[Population, Scores, Floats], Population]
 them with better constants."""
 
 
-Errors = Callable[[Population, np.random.Generator], Floats]
-"""Population, random generator -> absolute errors on a few rows drawn at random, shape (n_individuals, n_cases)."""
-
-
 @dataclass(frozen=True)
 class Scoring:
     """Scores of individuals on a sample of the rows.
@@ -128,8 +124,6 @@ class Scoring:
         The score of an individual must not depend on the others in its population.
     fitter : callable, optional
         Fits the constants of new individuals.
-    errors : callable, optional
-        Absolute errors on a few rows, for lexicase selection.
     description : DescriptionLength, optional
         Shows whether formulas still improve.
     confirmation : Confirmation, optional
@@ -140,7 +134,6 @@ class Scoring:
 
     evaluator: PopulationEvaluator
     fitter: Fitter | None = None
-    errors: Errors | None = None
     description: DescriptionLength | None = None
     confirmation: Confirmation | None = None
     scaled: bool = False

@@ -18,7 +18,7 @@ Probability = Annotated[float, Ge(0), Le(1)]
 
 @dataclass(frozen=True)
 class IslandSettings:
-    """Settings that may differ between islands: selection, variation and survival, not the form of individuals.
+    """Settings that may differ between islands, not the form of individuals.
 
     The fields mean what those of `EvolutionSettings` with the same names mean; None leaves the setting to them.
     """
@@ -31,14 +31,8 @@ class IslandSettings:
     """Creation of the first individuals."""
     initial_size: Annotated[int, Ge(1)] | None = None
     """Most nodes of an individual made by PTC2."""
-    selection: Literal["tournament", "lexicase"] | None = None
-    """Selection of parents."""
     tournament: Annotated[int, Ge(1)] | None = None
     """Competitors in a tournament."""
-    lexicase_rows: Annotated[int, Ge(1)] | None = None
-    """Rows that lexicase selection compares individuals on."""
-    survival: Literal["complexity", "nsga2", "age"] | None = None
-    """Selection of survivors."""
     patience: Annotated[int, Ge(1)] | None = None
     """Generations without a better loss after which the island begins anew."""
     crossover: Probability | None = None
@@ -89,15 +83,8 @@ class EvolutionSettings:
     """First individuals: `ptc2`, with even sizes up to `initial_size`, or `ramped` half-and-half, with even depths."""
     initial_size: Annotated[int, Ge(1)] = 10
     """Most nodes of an individual made by PTC2, at most `max_size`."""
-    selection: Literal["tournament", "lexicase"] = "tournament"
-    """Selection of parents: by `tournament` of loss and complexity, or by epsilon-`lexicase` over a sample of rows."""
     tournament: Annotated[int, Ge(1)] = 3
     """Competitors in a tournament."""
-    lexicase_rows: Annotated[int, Ge(1)] = 30
-    """Rows that lexicase selection compares individuals on, drawn anew in each generation."""
-    survival: Literal["complexity", "nsga2", "age"] = "complexity"
-    """Survivors: the best few of each `complexity`, the first Pareto fronts of loss and complexity (`nsga2`), or those
-    of loss and `age`."""
     constant_steps: Annotated[int, Ge(0)] = 8
     """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation."""
     fitting_rows: Annotated[int, Ge(1)] = 250

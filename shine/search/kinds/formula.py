@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -17,13 +16,11 @@ from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.evaluate.tiers.machine_tier import sampled_errors
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import Errors
 from shine.search.evolution.settings import StopSettings
 from shine.search.finishing.end import Finish
 from shine.search.finishing.kept_rows import Split, check_validation
@@ -142,10 +139,6 @@ class OneFormula(Problem):
     def linearizer(self, rows: Dataset) -> ConstantFitter:
         """By the loss."""
         return MachineLinearizer(rows, self.loss, self.island_threads)
-
-    def errors(self, rows: Dataset) -> Errors | None:
-        """Absolute errors."""
-        return partial(sampled_errors, rows, self.scaled, self.evolving.lexicase_rows)
 
     @abstractmethod
     def choose_now(self, models: Sequence[Model]) -> Choice:

@@ -17,7 +17,7 @@ from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.run_state import State
-from shine.search.evolution.scoring import TOLERANCE, Errors, Scoring, fitter
+from shine.search.evolution.scoring import TOLERANCE, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.certainty import Choice
 from shine.search.models.front import Front
@@ -93,7 +93,7 @@ class Problem(ABC):
         steps = self.evolving.constant_steps
         fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None
         confirmation = self.confirmation(rows)
-        return Scoring(self.evaluator(rows), fit, self.errors(rows), self.description(rows), confirmation, self.scaled)
+        return Scoring(self.evaluator(rows), fit, self.description(rows), confirmation, self.scaled)
 
     def samples(self, number: int) -> tuple[Dataset, Dataset]:
         """Another sample, and its rows that constants are fitted to."""
@@ -111,10 +111,6 @@ class Problem(ABC):
     @abstractmethod
     def linearizer(self, rows: Dataset) -> ConstantFitter:
         """Fits constants to some rows."""
-
-    @abstractmethod
-    def errors(self, rows: Dataset) -> Errors | None:
-        """Errors on a few rows of a sample, for lexicase selection."""
 
     def confirmation(self, rows: Dataset) -> Confirmation | None:
         """Confirms the losses of formulas that are kept."""

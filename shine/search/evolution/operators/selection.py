@@ -1,18 +1,10 @@
-"""Selection of parents, and of the individuals that survive, by loss, complexity and age.
-
-A policy of survival is a function ``(losses, complexities, ages, n) -> indices`` of the individuals to keep, the best
-first.
-"""
+"""Selection of parents, and of the individuals that survive, by loss and complexity."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import log
-from shine.compiler.tapes import rank_by_fronts
 
 NOISE_BITS = 20
 """Low bits of a loss that count as noise: losses tie if they differ by less than about 2^-32 of their size."""
@@ -55,56 +47,6 @@ def tournaments(ranked: Indices, n: int, competitors: int, rng: np.random.Genera
     return winners
 
 
-def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
-    """Parents by epsilon-lexicase selection.
-
-    Each selection goes through the cases in its own random order. Candidates that are worse than the best one left by
-    more than the epsilon of the case drop out, until one candidate is left or the cases end.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (n_individuals, n_cases), float64
-        Absolute errors on a sample of the rows; inf if an individual must not be selected. If that holds for all, any
-        may be.
-    n : int
-        Parents to select.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Indices of the parents, drawn from the candidates that are left.
-
-    References
-    ----------
-    W. La Cava et al., "Epsilon-lexicase selection for regression", GECCO 2016 (epsilon is the median absolute deviation
-    of a case's errors); T. Helmuth and L. Spector, "Explaining and exploiting the advantages of down-sampled lexicase
-    selection", ALIFE 2020.
-    """
-    individuals, cases = errors.shape
-    usable = np.isfinite(errors).all(axis=1)
-    left = np.flatnonzero(usable) if usable.any() else np.arange(individuals)
-    # A quarter of the largest number stands for infinity: sums and differences of two do not overflow.
-    own = np.where(np.isfinite(errors[left]), errors[left], np.finfo(np.float64).max / 4).T
-    epsilon = np.median(np.abs(own - np.median(own, axis=1, keepdims=True)), axis=1)
-    alive = np.ones((n, len(left)), np.bool_)
-    orders = rng.permuted(np.tile(np.arange(cases), (n, 1)), axis=1)
-    open_, chosen = np.arange(n), rng.random(n)
-    for place in range(cases):
-        if not len(open_):
-            break
-        case = orders[open_, place]
-        faced = np.where(alive[open_], own[case], np.inf)
-        passed = faced <= (faced.min(axis=1) + epsilon[case])[:, None]
-        alive[open_] &= passed
-        open_ = open_[np.count_nonzero(alive[open_], axis=1) > 1]
-    counts = np.count_nonzero(alive, axis=1)
-    nth = (chosen * counts).astype(np.int64)
-    winners = np.argmax(np.cumsum(alive, axis=1) > nth[:, None], axis=1)
-    selected: Indices = left[winners]
-    return selected
-
-
 def rounded(losses: Floats) -> Indices:
     """Integers with the order of the losses (which must not be negative), equal if losses differ by noise only."""
     # The bits of non-negative floats, read as integers, have the order of the floats.
@@ -112,10 +54,7 @@ def rounded(losses: Floats) -> Indices:
     return rounded
 
 
-Survival = Callable[[Floats, Indices, Indices, int], Indices]
-
-
-def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
+def best_of_each_complexity(losses: Floats, complexities: Indices, n: int) -> Indices:
     """The best few of every complexity, without repeated losses.
 
     Individuals with equal losses are mostly variants of one formula and would crowd out the others: only the simplest
@@ -126,7 +65,7 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices
     Parameters
     ----------
     losses : ndarray of shape (n_individuals,), float64
-    complexities, ages : ndarray of shape (n_individuals,), int64
+    complexities : ndarray of shape (n_individuals,), int64
     n : int
         Individuals to keep; all are kept if there are fewer.
 
@@ -155,40 +94,6 @@ def largest_of_each_complexity(losses: Floats, complexities: Indices, wanted: In
     return np.where(known.take(at, mode="clip") == wanted, largest.take(at, mode="clip"), np.inf)
 
 
-def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
-    """The first Pareto fronts of loss and complexity, and the least crowded individuals of the last that fits in part.
-
-    Repeated losses, parameters and result are as in `best_of_each_complexity`.
-
-    References
-    ----------
-    K. Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 6(2), 2002.
-    """
-    best, others = _distinct(losses, complexities)
-    return _by_fronts(best, others, losses, complexities, n)
-
-
-def age_fitness(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
-    """The first Pareto fronts of loss and age: young individuals do not compete with older ones of lower loss.
-
-    Parameters and result as in `best_of_each_complexity`.
-
-    References
-    ----------
-    M. Schmidt and H. Lipson, "Age-fitness Pareto optimization", Genetic Programming Theory and Practice VIII, 2011.
-    """
-    best, others = _distinct(losses, complexities)
-    return _by_fronts(best, others, losses, ages, n)
-
-
-SURVIVAL: dict[str, Survival] = {
-    "complexity": best_of_each_complexity,
-    "nsga2": nsga2,
-    "age": age_fitness,
-}
-"""The policies by name."""
-
-
 def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
     """The simplest individual of each finite loss, in ascending order of loss; and all other individuals."""
     ranked = ranking(losses, complexities)
@@ -196,36 +101,3 @@ def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
     distinct = np.isfinite(losses[ranked])
     distinct[1:] &= keys[1:] != keys[:-1]
     return ranked[distinct], ranked[~distinct]
-
-
-def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, n: int) -> Indices:
-    ranks, least = np.empty(len(best), np.int64), np.empty(len(best) + 1, np.int64)
-    rank_by_fronts(len(best), second[best], least, ranks)
-    by_front = best[np.argsort(ranks, kind="stable")]
-    if len(best) > n:
-        # The last front with survivors, and its begin and end.
-        ends = np.cumsum(np.bincount(ranks))
-        last = int(np.searchsorted(ends, n))
-        end = int(ends[last])
-        begin = end - int(np.count_nonzero(ranks == last))
-        front = by_front[begin:end]
-        if end > n:
-            front = front[np.argsort(-_crowding(losses[front], second[front]), kind="stable")]
-        by_front = np.concatenate([by_front[:begin], front])[:n]
-    return np.concatenate([by_front, others[: n - len(by_front)]]).astype(np.int64)
-
-
-def _crowding(losses: Floats, second: Indices) -> Floats:
-    """Distance between the two neighbours of each member of a front; inf for the ends.
-
-    Losses differ by orders of magnitude along a front: their logarithms are compared.
-    """
-    distance = np.zeros(len(losses))
-    with np.errstate(divide="ignore"):
-        logarithms = log(np.maximum(losses, np.finfo(np.float64).tiny))
-    for values in (logarithms, second.astype(np.float64)):
-        span = max(float(np.ptp(values)), np.finfo(np.float64).tiny)
-        # A front is sorted: losses ascend as the other objective descends.
-        distance[1:-1] += np.abs(values[2:] - values[:-2]) / span
-    distance[[0, -1]] = np.inf
-    return distance

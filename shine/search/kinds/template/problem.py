@@ -27,7 +27,6 @@ from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
-from shine.search.evolution.scoring import Errors
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
@@ -234,8 +233,6 @@ def _check_settings(settings: TranslatedSettings) -> None:
         raise ValueError("a search with a template computes in float64; leave dtype out")
     if fitness.tier != "machine":
         raise ValueError("a search with a template uses the tile machine; leave tier out")
-    if settings.evolution.selection == "lexicase":
-        raise ValueError("a search with a template selects by tournament; leave selection out")
 
 
 class TemplateProblem(Problem):
@@ -284,10 +281,6 @@ class TemplateProblem(Problem):
     def linearizer(self, rows: Dataset) -> ConstantFitter:
         """Functions and parameters together."""
         return TemplateLinearizer(self.composition, rows, self.loss, self.island_threads)
-
-    def errors(self, rows: Dataset) -> Errors | None:
-        """None: a search with a template selects by tournament."""
-        return None
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """By the loss."""

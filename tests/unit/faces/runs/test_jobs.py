@@ -181,7 +181,7 @@ EXTENDED = [
     ["evolution.islands=3", "evolution.migration_interval=4", "evolution.patience=3"],
     ["evolution.islands=2", "evolution.migration_interval=4", "evolution.renewal=3", "evolution.rows=10"],
     ["evolution.islands=2", "fitness.validation=random", "fitness.noise=auto"],
-    ["evolution.selection=lexicase", "evolution.patience=2", "stop.stagnation=4"],
+    ["evolution.tournament=2", "evolution.patience=2", "stop.stagnation=4"],
     ["evolution.islands=3", "evolution.migration_interval=5", "stop.loss=0.05"],
 ]
 

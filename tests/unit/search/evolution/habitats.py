@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 
-import numpy as np
 from unit.search.evolution.oracles import NodeCounter, primitive_set
 
 from shine.search.evolution.archive import Archive
@@ -18,14 +17,9 @@ NEG = PRIMITIVES.function_codes["neg"]
 SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3, migrants=4)
 
 
-def errors_of(population, rng):
-    """Errors on cases that do not depend on the loss: the distance of the tape from random codes."""
-    return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
-
-
 def habitat_of(settings=SETTINGS, evaluator=None):
     scorer = Scorer(Scoring(evaluator or NodeCounter(NEG, 50)), Archive.empty(PRIMITIVES, 15), Deadline(lambda: 0.0))
-    return Habitat(PRIMITIVES, settings, scorer, errors_of)
+    return Habitat(PRIMITIVES, settings, scorer)
 
 
 def stepped(habitat, island, times=1):
@@ -37,7 +31,7 @@ def stepped(habitat, island, times=1):
 def bits(island: Island) -> bytes:
     """The whole content of an island as bytes."""
     population = island.parents
-    arrays = population.codes, population.values, population.sizes, island.losses, island.births
+    arrays = population.codes, population.values, population.sizes, island.losses
     rest = island.generation, island.improved, repr(island.random)
     return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
 

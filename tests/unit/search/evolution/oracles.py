@@ -153,6 +153,6 @@ class Mortal(NodeCounter):
 
 def evolve(evaluator, primitives, settings, stop, rng, *, guesses=None, seeding=None, **options):
     """An evolution from its parts: those of `Scoring`, `Start` and `Observers` by name."""
-    own = {name: options.pop(name) for name in ("fitter", "errors", "description") if name in options}
+    own = {name: options.pop(name) for name in ("fitter", "description") if name in options}
     start = Start(primitives, guesses, seeding)
     return evolution.evolve(Scoring(evaluator, **own), start, settings, stop, rng, Observers(**options))

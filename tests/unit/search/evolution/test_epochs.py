@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from helpers.markers import mostly_slow
 from unit.base.parallel.executors import Unreliable
-from unit.search.evolution.habitats import errors_of
 from unit.search.evolution.oracles import Mortal, NodeCounter, assert_same, evolve, primitive_set
 from unit.search.evolution.test_run_state import again, seeding
 
@@ -33,7 +32,7 @@ def run(executor=None, settings=SETTINGS, stop=STOP, evaluator=None, **options):
     evaluator = evaluator or NodeCounter(NEG, 50)
     with opened(executor) as pool:
         outcome = evolve(
-            evaluator, PRIMITIVES, settings, stop, np.random.default_rng(3), seeding=seeding, errors=errors_of,
+            evaluator, PRIMITIVES, settings, stop, np.random.default_rng(3), seeding=seeding,
             save=states.append, pool=pool, **options,
         )  # fmt: skip
     return outcome, states
@@ -109,7 +108,7 @@ def test_a_higher_limit_makes_the_same_run_where_an_island_finds_a_solution(gene
 
 @pytest.mark.slow
 def test_islands_of_other_settings_change_no_bit_either():
-    own = (IslandSettings(), IslandSettings(selection="lexicase", lexicase_rows=3), IslandSettings(population=20))
+    own = (IslandSettings(), IslandSettings(tournament=7, parsimony=0.0), IslandSettings(population=20))
     settings = replace(SETTINGS, island_settings=own)
     here = run(settings=settings)
     assert [len(island.parents) for island in here[1][-1].islands] == [40, 40, 20, 40]
@@ -174,7 +173,7 @@ TRAVELLERS = [
     {"loss": "mae", "constraints": {"monotonic": {"a": "decreasing"}}},
     {"linear_scaling": False, "dtype": "float32", "tier": "reference"},
     {"template": "f(a) + k*sin(b)"},
-    {"selection": "lexicase", "loss": "def own(prediction, target): return abs(prediction - target)**1.5"},
+    {"loss": "def own(prediction, target): return abs(prediction - target)**1.5"},
 ]
 
 

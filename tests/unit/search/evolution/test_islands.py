@@ -16,7 +16,6 @@ from unit.search.evolution.habitats import (
     SETTINGS,
     bits,
     bits_after_five_steps,
-    errors_of,
     habitat_of,
     stepped,
 )
@@ -31,32 +30,19 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island, migrated
-from shine.search.evolution.memory import hashes
 from shine.search.evolution.scoring import Scorer, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
 from shine.search.seeding.effort import Deadline
 
 NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
 
-SURVIVALS = ["complexity", "nsga2", "age"]
-
 
 def settled(habitat, seed=0):
     return habitat.settled(NOBODY, np.random.default_rng(seed))
 
 
-class Various(NodeCounter):
-    """An evaluator that rarely gives two individuals the same loss."""
-
-    def score(self, population):
-        numbers = hashes(population) % np.uint64(1000) / 1000.0
-        return replace(super().score(population), losses=super().score(population).losses + numbers)
-
-
-@pytest.mark.parametrize("survival", SURVIVALS)
-@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
-def test_two_steps_of_one_island_agree_and_do_not_change_it(survival, selection):
-    habitat = habitat_of(replace(SETTINGS, survival=survival, selection=selection))
+def test_two_steps_of_one_island_agree_and_do_not_change_it():
+    habitat = habitat_of(SETTINGS)
     island = stepped(habitat, settled(habitat), 3)
     before = bits(island)
     one, other = habitat.stepped(island), habitat.stepped(island)
@@ -91,12 +77,11 @@ def test_an_island_with_fitted_constants_evolves_the_same_in_a_new_habitat():
     assert bits(habitat().stepped(island)) == bits(habitat().stepped(island))
 
 
-@pytest.mark.parametrize("survival", SURVIVALS)
-def test_an_island_keeps_its_size_and_limits(survival):
-    habitat = habitat_of(replace(SETTINGS, survival=survival))
+def test_an_island_keeps_its_size_and_limits():
+    habitat = habitat_of(SETTINGS)
     island = stepped(habitat, settled(habitat), 4)
     assert_valid(island.parents, 15, 6)
-    assert len(island.parents) == len(island.losses) == len(island.births) == 60
+    assert len(island.parents) == len(island.losses) == 60
     assert np.array_equal(NodeCounter(NEG, 50).score(island.parents).losses, island.losses)
 
 
@@ -119,24 +104,10 @@ def test_a_new_island_has_the_given_individuals_and_random_ones():
     assert_same(island.parents.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
 
 
-def test_new_individuals_join_every_generation_if_survival_is_by_age():
-    habitat = habitat_of(replace(SETTINGS, survival="age"), Various(NEG, 50))
-    births = stepped(habitat, settled(habitat), 6).births
-    assert births.min() < births.max() <= 6
-    habitat = habitat_of()
-    assert not stepped(habitat, settled(habitat), 6).births.any()
-
-
-def test_lexicase_selection_needs_errors():
-    with pytest.raises(ValueError, match="lexicase selection compares errors on rows: pass errors"):
-        replace(habitat_of(replace(SETTINGS, selection="lexicase")), errors=None)
-
-
 def island_of(texts, losses):
-    """An island of given individuals, born in generation 0, 1, 2, ..."""
-    n = len(texts)
+    """An island of given individuals."""
     parents = population_of(texts, PRIMITIVES, 15)
-    return Island(parents, np.array(losses), np.arange(n), 7, 3, 0, np.random.default_rng(0).bit_generator.state)
+    return Island(parents, np.array(losses), 7, 3, 0, np.random.default_rng(0).bit_generator.state)
 
 
 def test_emigrants_are_the_fittest_with_their_losses():
@@ -169,14 +140,6 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     ]  # fmt: skip
 
 
-def test_migrants_are_born_when_they_arrive():
-    habitat = habitat_of(replace(SETTINGS, population=3))
-    island = island_of(["x", "x neg"], [5.0, 4.0])
-    later = habitat.joined(island, population_of(["y neg neg"], PRIMITIVES, 15), np.array([1.0]))
-    assert later.losses.tolist() == [5.0, 4.0, 1.0]
-    assert later.births.tolist() == [0, 1, 7]
-
-
 def run(settings, stop, evaluator=None, **options):
     evaluator = evaluator or NodeCounter(NEG, 50)
     return evolve(evaluator, PRIMITIVES, settings, stop, np.random.default_rng(0), **options)
@@ -185,12 +148,10 @@ def run(settings, stop, evaluator=None, **options):
 STOP = StopSettings(generations=12, seconds=None, loss=0.0)
 
 
-@pytest.mark.parametrize("survival", mostly_slow(SURVIVALS, fast=["age"]))
-@pytest.mark.parametrize("selection", mostly_slow(["tournament", "lexicase"], fast=["lexicase"]))
 @pytest.mark.parametrize("islands", mostly_slow([1, 3], fast=[3]))
-def test_a_seed_repeats_with_every_policy(survival, selection, islands):
-    settings = replace(SETTINGS, survival=survival, selection=selection, islands=islands, migration_interval=3)
-    one, other = (run(settings, STOP, errors=errors_of) for _ in range(2))
+def test_a_seed_repeats(islands):
+    settings = replace(SETTINGS, islands=islands, migration_interval=3)
+    one, other = (run(settings, STOP) for _ in range(2))
     assert_same(one.front, other.front)
     assert one.evaluations == other.evaluations
     assert one.scores.losses.tobytes() == other.scores.losses.tobytes()
@@ -242,8 +203,7 @@ def front_of(seed=1, threads=1, **settings):
         {},
         {"linear_scaling": False},
         {"islands": 3, "migration_interval": 2, "patience": 3},
-        {"selection": "lexicase", "survival": "nsga2"},
-        pytest.param({"survival": "age", "constant_steps": 0}, marks=pytest.mark.slow),
+        pytest.param({"constant_steps": 0}, marks=pytest.mark.slow),
     ],
     ids=str,
 )

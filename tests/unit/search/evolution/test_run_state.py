@@ -20,7 +20,7 @@ SETTINGS = EvolutionSettings(population=60, max_size=16, max_depth=8)
 KINDS = {
     "plain": SETTINGS,
     "islands": replace(SETTINGS, islands=3, migration_interval=2, patience=3, population=30),
-    "age": replace(SETTINGS, survival="age", complexity={"neg": 2}),
+    "age": replace(SETTINGS, complexity={"neg": 2}),
 }
 
 

@@ -167,7 +167,6 @@ WRONG = [
     ({"constraints": {"limits": {"square": 1}}}, "each unknown function has its own"),
     ({"dtype": "float32"}, "float64"),
     ({"tier": "native"}, "tile machine"),
-    ({"selection": "lexicase"}, "tournament"),
     ({"complexity": {"a": 2}}, "complexity has 'a'"),
     ({"guesses": ["a*t"]}, r"guesses\[0\]: with a template, a guess is a mapping"),
     ({"guesses": [{"q": "a"}]}, "the template has no 'q'"),
