@@ -208,6 +208,22 @@ RULES = {
 }
 
 
+def _together(purpose: str, *names: str) -> Rule:
+    """Several rules as one: each may do the work of another that is left out."""
+    return Rule(purpose, "", tuple(part for name in names for part in RULES[name].off))
+
+
+BEYOND_POLES = ("few rows", "trifles", "untested", "explosions", "defined versions")
+RULES |= {
+    "all of these but poles": _together("what overlaps with poles", *BEYOND_POLES),
+    "all of the domain": _together("poles, and what overlaps with them", "poles", *BEYOND_POLES, "defined", "steady"),
+    "all nats of form": _together("prices beside the description", "oddity", "turns", "written length"),
+    "all digits": _together(
+        "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
+    ),
+}
+
+
 def without(rule: Rule) -> ExitStack:
     """A context in which a rule is left out."""
     stack = ExitStack()
@@ -284,13 +300,12 @@ class Recorder:
         return {"text": best.expression, "nodes": best.complexity, "left": left if math.isfinite(left) else 1e9}
 
 
-def record(problem: Problem, noise: float, seed: int, generations: int) -> dict[str, Any]:
+def record(problem: Problem, noise: float, seed: int, generations: int, only: Sequence[str] = ()) -> dict[str, Any]:
     """One search, with the end again without each rule, and the seeding without the search of its best guess."""
     rng = generator(problem.name, seed)
     clean = problem.split(rng, None)
     split = with_noise(clean, noise, rng)
     recorder = Recorder(split)
-    seedings: list[tuple[Any, Any]] = []
 
     class Recorded(FormulaProblem):
         def finished(self, outcome: Any, earlier: Any) -> Result:
@@ -300,7 +315,7 @@ def record(problem: Problem, noise: float, seed: int, generations: int) -> dict[
             plain = time.process_time() - began
             whole = recorder.judged(result)
             recorder.rules["all"] = {**whole, "seconds": plain}
-            for name, rule in RULES.items():
+            for name, rule in (item for item in RULES.items() if item[0] in (only or RULES)):
                 with without(rule):
                     began = time.process_time()
                     try:
@@ -318,8 +333,8 @@ def record(problem: Problem, noise: float, seed: int, generations: int) -> dict[
             began = time.process_time()
             guesses = super()._seeded(rng, effort)
             recorder.seeding_seconds = time.process_time() - began
-            seedings.append((guesses, state))
-            self._again(guesses, state, effort)
+            if not only:
+                self._again(guesses, state, effort)
             return guesses
 
         def _again(self, guesses: Any, state: Any, effort: Any) -> None:
@@ -399,6 +414,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--generations", type=int, default=150)
     parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i")
+    parser.add_argument("--only", nargs="*", default=[], help="only these rules, and no seeding again")
     parser.add_argument("--fresh", action="store_true", help="only small random tables")
     options = parser.parse_args()
     if options.table:
@@ -416,7 +432,7 @@ def main() -> None:
         if (problem.name, noise, options.seed) in known:
             continue
         try:
-            found = record(problem, noise, options.seed, options.generations)
+            found = record(problem, noise, options.seed, options.generations, options.only)
         except Exception as error:
             print(problem.name, noise, repr(error), flush=True)
             continue
@@ -429,17 +445,20 @@ def _log_left(left: float) -> float:
     return math.log10(min(max(left, LEAST), 10.0))
 
 
+ENOUGH = 3
+"""Problems that a rule must win to stay; one disaster on fresh rows is as much."""
+
+
 def bill(records: Sequence[dict[str, Any]]) -> str:
     """The tables of the rules of the end, and of the searches."""
     total = sum(each["rules"]["all"]["seconds"] for each in records)
-    lines = [
-        "| rule | changed | better with | worse with | mean gain | disasters | without | nodes | share of the end |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in RULES:
+    head = ("rule", "file", "changed", "better with", "worse with", "mean gain", "disasters with / without",
+            "nodes saved", "share of the end", "verdict")  # fmt: skip
+    lines = [_row(head), _row(["---"] * len(head))]
+    for name, rule in RULES.items():
         changes, nodes, disasters, seconds = [], [], [0, 0], 0.0
         for each in records:
-            whole, other = each["rules"]["all"], each["rules"][name]
+            whole, other = each["rules"]["all"], each["rules"].get(name, {"seconds": 0.0})
             seconds += whole["seconds"] - other["seconds"]
             if "text" in other:
                 changes.append(_log_left(other["left"]) - _log_left(whole["left"]))
@@ -447,17 +466,13 @@ def bill(records: Sequence[dict[str, Any]]) -> str:
                 lefts = whole["left"], other["left"]
                 disasters = [n + (left > DISASTER) for n, left in zip(disasters, lefts, strict=True)]
         better, worse = sum(c > FAR for c in changes), sum(c < -FAR for c in changes)
-        gain = float(np.mean(changes)) if changes else 0.0
-        more = float(np.mean(nodes)) if nodes else 0.0
-        lines.append(
-            f"| {name} | {len(changes)} | {better} | {worse} | {gain:+.3f} "
-            f"| {disasters[0]} | {disasters[1]} | {more:+.1f} | {seconds / total:.0%} |"
-        )
-    lines += [
-        "",
-        "| search | runs | seconds | share | best guess | none as good without |",
-        "|---|---|---|---|---|---|",
-    ]
+        stays = better - worse >= ENOUGH or disasters[1] > disasters[0]
+        row = [name, rule.file, len(changes), better, worse, f"{np.mean(changes or [0]):+.3f}",
+               f"{disasters[0]} / {disasters[1]}", f"{np.mean(nodes or [0]):+.1f}", f"{seconds / total:.0%}",
+               "stays" if stays else "no win"]  # fmt: skip
+        lines.append(_row(row))
+    head = ("search", "runs", "seconds", "share", "found the best guess", "none as good without it", "verdict")
+    lines += ["", _row(head), _row(["---"] * len(head))]
     everything = sum(sum(each["searches"].values()) for each in records)
     for search in dict.fromkeys(each.name for each in SEARCHES):
         seconds = sum(each["searches"].get(search, 0.0) for each in records)
@@ -465,11 +480,16 @@ def bill(records: Sequence[dict[str, Any]]) -> str:
         best = [each["seeding"] for each in records if each["seeding"] and each["seeding"]["search"] == search]
         lost = sum(
             (b["exact"] and not b["exact without"])
-            or (not b["exact"] and _log_left(b["left without"]) > _log_left(b["left"]) + 0.05)
+            or (not b["exact"] and _log_left(b["left without"]) > _log_left(b["left"]) + FAR)
             for b in best
         )
-        lines.append(f"| {search} | {ran} | {seconds:.0f} | {seconds / everything:.0%} | {len(best)} | {lost} |")
+        verdict = "stays" if lost >= ENOUGH else "doubtful" if best else "no win"
+        lines.append(_row([search, ran, f"{seconds:.0f}", f"{seconds / everything:.0%}", len(best), lost, verdict]))
     return "\n".join(lines)
+
+
+def _row(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":
