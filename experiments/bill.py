@@ -300,7 +300,9 @@ class Recorder:
         return {"text": best.expression, "nodes": best.complexity, "left": left if math.isfinite(left) else 1e9}
 
 
-def record(problem: Problem, noise: float, seed: int, generations: int, only: Sequence[str] = ()) -> dict[str, Any]:
+def record(
+    problem: Problem, noise: float, seed: int, generations: int, only: Sequence[str] = (), hasty: bool = True
+) -> dict[str, Any]:
     """One search, with the end again without each rule, and the seeding without the search of its best guess."""
     rng = generator(problem.name, seed)
     clean = problem.split(rng, None)
@@ -385,7 +387,7 @@ def record(problem: Problem, noise: float, seed: int, generations: int, only: Se
         began = time.process_time()
         limits: dict[str, Any] = {"generations": generations, "seconds": None, "threads": 1, "seed": seed}
         if isinstance(problem, FreshTable):
-            limits |= {**HASTY, "primitives": problem.case.primitives}
+            limits |= {**(HASTY if hasty else {}), "primitives": problem.case.primitives}
         result = shine.evolve(split.X, split.y, features=problem.features, **limits)
         total = time.process_time() - began
     return {
@@ -415,6 +417,7 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=150)
     parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i")
     parser.add_argument("--only", nargs="*", default=[], help="only these rules, and no seeding again")
+    parser.add_argument("--thorough", action="store_true", help="no shorter searches for small random tables")
     parser.add_argument("--fresh", action="store_true", help="only small random tables")
     options = parser.parse_args()
     if options.table:
@@ -432,7 +435,7 @@ def main() -> None:
         if (problem.name, noise, options.seed) in known:
             continue
         try:
-            found = record(problem, noise, options.seed, options.generations, options.only)
+            found = record(problem, noise, options.seed, options.generations, options.only, not options.thorough)
         except Exception as error:
             print(problem.name, noise, repr(error), flush=True)
             continue
@@ -451,14 +454,15 @@ ENOUGH = 3
 
 def bill(records: Sequence[dict[str, Any]]) -> str:
     """The tables of the rules of the end, and of the searches."""
-    total = sum(each["rules"]["all"]["seconds"] for each in records)
-    head = ("rule", "file", "changed", "better with", "worse with", "mean gain", "disasters with / without",
+    head = ("rule", "file", "runs", "changed", "better with", "worse with", "mean gain", "disasters with / without",
             "nodes saved", "share of the end", "verdict")  # fmt: skip
     lines = [_row(head), _row(["---"] * len(head))]
     for name, rule in RULES.items():
         changes, nodes, disasters, seconds = [], [], [0, 0], 0.0
-        for each in records:
-            whole, other = each["rules"]["all"], each["rules"].get(name, {"seconds": 0.0})
+        asked = [each["rules"] for each in records if name in each["rules"]]
+        total = sum(rules["all"]["seconds"] for rules in asked) or 1.0
+        for rules in asked:
+            whole, other = rules["all"], rules[name]
             seconds += whole["seconds"] - other["seconds"]
             if "text" in other:
                 changes.append(_log_left(other["left"]) - _log_left(whole["left"]))
@@ -467,7 +471,7 @@ def bill(records: Sequence[dict[str, Any]]) -> str:
                 disasters = [n + (left > DISASTER) for n, left in zip(disasters, lefts, strict=True)]
         better, worse = sum(c > FAR for c in changes), sum(c < -FAR for c in changes)
         stays = better - worse >= ENOUGH or disasters[1] > disasters[0]
-        row = [name, rule.file, len(changes), better, worse, f"{np.mean(changes or [0]):+.3f}",
+        row = [name, rule.file, len(asked), len(changes), better, worse, f"{np.mean(changes or [0]):+.3f}",
                f"{disasters[0]} / {disasters[1]}", f"{np.mean(nodes or [0]):+.1f}", f"{seconds / total:.0%}",
                "stays" if stays else "no win"]  # fmt: skip
         lines.append(_row(row))
