@@ -18,7 +18,7 @@ from shine.compiler.tapes import Subtrees, constant_counts
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
-from shine.evaluate.scores import Scores, best_lines, lines_like
+from shine.evaluate.scores import Scores, lines_like
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, losses_and_r2
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.forms.facts import FACTS
@@ -33,7 +33,6 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
-from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import (
     form_of,
@@ -43,7 +42,7 @@ from shine.search.finishing.poles import (
     without_poles,
 )
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
-from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
+from shine.search.finishing.shorter import shortened, tidied
 from shine.search.finishing.trifles import Trifles
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -175,7 +174,6 @@ class Refinement:
         shorter = [
             model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
         ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
-        shorter += with_short_numbers(chosen, enough, dataset.ranges)
         if shorter:
             chosen += measure(shorter)
         # Individuals have at most this size; with their lines they may be larger.
@@ -284,28 +282,15 @@ def _constant(dataset: Dataset, loss: Loss) -> float:
 def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: Loss, threads: int) -> Iterator[Tree]:
     """The individuals with lines of the given forms, fitted to all rows.
 
-    The constants of individuals were fitted together with a slope and an intercept. An individual may be better with a
-    slope alone and other constants: `2*square(x - 1.1)` beside `2*square(x - 3) + 7.8*x - 15.6`. So it comes in this
-    form, too. Lines of absolute errors stay as they are: the fit that follows moves them, and least squares would
-    follow outliers.
+    Lines of absolute errors stay as they are: the fit that follows moves them, and least squares would follow outliers.
     """
     if not len(individuals):
         return
     slopes, intercepts = forms.slopes, forms.intercepts
-    if (slopes != 1).any() or (intercepts != 0).any():
+    if loss.kind.follows_from_moments and ((slopes != 1).any() or (intercepts != 0).any()):
         products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
-        target = target_of(dataset, "float64")
-        has_constants = np.zeros(len(individuals), np.bool_)
-        has_constants[places(individuals)[0]] = True
-        again = np.flatnonzero(has_constants & (slopes != 1) & (intercepts != 0))
-        only_slope = slopes
-        if loss.kind.follows_from_moments:
-            with np.errstate(all="ignore"):
-                slopes, intercepts = lines_like(forms, products, target)
-                only_slope = best_lines(products, target)[0][2]
-        everyone = np.append(np.arange(len(individuals)), again)
-        individuals = individuals.take(everyone)
-        slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)
+        with np.errstate(all="ignore"):
+            slopes, intercepts = lines_like(forms, products, target_of(dataset, "float64"))
     for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
         if math.isfinite(slope) and math.isfinite(intercept):
             yield with_line(individuals.tree(index), slope, intercept)

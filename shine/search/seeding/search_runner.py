@@ -292,31 +292,28 @@ class LightScreen:
         State of the bank without its values.
     leaves : ndarray of shape (n_leaves, n_rows)
     arguments : tuple
-    distinct_before : int
     """
 
     bank: Mapping[str, Any]
     leaves: Floats
     arguments: tuple[Any, ...]
-    distinct_before: int
 
     @classmethod
     def of(cls, screen: Screen) -> LightScreen:
         """The light form of a screen; it stays as it is when the bank grows."""
         state = screen.bank.__getstate__()
         values = state.pop("values")
-        return cls(state, values[state["codes"] == LEAF], screen.arguments, screen.distinct_before)
+        return cls(state, values[state["codes"] == LEAF], screen.arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self.bank, self.leaves, self.arguments, self.distinct_before)
+        return _made_again, (self.bank, self.leaves, self.arguments)
 
 
-def _made_again(state: Mapping[str, Any], leaves: Floats, arguments: tuple[Any, ...], distinct_before: int) -> Screen:
+def _made_again(state: Mapping[str, Any], leaves: Floats, arguments: tuple[Any, ...]) -> Screen:
     bank = ExpressionBank.__new__(ExpressionBank)
     vars(bank).update(state)
     bank.values = _values(bank, leaves)
     screen = Screen(bank, *arguments)
-    screen.distinct_before = distinct_before
     return screen
 
 

@@ -16,12 +16,12 @@ from shine.search.seeding.searches.factors import (
     factor_times_shifted_product,
     factor_times_sum,
 )
-from shine.search.seeding.searches.functions import functions_of_quotients, functions_with_constants
+from shine.search.seeding.searches.functions import functions_with_constants
 from shine.search.seeding.searches.longer_sums import quadratic_forms, separable_sums, sums_of_terms
 from shine.search.seeding.searches.oscillations import oscillations
 from shine.search.seeding.searches.products import products, products_with_constants
-from shine.search.seeding.searches.quotients import quotients_of_sums, rational_forms
-from shine.search.seeding.searches.sums import sums_of_products, sums_of_three, sums_of_two
+from shine.search.seeding.searches.quotients import rational_forms
+from shine.search.seeding.searches.sums import sums_of_two
 from shine.search.seeding.searches.sums_with_curves import sums_with_curves
 
 EARLY_ROUNDS = 2
@@ -103,12 +103,6 @@ SEARCHES = (
     Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4), divides=True),
     # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.
     Search(partial(rational_forms, standard_errors=3.0), only_round=0),
-    # For each view all pairs, the square of `above + below`, and all triples of the simplest, the cube of `simplest`.
-    Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
-    # For each view the square of `simplest` times `most`.
-    Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
-    # All members with some hundred views, and once more with their logarithms.
-    Search(partial(functions_of_quotients, divisors=12, each=3), divides=True),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
     # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.
@@ -117,12 +111,6 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
-    # For each view the square of `simplest` times `most`.
-    Search(
-        partial(sums_of_products, simplest=32, most=12_000, triples=16),
-        only_round=1,
-        fill=BankGrowth.fill_with_products,
-    ),
     # Mostly the time to fill its bank.
     Search(partial(separable_sums, candidates=200), only_round=0, fill=BankGrowth.fill_with_functions_of_one),
     # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.

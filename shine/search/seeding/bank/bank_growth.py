@@ -19,7 +19,6 @@ from shine.search.seeding.bank.expression_bank import (
     ALGEBRAIC,
     COMMUTATIVE,
     NESTING_COST,
-    SEVERAL_LEAVES,
     ExpressionBank,
 )
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer, constant
@@ -194,9 +193,6 @@ SCALED_SHARE = 6
 MOST_PRODUCTS = 8000
 """Most products of small members with functions of small members that are tried."""
 
-MOST_MONOMIALS_IN_PRODUCTS = 45
-"""Most monomials in a bank of products: five features have as many."""
-
 FUNCTIONS_IN_PRODUCTS, SIMPLE_IN_PRODUCTS = 400, 200
 """Most functions and most small members in such products."""
 
@@ -268,25 +264,6 @@ class BankGrowth:
         terms = simple_terms(self._values, self._nodes, self.unary, writer, self.bank.capacity)
         values, costs = np.array([term.values for term in terms]), np.array([2 * term.cost for term in terms])
         self.bank.formulas(values, [term.nodes(writer) for term in terms], costs)
-
-    def fill_with_products(self) -> None:
-        """Fill the bank with functions of one or two leaves times monomials of one or two, as in a*b*cos(c - d).
-
-        Use it instead of `rounds`, for a bank of their own: such products are too large for all kinds of the same cost.
-        """
-        bank = self.bank
-        self._level(2)
-        self._level(3)
-        pairs = self._of_cost(3, 3)
-        pairs = pairs[(bank.only_leaf[pairs] == SEVERAL_LEAVES) & ~bank.transcendental[pairs]]
-        for name in self.unary:
-            if name not in ALGEBRAIC:
-                bank.unary(name, pairs)
-        functions = np.flatnonzero(bank.transcendental[: bank.count] & (bank.right[: bank.count] < 0))
-        monomials = np.concatenate([self.leaves, self._known_monomials()])[:MOST_MONOMIALS_IN_PRODUCTS]
-        if "mul" in bank.primitives.function_codes:
-            # All pairs, so that none is drawn at random.
-            bank.binary("mul", monomials, functions[: bank.capacity // len(monomials)], bank.capacity)
 
     def _of_cost(self, least: int, most: int) -> Indices:
         """Members whose costs are in a range, the cheapest first."""

@@ -23,9 +23,6 @@ LEAST_LENGTH = 1e-150
 PARALLEL_PAIR = 1e-3
 """Squared sine of the angle of two members, below which float32 cannot tell how much both explain."""
 
-PARALLEL_TRIPLE = 1e-4
-"""The same for two members with a third projected out of both; these are compared in float64."""
-
 DEPENDENT = 1e-9
 """Length, as a share of its own, below which a logarithm adds only rounding to the others."""
 
@@ -156,50 +153,6 @@ def best_pairs(units: Singles, view: Singles, gram: Singles, most: int) -> tuple
     i, j, unexplained = i[once], j[once], unexplained[once]
     order = np.argsort(unexplained, kind="stable")[:most]
     return i[order], j[order], unexplained[order]
-
-
-def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Floats]:
-    """Triples of members that explain a view best together; all triples are tried.
-
-    Parameters
-    ----------
-    units : ndarray of shape (n, n_rows), float32
-        A few hundred at most: the time grows with the cube of their number.
-    view : ndarray of shape (n_rows,), float32
-    most : int
-
-    Returns
-    -------
-    triples : ndarray of shape (n_triples, 3), int64
-        For each member the best triple in which it comes first; the best `most` of these.
-    unexplained : ndarray of shape (n_triples,)
-        Share of the view's variance.
-
-    Notes
-    -----
-    Once the first member is projected out of the view and of the others, a closed form gives the share that two more
-    explain.
-    """
-    wide = units.astype(np.float64)
-    gram, own = inner(wide, wide), dot(wide, view.astype(np.float64))
-    triples, unexplained = [], []
-    for first in range(len(units) - 2):
-        rest = slice(first + 1, None)
-        along = gram[rest, first]
-        lengths = 1 - along * along
-        a = own[rest] - own[first] * along
-        r = gram[rest, rest] - along[:, None] * along
-        determinant = lengths[:, None] * lengths - r * r
-        explained = (a * a)[:, None] * lengths + (a * a) * lengths[:, None] - 2 * a[:, None] * a * r
-        flat = determinant < PARALLEL_TRIPLE
-        explained[flat] = 0
-        explained /= np.where(flat, 1, determinant)
-        second, third = divmod(int(np.argmax(explained)), len(a))
-        triples.append((first, first + 1 + min(second, third), first + 1 + max(second, third)))
-        unexplained.append(1 - own[first] ** 2 - explained[second, third])
-    found, shares = np.array(triples, np.int64).reshape(-1, 3), np.array(unexplained)
-    order = np.argsort(shares, kind="stable")[:most]
-    return found[order], shares[order]
 
 
 def fitted_lines(

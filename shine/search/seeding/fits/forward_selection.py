@@ -82,13 +82,6 @@ def with_another_term(members: Dictionary, views: Singles | Floats, sums: Sums) 
     return _measured(members, views, sums.views, np.column_stack([sums.chosen, _best_next(members, residuals, bases)]))
 
 
-def best_triples(members: Dictionary, views: Singles | Floats, view: int, simplest: int, kept: int) -> Sums:
-    """The best sums of three for one view: all pairs of the `simplest` first members, each with the best other one."""
-    pairs = np.column_stack(np.triu_indices(min(simplest, members.panels.count), 1))
-    three = with_another_term(members, views, Sums(np.full(len(pairs), view), pairs, np.zeros(len(pairs))))
-    return three.take(np.argsort(three.unexplained, kind="stable")[:kept])
-
-
 def replaced(members: Dictionary, views: Singles | Floats, sums: Sums, sweeps: int = 1) -> Sums:
     """Sums after each term in turn is replaced by the best one, given the others.
 

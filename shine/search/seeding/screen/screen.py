@@ -66,8 +66,6 @@ class Screen:
     best_divisors : list of (float, int), optional
         Share of variance left unexplained after division of the target by a member, and that member; the best first.
         None until `factor_times_affine` has looked at these members.
-    distinct_before : int
-        Number of members distinct in sums before the bank has grown.
     """
 
     def __init__(
@@ -88,7 +86,6 @@ class Screen:
         self.base_values = [values for _, values in bases]
         self.monomial_basis = monomial_basis(self.base_values, weights)
         self._errors = TargetErrors.of(target, weights)
-        self.distinct_before = 0
         self._take_in()
 
     def over(self, bank: ExpressionBank) -> Screen:
@@ -97,7 +94,6 @@ class Screen:
 
     def refresh(self) -> None:
         """Take in the new members of the bank."""
-        self.distinct_before = len(self.distinct_in_sums)
         for cached in ("distinct_in_products", "distinct_in_sums"):
             self.__dict__.pop(cached, None)
         self._take_in()

@@ -172,29 +172,6 @@ def chains(target: Floats, writer: Writer) -> list[Chain]:
     return [chain for chain in (*single, *deeper) if usable(chain, target, writer)]
 
 
-def function_chains(target: Floats, writer: Writer) -> list[Chain]:
-    """Chains that undo one function that is not algebraic."""
-    sign = -1.0 if (target < 0).all() else 1.0
-    return [chain for chain in ((exponential(sign),), *((f,) for f in FUNCTIONS)) if usable(chain, target, writer)]
-
-
-def nested_chains(target: Floats, writer: Writer) -> list[Chain]:
-    """Chains that undo two functions, one of them or both not algebraic."""
-    sign = -1.0 if (target < 0).all() else 1.0
-    algebraic = [(power(p, sign),) for p in (2.0, 0.5)]
-    functions = function_chains(target, writer)
-    found: list[Chain] = []
-    for first in (*algebraic, *functions):
-        if not usable(first, target, writer):
-            continue
-        seen = forward(first, target)
-        own = -1.0 if (seen < 0).all() else 1.0
-        further = function_chains(seen, writer)
-        further += [(power(p, own),) for p in (2.0, 0.5)] if first in functions else []
-        found += [(*first, *then) for then in further]
-    return [chain for chain in found if usable(chain, target, writer)]
-
-
 def product_chains(target: Floats, writer: Writer) -> list[Chain]:
     """Chains after which searches look for products: they end by adding or subtracting 1, or are a single step."""
     sign = -1.0 if (target < 0).all() else 1.0

@@ -42,18 +42,6 @@ def test_a_bank_of_functions_of_one_leaf_has_nothing_else():
     assert {1} in used and {2} in used
 
 
-def test_a_bank_of_products_has_functions_of_two_leaves_times_monomials_of_two():
-    rng = np.random.default_rng(0)
-    columns = rng.uniform(0.5, 2, (4, 40))
-    primitives = PrimitiveSet(tuple(BASIC[name] for name in ("add", "sub", "mul", "div", "cos")), tuple("abcd"))
-    members = ExpressionBank(40, primitives, 4000, 30, rng)
-    BankGrowth(members, columns, [((i, 0.0),) for i in range(1, 5)]).fill_with_products()
-    a, b, c, d = columns
-    for expected in (a * b * np.cos(c - d), a / b * np.cos(c * d), np.cos(a / d) * c):
-        distances = np.abs(members.values[: members.count] - expected).max(axis=1)
-        assert distances.min() < 1e-12
-
-
 def test_a_bank_with_less_room_than_features_is_grown():
     members, _ = bank(("add", "mul", "sin"), features=15, capacity=10)
     assert members.count == 10

@@ -11,7 +11,6 @@ from shine.search.seeding.fits.correlations import (
     Normalized,
     best_matches,
     best_pairs,
-    best_triples,
     beyond_monomials,
     largest,
     monomial_basis,
@@ -46,15 +45,6 @@ def test_pairs_are_the_best_of_all():
     assert (first[0], second[0]) == min(shares, key=shares.get) == (3, 11)
     assert left[0] == pytest.approx(shares[3, 11], abs=1e-5)
     assert (np.diff(left) >= 0).all()
-
-
-def test_triples_are_the_best_of_all():
-    target = VALUES[20] - 2 * VALUES[4] + VALUES[9] + 0.3 * RNG.standard_normal(50)
-    triples, left = best_triples(units(VALUES), units(target[None])[0], 10)
-    shares = {three: unexplained_by_least_squares(VALUES[list(three)], target) for three in combinations(range(30), 3)}
-    assert tuple(triples[0].tolist()) == min(shares, key=shares.get)
-    for three, share in zip(triples, left, strict=True):
-        assert share == pytest.approx(shares[tuple(three.tolist())], abs=1e-4)
 
 
 def test_unusable_rows_become_zero():

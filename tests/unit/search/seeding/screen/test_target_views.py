@@ -54,13 +54,3 @@ def test_a_view_divides_first():
     view = View((target_views.exponential(1.0),), constant(2.0), divisor)
     assert view.of(target) == pytest.approx(np.log(target / divisor))
     assert view.target(view.of(target)) == pytest.approx(target)
-
-
-def test_nested_chains_undo_two_functions():
-    target = np.exp(np.sin(np.linspace(0.1, 1.4, 50)))
-    writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a",)))
-    chains = target_views.nested_chains(target, writer)
-    views = [target_views.forward(chain, target) for chain in chains]
-    assert any(np.allclose(view, np.linspace(0.1, 1.4, 50)) for view in views)
-    for chain, view in zip(chains, views, strict=True):
-        assert target_views.inverse(chain, view) == pytest.approx(target)
