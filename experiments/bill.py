@@ -91,10 +91,6 @@ def nothing(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
-def _preferred_only(versions: Any, preferred: Callable[..., Any], domain: Any) -> Iterator[Any]:
-    return (preferred(models) for models in versions)
-
-
 def _any_front(self: Any, models: Any, others: Any, front_of: Callable[..., Any]) -> Any:
     return front_of(models)
 
@@ -112,11 +108,6 @@ RULES = {
             (FINISHING + "refinement", "without_poles", unchanged_list),
             (FINISHING + "end", "without_poles", unchanged_list),
         ),
-    ),
-    "defined versions": Rule(
-        "a version without poles beside one with",
-        "search/finishing/poles.py",
-        ((FINISHING + "refinement", "preferred_and_defined", _preferred_only),),
     ),
     "prospects": Rule(
         "only what may win is polished",
@@ -140,11 +131,6 @@ RULES = {
         "exact formulas get shorter", "search/finishing/shorter.py", ((FINISHING + "refinement", "shortened", nothing),)
     ),
     "tidied": Rule("tidy constants", "search/finishing/shorter.py", ((FINISHING + "refinement", "tidied", unchanged),)),
-    "short numbers": Rule(
-        "short numbers in exact formulas",
-        "search/finishing/shorter.py",
-        ((FINISHING + "refinement", "with_short_numbers", nothing),),
-    ),
     "supported digits": Rule(
         "digits that rows support",
         "search/finishing/supported_digits.py",
@@ -174,11 +160,6 @@ RULES = {
         ),
     ),
     "turns": Rule("turns cost nats", "search/finishing/end.py", ((FINISHING + "end", "NATS_A_TURN", 0.0),)),
-    "slope alone": Rule(
-        "individuals with a slope alone, too",
-        "search/finishing/refinement.py",
-        ((FINISHING + "refinement", "places", lambda _: (np.zeros(0, np.int64),)),),
-    ),
     "revised noise": Rule(
         "the noise again, by the front",
         "search/finishing/end.py",
@@ -213,14 +194,12 @@ def _together(purpose: str, *names: str) -> Rule:
     return Rule(purpose, "", tuple(part for name in names for part in RULES[name].off))
 
 
-BEYOND_POLES = ("few rows", "trifles", "untested", "explosions", "defined versions")
+BEYOND_POLES = ("few rows", "trifles", "untested", "explosions")
 RULES |= {
     "all of these but poles": _together("what overlaps with poles", *BEYOND_POLES),
     "all of the domain": _together("poles, and what overlaps with them", "poles", *BEYOND_POLES, "defined", "steady"),
     "all nats of form": _together("prices beside the description", "oddity", "turns", "written length"),
-    "all digits": _together(
-        "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
-    ),
+    "all digits": _together("short constants", "snapping", "idle digits", "tidied", "supported digits"),
 }
 
 

@@ -14,7 +14,7 @@ cannot be chance: a level is an observation, however many rows it has.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -127,28 +127,6 @@ def prospects(lengths: Floats, complexities: Floats, is_sound: Callable[[int], b
     ordered = lengths[order]
     leads = ordered < np.append(math.inf, np.minimum.accumulate(ordered)[:-1])
     return may_win, leads[np.argsort(order)] & ~may_win
-
-
-def preferred_and_defined(
-    versions: Iterable[Sequence[Model]], preferred: Callable[[Sequence[Model]], Model], domain: Domain
-) -> Iterator[Model]:
-    """The preferred version of each formula; if that has poles, also the preferred version without poles.
-
-    Parameters
-    ----------
-    versions : iterable of sequence of Model
-        Each formula before and after fitting and simplifying.
-    preferred : callable
-        Chooses one of several versions.
-    domain : Domain
-    """
-    for models in versions:
-        first = preferred(models)
-        yield first
-        if not domain.defines(first.tree):
-            defined = [model for model in models if model is not first and domain.defines(model.tree)]
-            if defined:
-                yield preferred(defined)
 
 
 def without_poles(

@@ -37,7 +37,6 @@ from shine.search.finishing.few_rows import FewRows, squared_errors
 from shine.search.finishing.poles import (
     form_of,
     individuals_to_refine,
-    preferred_and_defined,
     prospects,
     without_poles,
 )
@@ -167,7 +166,7 @@ class Refinement:
         least = min(version[0].loss for version in models)
         constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
         versions_of_each = zip(*(version[1:] for version in models), strict=True)
-        chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
+        chosen = [constant_model, *map(partial(preferred, nats=nats), versions_of_each)]
         # With simple constants, many formulas are the same.
         chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
         trifles = Trifles.of(dataset, enough)

@@ -31,7 +31,7 @@ from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.finishing.kept_rows import directed
-from shine.search.finishing.poles import individuals_to_refine, preferred_and_defined, without_poles
+from shine.search.finishing.poles import individuals_to_refine, without_poles
 from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
 from shine.search.finishing.shorter import tidied
 from shine.search.finishing.supported_digits import by_odds, with_supported_digits
@@ -116,7 +116,7 @@ class OddsRefinement:
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
-        chosen = preferred_and_defined(zip(*measured, strict=True), partial(preferred, nats=self._nats), domain)
+        chosen = map(partial(preferred, nats=self._nats), zip(*measured, strict=True))
         rules = None if self.rules is None else partial(self.rules, scaling="written")
         models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, primitives, rules)]
         # Individuals have at most this size; with their lines they may be larger.

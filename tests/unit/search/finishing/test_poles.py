@@ -19,7 +19,7 @@ from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.few_rows import squared_errors
-from shine.search.finishing.poles import EARNED, individuals_to_refine, preferred_and_defined, prospects, without_poles
+from shine.search.finishing.poles import EARNED, individuals_to_refine, prospects, without_poles
 from shine.search.models.model import Model
 
 FEATURES = ("a", "b")
@@ -152,16 +152,6 @@ def test_a_formula_with_as_many_constants_as_rows_does_not_earn_its_poles():
 def test_all_formulas_stay_if_all_have_poles():
     models = [model("1/a", 1.0), model("1/(b - 0.5)", 0.5)]
     assert without_poles(models, 0.0, DOMAIN) == models
-
-
-def test_a_version_without_poles_is_kept_beside_the_preferred_one():
-    bad, good, worse, fine = model("1/a", 0.1), model("1/(a*a + 1)", 0.3), model("a", 0.4), model("b", 0.2)
-
-    def least(models):
-        return min(models, key=lambda each: each.loss)
-
-    found = list(preferred_and_defined([(worse, good, bad), (fine, worse)], least, DOMAIN))
-    assert found == [bad, good, fine]
 
 
 def outcome_of(formulas: dict[str, float], stopped_by: str = "generations") -> Outcome:
