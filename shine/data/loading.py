@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import names_of_headings
-from shine.data.columns.kinds import Column, reading_notes, recognized
+from shine.data.columns.kinds import Column, digits_note, reading_notes, recognized
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe, generate, recipe_problems
 from shine.data.datasets.training import LOSS_COLUMN, Loaded, Training
@@ -105,6 +105,10 @@ def load(
     if features is None:
         pairs, left_out = _without_nameless(source, pairs)
     told = reading_notes([*given.values(), *(column for _, column in pairs)])
+    for index, column in zip([*role_indices, *chosen], columns, strict=True):
+        if column.kind == "number" and (np.abs(column.values) >= 2**53).any():
+            cells = source.read([index], [index])[0].values
+            told += digits_note(f"column {column.raw.heading!r}", cells, column.values)
     comma = f"{source.path}: numbers have a decimal comma, as {written.example!r}"
     notes = [*source.notes, *([comma] if written.decimal == "," and written.example else []), *left_out, *told]
     return Training(source, given, pairs, reading, written.decimal).loaded(notes)

@@ -15,7 +15,7 @@ from sklearn.utils import validation
 from shine.base.typing import Floats, Indices
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large
+from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large, warn_of_digits
 from shine.data.datasets.dataset import ordinary_weights
 from shine.data.opening import Opened
 from shine.data.streams.sources import is_streamable
@@ -85,6 +85,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
             raise _explained(error, estimator, named) from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
         check_integers(values, array, name)
+        warn_of_digits(values, np.asarray(values), name)
     return arrays
 
 
