@@ -134,8 +134,8 @@ def _without_nameless(source: Source, pairs: list[tuple[int, Column]]) -> tuple[
         if not source.headings[index] and numbers is not None:
             if np.isnan(numbers).all():
                 continue
-            rows = np.arange(len(numbers))
-            if index == 0 and len(rows) > 1 and any((numbers == rows + first).all() for first in (0, 1)):
+            whole = (numbers >= 0) & (numbers % 1 == 0)
+            if index == 0 and whole.all() and 1 < len(numbers) == len(np.unique(numbers)):  # perhaps of some rows
                 notes.append(f"{source.path}: the first column has no heading and numbers the rows; it is left out")
                 continue
         kept.append((index, column))
