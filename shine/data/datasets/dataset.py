@@ -235,7 +235,7 @@ class Dataset:
         if self.all_rows is not None or self.n_rows > MOST_MERGED:
             return self
         if self.deviations is not None and "sigma" in self.loss_columns:
-            # Rounding told the repeated rows from the merged ones.
+            # Rounding would tell the repeated rows from the merged ones.
             shares, exponents = np.frexp(self.sample_weights)
             plain = replace(self, weights=np.ldexp(np.round(shares, 12), exponents), deviations=None).merged()
             return plain.with_deviations(plain.loss_columns["sigma"])
@@ -246,7 +246,8 @@ class Dataset:
         _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
         if len(first) == self.n_rows and (weights == 1).all():
             return self
-        return replace(self.take(first), weights=np.bincount(place.reshape(-1), weights))
+        sums = np.bincount(place.reshape(-1), weights).astype(np.float64)
+        return replace(self.take(first), weights=sums)
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[float, float]]:

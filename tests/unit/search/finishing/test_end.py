@@ -102,4 +102,4 @@ def test_a_slow_form_is_preferred_to_its_alias():
 def test_noise_that_the_user_knows_is_that_of_a_constant_too():
     X, y = np.linspace(1, 2, 30)[:, None], np.exp(np.random.default_rng(1).normal(size=30))
     best = shine.evolve(X, y, noise="log", generations=1).best
-    assert (best.tree.used_parameters, best.noise) == (set(), "log")
+    assert (best.tree.used_parameters, best.noise) == ((), "log")
