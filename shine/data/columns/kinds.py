@@ -249,7 +249,7 @@ def digits_note(title: str, given: NDArray[Any], numbers: Floats) -> list[str]:
         large = np.flatnonzero((np.abs(numbers) >= 2**53) & np.isfinite(numbers))
     cells = zip(map(_text, given[large].tolist()), numbers[large].tolist(), strict=True)
     lost = sum(cell.lstrip("+-").isdecimal() and int(cell) != number for cell, number in cells)
-    text = f"{title}: {lost} whole numbers beyond 2**53 lose digits; subtract a common one, or leave keys out"
+    text = f"{title}: whole numbers beyond 2**53 lose digits ({lost} of them); subtract a common one, or leave keys out"
     return [text] if lost else []
 
 

@@ -63,7 +63,7 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
             raise DataError(f"{name} has complex numbers; real ones are needed: {COMPLEX}")
         with np.errstate(over="ignore"):  # too large numbers become infinite
             array = np.asarray(given, dtype=np.float64)
-        warn_of_digits(values, given, name)
+        warn_of_digits(given if isinstance(values, list) else values, name)
     except OverflowError:
         raise too_large(name) from None
     except (TypeError, ValueError) as error:
@@ -74,9 +74,9 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
     return array
 
 
-def warn_of_digits(values: Any, given: AnyArray, name: str) -> None:
+def warn_of_digits(values: Any, name: str) -> None:
     """Warn of whole numbers that float64 does not hold, in columns of a data frame or else in an array."""
-    for heading, column in [*frame_columns(values)] or [(None, given)]:
+    for heading, column in [*frame_columns(values)] or [(None, values)]:
         array, title = np.asarray(column).ravel(), name if heading is None else f"column {shown(heading)}"
         if array.dtype.kind in "iuO":
             with suppress(TypeError, ValueError):  # missing, or no numbers

@@ -85,7 +85,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
             raise _explained(error, estimator, named) from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
         check_integers(values, array, name)
-        warn_of_digits(values, np.asarray(values), name)
+        warn_of_digits(values, name)
     return arrays
 
 

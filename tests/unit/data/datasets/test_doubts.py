@@ -105,10 +105,10 @@ def test_few_rows_and_a_constant_target_are_noted(tmp_path: Path) -> None:
 
 def test_digits_that_float64_does_not_hold_are_noted(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a,b,y\n9007199254740993,9007199254740992,1\n3,1e30,2\n")
-    told = "column 'a': 1 whole numbers beyond 2**53 lose digits; subtract a common one, or leave keys out"
+    told = "column 'a': whole numbers beyond 2**53 lose digits (1 of them); subtract a common one, or leave keys out"
     assert load(tmp_path / "d.csv", "y").notes == (told,)
     whole = np.array([[2**53 + 1, 2], [2**53, 2**60]])
-    with pytest.warns(UserWarning, match="X: 1 whole numbers beyond"):
+    with pytest.warns(UserWarning, match="X: whole numbers beyond"):
         numbers(whole, "X", 2)
-    with pytest.warns(UserWarning, match="column 'a': 1 whole"):
+    with pytest.warns(UserWarning, match="column 'a': whole"):
         numbers(pd.DataFrame({"a": [2**53 + 1, 1], "b": [0.5, 1e30]}), "X", 2)
