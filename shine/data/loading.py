@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import names_of_headings
-from shine.data.columns.kinds import Column, reading_notes, recognized
+from shine.data.columns.kinds import Column, digits_note, reading_notes, recognized
 from shine.data.datasets.preparation import Reading
 from shine.data.datasets.recipe import Feature, Recipe, generate, recipe_problems
 from shine.data.datasets.training import LOSS_COLUMN, Loaded, Training
@@ -105,6 +105,10 @@ def load(
     if features is None:
         pairs, left_out = _without_nameless(source, pairs)
     told = reading_notes([*given.values(), *(column for _, column in pairs)])
+    for index, column in zip([*role_indices, *chosen], columns, strict=True):
+        if column.kind == "number" and (np.abs(column.values) >= 2**53).any():
+            cells = source.read([index], [index])[0].values
+            told += digits_note(f"column {column.raw.heading!r}", cells, column.values)
     comma = f"{source.path}: numbers have a decimal comma, as {written.example!r}"
     notes = [*source.notes, *([comma] if written.decimal == "," and written.example else []), *left_out, *told]
     return Training(source, given, pairs, reading, written.decimal).loaded(notes)
@@ -130,8 +134,8 @@ def _without_nameless(source: Source, pairs: list[tuple[int, Column]]) -> tuple[
         if not source.headings[index] and numbers is not None:
             if np.isnan(numbers).all():
                 continue
-            rows = np.arange(len(numbers))
-            if index == 0 and len(rows) > 1 and any((numbers == rows + first).all() for first in (0, 1)):
+            whole = (numbers >= 0) & (numbers % 1 == 0)
+            if index == 0 and whole.all() and 1 < len(numbers) == len(np.unique(numbers)):  # perhaps of some rows
                 notes.append(f"{source.path}: the first column has no heading and numbers the rows; it is left out")
                 continue
         kept.append((index, column))

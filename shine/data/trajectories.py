@@ -9,6 +9,7 @@ import numpy as np
 
 from shine.base.errors import DataError, SamplingWarning
 from shine.base.typing import Floats
+from shine.data.datasets.doubts import doubts_about
 from shine.lang.forms.names import listed, shown
 
 LEAST_READINGS = 5
@@ -90,7 +91,7 @@ class Trajectories:
         Warns
         -----
         SamplingWarning
-            If a state swings too fast for the times of its readings.
+            If a state swings too fast for the times of its readings, or values of it look like missing ones.
         """
         for column, name in enumerate(self.states):
             values = np.concatenate([run.states[:, column] for run in self.runs])
@@ -101,6 +102,8 @@ class Trajectories:
                 raise DataError(
                     f"state {shown(name)} is {read[0]:.6g} at all times; leave it out, or give it as a control"
                 )
+            for doubt in doubts_about([(f"state {shown(name)}", read)]):
+                warnings.warn(doubt, SamplingWarning, stacklevel=5)  # where fit was called
             for run in self.runs if continuous else ():
                 _check_sampling(run, column, name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from shine.data.columns.headings import (
     without_roles,
 )
 from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.doubts import doubts, facts
 from shine.data.datasets.training import Loaded
 from shine.data.loading import Roles, load
 from shine.data.opening import Opened, opened
@@ -54,7 +56,7 @@ class TrainingArrays:
 
     def dataset(self) -> Dataset:
         """The checked data set; a `DataError` if the arrays do not fit."""
-        return Dataset.from_arrays(
+        dataset = Dataset.from_arrays(
             self.X,
             self.y,
             features=self.names,
@@ -64,6 +66,16 @@ class TrainingArrays:
             groups=self.groups,
             loss_columns=self.loss_columns,
         )
+        _tell(dataset)
+        return dataset
+
+
+def _tell(dataset: Dataset, notes: Sequence[str] = ()) -> None:
+    """Warn of doubts about the data, and log notes."""
+    for note in (*notes, *facts(dataset)):
+        LOGGER.info(note)
+    for doubt in doubts(dataset):
+        warnings.warn(doubt, UserWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +159,7 @@ class UserData:
             data = replace(data, reading=replace(data.reading, numbered=(numbered,)))
         others = Roles(self.sample_weight, self.sigma, self.groups, tuple(loss_columns or ()))
         found = load(data, self.y, self.features, others)
-        for note in found.notes:
-            LOGGER.info(note)
+        _tell(found.dataset, found.notes)
         return found
 
     def arrays(self) -> TrainingArrays:

@@ -75,6 +75,7 @@ def evolve(
         `features` and `loss_columns` lists of them. They may be so for a data frame, too.
     y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
+        A whole weight counts like as many equal rows, in intervals, too.
     features : sequence of str, optional
         Headings of the columns; by default those of a data frame, or ``x0, x1, ...``. They are the names in formulas if
         they are identifiers; others are turned into one: ``unit price`` is ``unit_price``.

@@ -25,8 +25,6 @@ from shine.search.problem.settings import SearchSettings
 
 if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress
-    from shine.search.models.result import Result
-    from shine.search.problem.settings import SearchSettings
 
 Kind = Callable[[Dataset, TranslatedSettings, Observers, np.random.Generator], Problem]
 """Makes a problem of data and settings."""
@@ -80,7 +78,7 @@ def _searched(
     if settings.fitness.evidence is not None:
         dataset = replace(dataset, worth=settings.fitness.evidence)
     if kind is None:
-        kind = FormulaProblem
+        kind, dataset = FormulaProblem, dataset if settings.fitness.validation else dataset.merged()
         if settings.template is not None:
             from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
     problem = kind(dataset, translated(settings, dataset), observers, rng)

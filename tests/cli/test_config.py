@@ -28,6 +28,13 @@ def test_check_says_what_the_data_are(small: Path) -> None:
     }  # fmt: skip
 
 
+def test_check_names_values_that_look_like_missing_ones(small: Path) -> None:
+    rows = [f"{-999 if row < 3 else row + 0.5},{row},{2 * row}" for row in range(20)]
+    Path("marked.csv").write_text("\n".join(["a,b,y", *rows]))
+    told = shine("config", "check", small, "--set", "data={path: marked.csv, target: y}").stdout
+    assert "note: column 'a': -999 in 3 rows is far from all other values" in told
+
+
 def test_check_lists_the_problems_as_json(small: Path) -> None:
     result = shine("config", "check", small, "--set", "sed=3", "--set", "stop.seconds=0", "--json")
     assert (result.exit_code, result.stderr) == (2, "")

@@ -115,6 +115,7 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         (("evolve", "spring.yaml", "--live"), "--live, --log, --workers, --dask and --slurm are not for dynamics"),
         (("evolve", "spring.yaml", "--set", "data.target=x"), "data.target: is not for dynamics"),
         (("evolve", "spring.yaml", "--set", "template=f(x)"), "template: is not for dynamics"),
+        (("config", "check", "spring.yaml", "--set", "fitness.noise=log"), "fitness.noise: is not for dynamics"),
         (("evolve", "spring.yaml", "--set", "dynamics.state=[x]"), 'did you mean "states"?'),
         (("evolve", "spring.yaml", "--set", "dynamics.time=tme"), "there is no column 'tme'"),
         (("evolve", "spring.yaml", "--set", "dynamics.states=[x, run]"), "a column is used twice among"),

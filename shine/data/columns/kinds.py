@@ -243,6 +243,16 @@ def cell_text(cell: str) -> str:
     return ascii(cell if len(cell) <= 40 else cell[:37] + "...")
 
 
+def digits_note(title: str, given: NDArray[Any], numbers: Floats) -> list[str]:
+    """A note on whole numbers, as they were given, that float64 does not hold."""
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero((np.abs(numbers) >= 2**53) & np.isfinite(numbers))
+    cells = zip(map(_text, given[large].tolist()), numbers[large].tolist(), strict=True)
+    lost = sum(cell.lstrip("+-").isdecimal() and int(cell) != number for cell, number in cells)
+    text = f"{title}: whole numbers beyond 2**53 lose digits ({lost} of them); subtract a common one, or leave keys out"
+    return [text] if lost else []
+
+
 def reading_notes(columns: Iterable[Column]) -> list[str]:
     """Signs and units left out of numbers, for the user."""
     notes = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.columns.frames import array_problem, columns_problem, frame_columns, frame_problem
 from shine.data.columns.headings import check_features, frame_headings
+from shine.data.columns.kinds import digits_note
 from shine.lang.forms.names import cut, listed, shown, similar
 
 _CHECKED = 1 << 20
@@ -60,6 +63,7 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
             raise DataError(f"{name} has complex numbers; real ones are needed: {COMPLEX}")
         with np.errstate(over="ignore"):  # too large numbers become infinite
             array = np.asarray(given, dtype=np.float64)
+        warn_of_digits(given if isinstance(values, list) else values, name)
     except OverflowError:
         raise too_large(name) from None
     except (TypeError, ValueError) as error:
@@ -68,6 +72,16 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
     return array
+
+
+def warn_of_digits(values: Any, name: str) -> None:
+    """Warn of whole numbers that float64 does not hold, in columns of a data frame or else in an array."""
+    for heading, column in [*frame_columns(values)] or [(None, values)]:
+        array, title = np.asarray(column).ravel(), name if heading is None else f"column {shown(heading)}"
+        if array.dtype.kind in "iuO":
+            with suppress(TypeError, ValueError):  # missing, or no numbers
+                for note in digits_note(title, array, array.astype(np.float64)):
+                    warnings.warn(note, UserWarning, stacklevel=2)
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:

@@ -21,6 +21,9 @@ COPIED_BYTES = 1 << 25
 ORDINARY = 128
 """Numbers with at most this absolute binary exponent, 3e-39 to 3e38, need no scaling. A product of seven is finite."""
 
+MOST_MERGED = 10_000
+"""Most rows of which equal ones are merged."""
+
 MOST_SEEN = 1e9
 """From this weight on, whole weights no longer count as repeated rows."""
 
@@ -220,6 +223,31 @@ class Dataset:
         if self.weights is not None and not self.weights.all():
             return self.take(np.flatnonzero(self.weights)).sampled(rows, rng)
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
+
+    def merged(self) -> Dataset:
+        """The data set with equal rows merged, in order, and their weights added; the same object if there are none.
+
+        A search is deterministic, but the last bit of its data decides its course. So rows with whole weights and rows
+        repeated as often give the same formulas. A search takes a sample of more than `MOST_MERGED` rows, which merging
+        cannot make equal.
+        """
+        weights = self.row_weights
+        if self.all_rows is not None or self.n_rows > MOST_MERGED:
+            return self
+        if self.deviations is not None and "sigma" in self.loss_columns:
+            # Rounding would tell the repeated rows from the merged ones.
+            shares, exponents = np.frexp(self.sample_weights)
+            plain = replace(self, weights=np.ldexp(np.round(shares, 12), exponents), deviations=None).merged()
+            return plain.with_deviations(plain.loss_columns["sigma"])
+        if not weights.all():
+            return self.take(np.flatnonzero(weights)).merged()
+        others = [each for each in (self.deviations, self.groups) if each is not None]
+        table = np.column_stack([*self.columns, self.target, *others, *self.loss_columns.values()]) + 0.0
+        _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        if len(first) == self.n_rows and (weights == 1).all():
+            return self
+        sums = np.bincount(place.reshape(-1), weights).astype(np.float64)
+        return replace(self.take(first), weights=sums)
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[float, float]]:

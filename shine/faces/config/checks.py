@@ -46,7 +46,7 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.constraints import Constraints
 from shine.search.dynamics.forms import known_units
 from shine.search.dynamics.known_parts import known_parts
-from shine.search.dynamics.settings import form_problem
+from shine.search.dynamics.settings import form_problem, unfit_for_dynamics
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.finishing.kept_rows import kept_back
@@ -116,8 +116,8 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("guesses", "template"):
         if sections[key]:
             yield (key,), "is not for dynamics"
-    if sections["fitness"].evidence is not None:
-        yield ("fitness", "evidence"), "is not for dynamics, which estimates it from the readings"
+    for key in unfit_for_dynamics(sections["fitness"]):
+        yield ("fitness", key), "is not for dynamics, which estimates it from the readings"
     dynamics: DynamicsSection = sections["dynamics"]
     if sections["constraints"].units:
         yield ("constraints", "units"), "is for one target; write dynamics.units"

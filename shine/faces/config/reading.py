@@ -13,6 +13,7 @@ from pydantic import create_model
 
 from shine.base.errors import ConfigError
 from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.doubts import doubts, facts
 from shine.data.datasets.preparation import Preparation
 from shine.data.fields import Field
 from shine.data.loading import Loaded
@@ -93,7 +94,8 @@ def job_of(document: Document, folder: Path) -> Job:
     loaded, more = sections.loaded(problems)
     config = sections.finish([*problems, *more])
     assert loaded is not None
-    return Job(config, loaded.dataset, loaded.preparation, loaded.notes)
+    dataset = loaded.dataset
+    return Job(config, dataset, loaded.preparation, (*loaded.notes, *facts(dataset), *doubts(dataset)))
 
 
 @dataclass(frozen=True, eq=False)

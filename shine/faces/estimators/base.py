@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
-from shine.base.errors import InterruptedFitWarning
+from shine.base.errors import InterruptedFitWarning, ShineError
+from shine.compiler.tapes import depths
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
     FREE,
@@ -27,27 +29,19 @@ from shine.faces.estimators.parameters import (
     selected,
     words_of,
 )
-from shine.lang.forms.synonyms import keywords_checked, unexpected
-
-if TYPE_CHECKING:
-    from shine.faces.estimators.fit_searches import FitSearches
-    from shine.formats.read.guesses import Guess
-    from shine.lang.vocabulary import PrimitiveSource
-    from shine.search.constraints.constraints import Constraints
-    from shine.search.models.front import Front
-
-
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-
-from shine.base.errors import ShineError
-from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.forms.synonyms import keywords_checked, unexpected
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
+
+if TYPE_CHECKING:
+    from shine.faces.estimators.fit_searches import FitSearches
+    from shine.formats.read.guesses import Guess
+    from shine.search.constraints.constraints import Constraints
+    from shine.search.models.front import Front
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 

@@ -15,8 +15,8 @@ from sklearn.utils import validation
 from shine.base.typing import Floats, Indices
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large
-from shine.data.datasets.dataset import ordinary_weights
+from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large, warn_of_digits
+from shine.data.datasets.dataset import MOST_MERGED, ordinary_weights
 from shine.data.opening import Opened
 from shine.data.streams.sources import is_streamable
 from shine.lang.forms.library import STANDARD
@@ -85,6 +85,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
             raise _explained(error, estimator, named) from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
         check_integers(values, array, name)
+        warn_of_digits(values, name)
     return arrays
 
 
@@ -182,10 +183,6 @@ def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     return deviations
 
 
-MOST_MERGED = 10_000
-"""Most rows that are merged. A search takes a random sample of more rows, which merging cannot make equal."""
-
-
 def in_order(
     X: Floats, Y: Floats, weights: Floats | None, sigma: Floats | None, groups: Indices | None
 ) -> tuple[Floats, Floats, Floats | None, Floats | None, Indices | None]:
@@ -205,10 +202,7 @@ def seen(column: Floats, weights: Floats | None) -> Floats:
 def merged(
     X: Floats, Y: Floats, weights: Floats | None, sigma: Floats | None = None
 ) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-    """Rows of positive weight; up to `MOST_MERGED` of them also sorted, equal rows merged and their weights added.
-
-    A search is deterministic, but the last bit of its data decides its course. Here, a row with a whole weight becomes
-    the same as rows repeated as often, in any order, so both give the same formulas.
+    """Rows of positive weight; up to `MOST_MERGED` also sorted and merged, as by `Dataset.merged`, in any order.
 
     Parameters
     ----------
@@ -222,7 +216,7 @@ def merged(
     Returns
     -------
     X, Y, weights, sigma
-        The weights are None if all are equal.
+        The weights are None if all are equal and repeat no row.
     """
     Z = np.zeros((len(X), 0)) if sigma is None else sigma[:, None]
     if weights is not None and not weights.all():
@@ -233,7 +227,7 @@ def merged(
         table, inverse = np.unique(table, axis=0, return_inverse=True)
         weights = np.bincount(inverse.reshape(-1), weights, minlength=len(table)).astype(np.float64)
         X, Y, Z = np.split(table, [X.shape[1], X.shape[1] + Y.shape[1]], axis=1)
-    if weights is not None and (weights == weights[0]).all():
+    if weights is not None and (weights == weights[0]).all() and (weights[0] <= 1 or weights[0] % 1):
         weights = None
     return X, Y, weights, None if sigma is None else Z[:, 0]
 

@@ -104,11 +104,8 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
             Finite numbers.
         y : array-like of shape (n_rows,)
             Classes: numbers, strings or truth values; at least two of positive weight.
-        sample_weight : array-like of shape (n_rows,), optional
-            A whole weight counts like as many equal rows.
-        live : bool
-            Whether to show the running search on a page, to pause it, end it, and put formulas in: below the cell of a
-            notebook, else at a printed address.
+        sample_weight, live
+            See `SymbolicRegressor.fit`.
 
         Returns
         -------

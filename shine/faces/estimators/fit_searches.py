@@ -19,7 +19,7 @@ from shine.faces.progress import SearchBar, Status
 from shine.formats.read.guesses import Guess
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.settings import StopSettings
-from shine.search.models.result import Result
+from shine.search.models.result import Result, Searches
 from shine.search.problem.settings import SearchSettings
 from shine.search.problem.template_data import with_template
 from shine.search.run import Callback, Several
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from shine.faces.live.view import Live
     from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
-
-USER = ("interrupted", "callback")
-"""Reasons to stop that end the whole fit, not only the running search."""
 
 _LEAST_SECONDS = 1e-3
 """Seconds of a search when the fit's time is over: enough for a part of its first population."""
@@ -41,7 +38,7 @@ Search = Callable[[Dataset, SearchSettings, Observers], Result]
 
 
 @dataclass
-class FitSearches:
+class FitSearches(Searches):
     """One search after the other.
 
     Parameters
@@ -97,17 +94,6 @@ class FitSearches:
         called = getattr(target, "name", None)
         with live_page(live, name, str(called) if isinstance(called, str) and called else "y") as self.page:
             yield
-
-    @property
-    def stopped_by_user(self) -> bool:
-        """Whether the user has ended the fit."""
-        return any(result.stopped_by in USER for result in self.results)
-
-    @property
-    def stopped_by(self) -> str:
-        """Reason for the end of the fit: the user's if there is one, else the last search's."""
-        reasons = [result.stopped_by for result in self.results]
-        return next((reason for reason in reasons if reason in USER), reasons[-1])
 
     def run(self, search: Search, arrays: TrainingArrays, earlier: Sequence[Guess]) -> Result:
         """Search with a fair share of the time that is left, from the guesses of the settings and earlier formulas.

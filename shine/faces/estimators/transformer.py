@@ -121,11 +121,8 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
             Finite numbers.
         y : array-like of shape (n_rows,)
             Finite numbers.
-        sample_weight : array-like of shape (n_rows,), optional
-            A whole weight counts like as many equal rows.
-        live : bool
-            Whether to show the running search on a page, to pause it, end it, and put formulas in: below the cell of a
-            notebook, else at a printed address.
+        sample_weight, live
+            See `SymbolicRegressor.fit`.
 
         Returns
         -------

@@ -9,6 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from shine.lang.forms.names import value_text
+
 if TYPE_CHECKING:  # the page is slow to import, and few searches need it
     from shine.faces.live.view import Live
 
@@ -29,6 +31,8 @@ def live_page(wanted: bool, title: str, target: str) -> Iterator[Live | None]:
     A notebook shows it in a frame, and keeps the final report in its place. While a cell runs, a kernel gets no
     messages from widgets, so that only a page with a server of its own can steer the search.
     """
+    if not isinstance(wanted, bool):
+        raise TypeError(f"live is True or False, not {value_text(wanted)}")
     if not wanted:
         yield None
         return

@@ -12,6 +12,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.data.applying import new_rows
 from shine.data.columns.kinds import Column, reading_notes, recognized
+from shine.data.datasets.doubts import doubts_about
 from shine.data.datasets.preparation import Missing, Preparation, plain_preparation
 from shine.data.opening import opened, writing
 from shine.faces.mcp.answers import Answer, Table, quoted
@@ -53,12 +54,14 @@ def describe_table(path: Table) -> Answer:
     columns = [recognized(raw, decimal) for raw in raws]
     rows = len(columns[0].values) if columns else 0
     warnings = [*source.notes, *reading_notes(columns)]
+    whole = [(name, each) for name, each in zip(source.names, columns, strict=False) if each.values.dtype.kind == "f"]
+    warnings += doubts_about((name, each.values[~each.missing]) for name, each in whole)
     for name, column in zip(source.names, columns, strict=False):
         warnings += [f"{name}: {text}" for text in _warnings(column)]
     if rows < FEW_ROWS:
         warnings.append(f"{rows} rows tell few constants; measure more, or use few primitives")
-    numbers = [column.values for column in columns if column.values.dtype.kind == "f"]
-    if rows and len(numbers) == len(columns) and len(np.unique(np.column_stack(numbers), axis=0)) < rows:
+    numbers = [column.values for _, column in whole]
+    if rows and len(whole) == len(columns) and len(np.unique(np.column_stack(numbers), axis=0)) < rows:
         warnings.append("some rows are equal; they count several times")
     return {
         **head,

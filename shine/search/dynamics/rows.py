@@ -19,7 +19,7 @@ from shine.search.dynamics.smoothing.smoothing import Smoothed
 from shine.search.evolution.observers import Observers
 from shine.search.models.front import Front
 from shine.search.models.model import Model
-from shine.search.models.result import Result
+from shine.search.models.result import Result, Searches
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
 from shine.search.templates.fits.sections import OUTPUT
@@ -38,9 +38,6 @@ EXACT = 1e-12
 
 SHORT = 12
 """Complexity from which a shorter equation is looked for."""
-
-USER = ("interrupted", "callback")
-"""Reasons to stop that end all searches."""
 
 EVEN = 0.5
 """Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
@@ -165,7 +162,7 @@ def settled(rows: RateRows) -> Dataset:
 
 
 @dataclass
-class RateSearches:
+class RateSearches(Searches):
     """One search for each part of a system.
 
     Parameters
@@ -190,17 +187,6 @@ class RateSearches:
     def __post_init__(self) -> None:
         self.results: list[Result] = []
         self.joined = [joined(rows) if rows else None for rows in self.rows]
-
-    @property
-    def stopped_by(self) -> str:
-        """The user's reason to end the searches, if there is one; else that of the last search."""
-        reasons = [result.stopped_by for result in self.results]
-        return next((reason for reason in reasons if reason in USER), reasons[-1])
-
-    @property
-    def stopped_by_user(self) -> bool:
-        """Whether the user ended a search; no other begins then."""
-        return any(result.stopped_by in USER for result in self.results)
 
     def first(self, until: float) -> None:
         """Search for each part, with an even share of the time that is left."""

@@ -33,13 +33,14 @@ from shine.search.dynamics.joining import (
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, USER, RateRows, RateSearches, rate_rows
+from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.finishing.polishing import oddities_of
 from shine.search.models.model import Model
+from shine.search.models.result import USER
 
 FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0.65, 0.83, 0.93, 0.97
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the

@@ -15,6 +15,11 @@ TEMPLATE = ("formula", "unknown", "parameters")
 """Keys of a mapping of known parts."""
 
 
+def unfit_for_dynamics(fitness: Any) -> list[str]:
+    """Settings of fitness that were changed, and that the readings decide."""
+    return [name for name, default in (("evidence", None), ("noise", "auto")) if getattr(fitness, name) != default]
+
+
 @dataclass(frozen=True)
 class DynamicsSettings:
     """Settings of a search for equations of motion, with the defaults."""
@@ -46,8 +51,8 @@ class DynamicsSettings:
     def __post_init__(self) -> None:
         if not isinstance(self.units, Mapping):
             raise ValueError("units is a mapping of names to units, such as {'x': 'm', 't': 's'}")
-        if self.search.fitness.evidence is not None:
-            raise ValueError("evidence is not for dynamics, which estimates it from the readings; leave it out")
+        for name in unfit_for_dynamics(self.search.fitness):
+            raise ValueError(f"{name} is not for dynamics, which estimates it from the readings; leave it out")
         if problem := form_problem(self):
             raise ValueError(problem)
         if not isinstance(self.template, str | Mapping):

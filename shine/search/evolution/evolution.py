@@ -365,5 +365,6 @@ def _within_limits(
     exceeding = excess(guesses, settings.max_size, settings.max_depth)
     if exceeding is not None:
         worst, problem = exceeding
-        raise ValueError(f"{kind} individual {worst} {problem} or leave the individual out")
+        named = f"guesses: {kind}" if kind == "initial" else kind
+        raise ValueError(f"{named} individual {worst} {problem} or leave the individual out")
     return at_width(guesses, width)

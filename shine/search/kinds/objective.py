@@ -94,6 +94,8 @@ class ObjectiveProblem(OneFormula):
         evolving, fitness, loss = settings.evolution, settings.fitness, loss_for(settings.fitness.loss, dataset)
         if settings.template is not None:
             raise ValueError("objective does not go with a template; leave one of them out")
+        if fitness.dtype != "float64":
+            raise ValueError("an objective gets predictions in float64; leave dtype out")
         if observers.pool is not None:
             raise ValueError("an objective is called in this process only; leave workers and executor out")
         if dataset.all_rows is not None:

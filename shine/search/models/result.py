@@ -206,6 +206,27 @@ class Result:
             yield {name: value for name, value in row.items() if name != "score"}
 
 
+USER = ("interrupted", "callback")
+"""Reasons to stop that end all searches of a fit."""
+
+
+class Searches:
+    """One search after the other, of one fit."""
+
+    results: list[Result]
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user has ended the fit."""
+        return any(result.stopped_by in USER for result in self.results)
+
+    @property
+    def stopped_by(self) -> str:
+        """Reason for the end of the fit: the user's if there is one, else the last search's."""
+        reasons = [result.stopped_by for result in self.results]
+        return next((reason for reason in reasons if reason in USER), reasons[-1])
+
+
 def _constants_text(model: Model) -> str:
     """The formula with names in place of constants, and a line with their intervals.
 

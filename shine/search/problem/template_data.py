@@ -81,7 +81,7 @@ def _stacked(outputs: int, arrays: TrainingArrays) -> Dataset:
     if count != outputs:
         has = f"{count} column{'s' * (count != 1)}"
         raise DataError(f"the template has {outputs} outputs, but y has {has}; give one column per output")
-    first = replace(arrays, y=targets[:, 0]).dataset()
+    first, *_ = [replace(arrays, y=target).dataset() for target in targets.T]
     if OUTPUT in first.features:
         raise DataError(f"a column is called {OUTPUT!r}, which numbers the outputs of a template; rename it")
     again = np.tile(np.arange(first.n_rows), outputs)

@@ -13,7 +13,7 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import shown, value_text
 from shine.lang.python.source import file_of
-from shine.lang.vocabulary import PrimitiveSource, primitive_table
+from shine.lang.vocabulary import KINDS, PrimitiveSource, primitive_table
 from shine.search.templates.source import SourceReader
 from shine.search.templates.template import Template, read_parameters, read_unknowns
 
@@ -128,7 +128,10 @@ def template(
     if not isinstance(source, str) and not inspect.isfunction(source):
         raise TypeError(f"a template is a text or a Python function, not {type(source).__name__}")
     try:
-        known = {**STANDARD, **primitive_table(functions)[0]}
+        known, names = primitive_table(functions)
+        for own, _, number in (name.rpartition("_") for name in names if name not in STANDARD):
+            if own in STANDARD.keys() | KINDS and number.isdecimal():
+                raise ValueError(f"template: functions: {own!r} is one of Shine's primitives; give yours another name")
         found = SourceReader(source, read_unknowns(unknown), read_parameters(parameters), groups, known).template
     except UnsupportedSyntaxError as error:
         if isinstance(source, str):

@@ -378,3 +378,12 @@ def test_the_headings_of_a_file_are_kept_beside_the_names(tmp_path):
     expected = dict(zip(dataset.features, ["my area (m²)", 'a "b"', "a b", "a_b"], strict=True))
     assert dataset.headings == expected
     assert dataset.take([0, 2]).headings == dataset.without(["a_b"]).headings == expected
+
+
+@pytest.mark.parametrize(("numbers", "left"), [((3, 7, 1), True), ((3, 3, 1), False), ((0.5, 1, 2), False)])
+def test_a_column_without_a_heading_that_numbers_some_rows_is_left_out(
+    numbers: tuple[float], left: bool, tmp_path: Path
+) -> None:
+    rows = [f"{number},{row * 2},{row}" for row, number in enumerate(numbers)]
+    found = load(write(tmp_path, "d.csv", "\n".join([",a,y", *rows])), "y")
+    assert found.dataset.features == (("a",) if left else ("x", "a"))

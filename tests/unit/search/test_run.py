@@ -115,7 +115,7 @@ def test_a_guess_is_in_the_first_population():
     [
         ("a + c", UnsupportedSyntaxError, "unknown name 'c'; known names are a, b"),
         ("sin(a)", UnsupportedSyntaxError, "primitive 'sin' is not in the primitive set; it has add, sub, mul"),
-        ("+".join("a" * 40), ValueError, "initial individual 0 has 79 nodes, and max_size is 30"),
+        ("+".join("a" * 40), ValueError, "guesses: initial individual 0 has 79 nodes, and max_size is 30"),
     ],
 )
 def test_a_guess_that_does_not_fit_is_refused(seed, error, message):
@@ -332,3 +332,14 @@ def test_data_frames_bring_their_headings(frame):
 def test_columns_that_have_numbers_get_names():
     best = shine.evolve(pandas.DataFrame(X), A * B, primitives=["mul"], generations=0, population=20).best
     assert best.headings == {"x0": "x0", "x1": "x1"}
+
+
+@pytest.mark.parametrize("live", [5, "yes", None])
+def test_live_is_true_or_false(live):
+    with pytest.raises(TypeError, match=f"live is True or False, not {live!r}"):
+        evolve(A, live=live, generations=0)
+
+
+def test_an_objective_has_no_other_dtype():
+    with pytest.raises(ValueError, match="gets predictions in float64; leave dtype out"):
+        evolve(A, objective=lambda predictions: predictions[:, 0] ** 2, dtype="float32")

@@ -20,13 +20,13 @@ from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import LEAST_EVIDENCE, USER
+from shine.search.dynamics.rows import LEAST_EVIDENCE
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.finishing.trifles import without_an_operand
 from shine.search.models.model import Model
-from shine.search.models.result import Result
+from shine.search.models.result import USER, Result
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
 

@@ -44,7 +44,7 @@ def test_the_formulas_of_a_template_may_exceed_new_limits():
 
 
 def test_a_guess_of_the_users_still_has_to_keep_the_limits():
-    with pytest.raises(ValueError, match="initial individual 0 has 3 nodes, and max_size is 1"):
+    with pytest.raises(ValueError, match="guesses: initial individual 0 has 3 nodes, and max_size is 1"):
         SymbolicRegressor(guesses=["x0 + x1"], max_size=1, primitives=["add"], **QUICK).fit(X * 1e60, Y)
 
 

@@ -314,7 +314,11 @@ def test_estimators_start_from_graphs(estimator):
     [
         (program("u + a", "u", "a"), GraphImportError, "the graph's input 'u' is not a feature; the features are a, b"),
         (program("atan(a)", "a"), UnsupportedSyntaxError, "primitive 'atan' is not in the primitive set; it has add"),
-        (program("+".join("a" * 40), "a"), ValueError, "initial individual 0 has 79 nodes, and max_size is 30"),
+        (
+            program("+".join("a" * 40), "a"),
+            ValueError,
+            "guesses: initial individual 0 has 79 nodes, and max_size is 30",
+        ),
         ({"grph": 1}, ValueError, "a graph to start from has unknown key 'grph'; its keys are graph, output, features"),
         ({"output": "y"}, ValueError, "a graph to start from has no 'graph'; its keys are graph, output, features"),
         (Path("none.pb"), GraphImportError, "none.pb"),

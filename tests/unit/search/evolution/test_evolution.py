@@ -276,8 +276,8 @@ def test_more_initial_individuals_than_the_population_holds_are_all_evaluated():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x" + " y add" * 10, "initial individual 1 has 21 nodes, and max_size is 20"),
-        ("x" + " neg" * 8, "initial individual 1 has 9 levels, and max_depth is 8"),
+        ("x" + " y add" * 10, "guesses: initial individual 1 has 21 nodes, and max_size is 20"),
+        ("x" + " neg" * 8, "guesses: initial individual 1 has 9 levels, and max_depth is 8"),
     ],
 )
 def test_initial_individuals_beyond_a_limit_are_rejected(text, message):

@@ -244,3 +244,9 @@ def test_a_search_takes_headings(fit):
 def test_the_repr_of_a_template_is_short():
     assert repr(shine.template("f(a, b)*exp(-k[group]*t)")) == "Template('f(a, b) * exp(-k[group] * t)')"
     assert len(repr(shine.template(" + ".join(f"f(x{i})" for i in range(200))))) < 230
+
+
+@pytest.mark.parametrize("name", ["sin", "square", "constant"])
+def test_a_function_with_the_name_of_a_primitive_is_refused(name):
+    with pytest.raises(ValueError, match=f"functions: '{name}' is one of Shine's primitives; give yours another name"):
+        template("f(x) + 1", functions=[f"def {name}(x): return x*x*x + 1"])
