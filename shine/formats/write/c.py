@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
+from shine.formats.write.language import SPACED, Form, Language, binary, call, calls, comparisons
+from shine.formats.write.printer import Printer
 from shine.formats.write.sources import Headings, notes, takes_models
-from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
-from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.names import c_identifier
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
@@ -78,53 +79,41 @@ HELPERS: dict[str, tuple[str, str]] = {
 """Parameters and body of the helper function of each primitive that is neither an operator nor in <math.h>."""
 
 
-def _operator(symbol: str, strength: int) -> Form:
-    return Form(f"{{0}} {symbol} {{1}}", strength, (strength, strength + 1))
-
+_NAMES = "sqrt exp log floor ceil sin cos tan asin acos atan sinh cosh tanh pow"
 
 _FORMS: dict[str, Form] = {
-    "add": _operator("+", _SUM),
-    "sub": _operator("-", _SUM),
-    "mul": _operator("*", _PRODUCT),
-    "div": _operator("/", _PRODUCT),
     # C reads two signs in a row as a decrement.
     "neg": Form("-{0}", _SIGN, (_ATOM,)),
-    "abs": call("fabs", 1),
-    "pow": call("pow", 2),
-    **{
-        name: call(name, 1)
-        for name in ("sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan")
-    },
-    **{name: call(name, 1) for name in ("sinh", "cosh", "tanh")},
-    **{
-        name: Form(f"{{0}} {symbol} {{1}} ? 1.0 : 0.0", _CHOICE, (_SUM, _SUM))
-        for name, symbol in COMPARISON_SIGNS.items()
-    },
+    **calls(_NAMES, abs="fabs"),
     "logical_not": Form("{0} ? 0.0 : 1.0", _CHOICE, (_OR,), (0,)),
     "where": Form("{0} ? {1} : {2}", _CHOICE, (_OR, _CHOICE + 1, _CHOICE), (0,)),
 }
 
 _CONDITIONS: dict[str, Form] = {
-    **{
-        name: Form(f"{{0}} {symbol} {{1}}", _EQUAL if name in ("eq", "ne") else _ORDER, (_SUM, _SUM))
-        for name, symbol in COMPARISON_SIGNS.items()
-    },
+    **comparisons(SPACED, _ORDER, _SUM),
+    **comparisons({name: SPACED[name] for name in ("eq", "ne")}, _EQUAL, _SUM),
     "logical_not": Form("!{0}", _SIGN, (_ATOM,), (0,)),
-    "logical_and": Form("{0} && {1}", _AND, (_AND, _AND + 1), (0, 1)),
+    "logical_and": binary("{0} && {1}", _AND, 0, 1),
     # Compilers warn of && within || without parentheses.
     "logical_or": Form("{0} || {1}", _OR, (_AND + 1, _AND + 1), (0, 1)),
 }
 
 
-def _number(value: float) -> Form:
-    text = "NAN" if math.isnan(value) else repr(value)
-    return Form(text, _SIGN if text.startswith("-") else _ATOM)
-
-
-def dialect(prefix: str) -> Dialect:
-    """The dialect of C; names of helper functions begin with the prefix."""
-    helpers = {name: call(f"{prefix}_{name}", helper[0].count("double")) for name, helper in HELPERS.items()}
-    return Dialect("C", {**_FORMS, **helpers}, _CONDITIONS, Form("{0} != 0.0", _EQUAL, (_SUM,)), _number)
+def language(prefix: str) -> Language:
+    """The language C; names of helper functions begin with the prefix."""
+    return Language(
+        "C",
+        forms={**_FORMS, **calls(" ".join(HELPERS), (prefix + "_{}").format)},
+        conditions=_CONDITIONS,
+        nonzero=Form("{0} != 0.0", _EQUAL, (_SUM,)),
+        as_number=Form("{0} ? 1.0 : 0.0", _CHOICE, conditions=(0,)),
+        number=lambda value: "NAN" if math.isnan(value) else repr(value),
+        strengths=(_SUM, _PRODUCT, _SIGN, _ATOM),
+        times=" * ",
+        over=" / ",
+        folds=False,
+        rearranges=False,
+    )
 
 
 _SHOWN = 1000
@@ -275,6 +264,7 @@ class Writer:
         self.tree, self.headings = tree, headings
         self.name = c_identifier(name)
         self.code: StraightLine = straight_line(tree, "C")
+        self.printer = Printer(language(self.name))
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
         self.globals = [self.name, *own]
         self.composites: dict[str, str] = {}
@@ -326,11 +316,11 @@ class Writer:
         yield from texts
 
     def _function(self, name: str, parameters: dict[str, str], body: Body) -> str:
-        assignments, result = write(body, dialect(self.name), parameters, self._call, self.globals)
+        assignments, result = self.printer.statements(body, parameters, self._call, self.globals)
         used = {step.leaf for step in body.steps}
-        statements = [f"(void){new};" for old, new in parameters.items() if old not in used]
+        unused = [f"(void){new};" for old, new in parameters.items() if old not in used]
         variables = [f"const double {variable} = {value};" for variable, value in assignments]
-        text = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
+        text = "".join(f"    {statement}\n" for statement in (*variables, *unused, f"return {result};"))
         return f"{name}({_signature(parameters.values())})\n{{\n{text}}}\n"
 
     def _call(self, primitive: Primitive) -> Form:

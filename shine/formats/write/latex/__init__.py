@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from shine.formats.write.infix import ATOM, Infix, Phrase, phrase, with_opposite, written
+from shine.formats.write.language import ATOM, Form, Language, binary, comparisons
 from shine.formats.write.latex.names import as_text, latex_heading, latex_name, latex_names, operator
+from shine.formats.write.printer import Phrase, Printer, phrase, with_opposite, written
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.named_numbers import readable_number
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -90,15 +91,31 @@ def _run_together(first: Phrase, second: Phrase) -> bool:
     return second.digit_first or after_digit or (first.word_last and second.word_first)
 
 
-class _Latex(Infix):
+_LATEX = Language(
+    "LaTeX",
+    forms={},
+    conditions={
+        **comparisons(
+            {"lt": " < ", "le": r" \le ", "gt": " > ", "ge": r" \ge ", "eq": " = ", "ne": r" \ne "}, _RELATION, 4
+        ),
+        "logical_and": binary(r"{0} \land {1}", _AND, 0, 1),
+        "logical_or": binary(r"{0} \lor {1}", _OR, 0, 1),
+        "logical_not": Form(r"\lnot {0}", _NOT, (_RELATION + 1,), (0,)),
+    },
+    nonzero=Form(r"{0} \ne 0", _RELATION, (4,)),
+    zero=Form("{0} = 0", _RELATION, (4,)),
+    # Iverson's bracket: 1 where the condition holds, else 0.
+    as_number=Form(r"\left[{0}\right]", conditions=(0,)),
+    strengths=(4, 5, 4, 7),
+    folds=False,
+)
+
+
+class _Latex(Printer):
     """Writes formulas as they are and computes nothing: a third stays a third."""
 
-    form = "LaTeX"
-    sum, product, unary, power = 4, 5, 4, 7
-    folds = False
-
     def __init__(self, headings: Headings) -> None:
-        super().__init__()
+        super().__init__(_LATEX)
         self.headings = headings
         self.pi = _symbol(r"\pi")
         self.exponential = True
@@ -151,13 +168,10 @@ class _Latex(Infix):
             "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\ln", "log2": r"\log_{2}",
             "log10": r"\log_{10}", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
         }  # fmt: skip
-        relations = {"lt": "<", "le": r"\le", "gt": ">", "ge": r"\ge", "eq": "=", "ne": r"\ne"}
         fences = {"abs": ("|", "|"), "floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil")}
         number = self.number
         return {
-            **super().table(),
             **{name: self._function(name, symbol) for name, symbol in functions.items()},
-            **{name: self.comparison(f" {symbol} ", _RELATION) for name, symbol in relations.items()},
             **{name: self._fence(*fence) for name, fence in fences.items()},
             "floordiv": lambda a, b: self._fence(r"\lfloor ", r"\rfloor")(self.divided(a, b)),
             # Only parentheses show where the operands of a remainder begin and end.
@@ -167,7 +181,7 @@ class _Latex(Infix):
             "pow": self._pow,
             "sqrt": lambda a: phrase(r"\sqrt{", self.numeric(a), "}", strength=_BASE - 1),
             "exp": self._exp,
-            "logical_not": self._not,
+            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "inv": lambda a: self.divided(number(1), a),
@@ -201,15 +215,6 @@ class _Latex(Infix):
         if operand.strength >= minimum:
             return operand
         return phrase(r"\left(", operand, r"\right)")
-
-    def numeric(self, operand: Phrase) -> Phrase:
-        # Iverson's bracket: 1 where the condition holds, else 0.
-        return phrase(r"\left[", operand, r"\right]") if operand.condition else operand
-
-    def _truth(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, self.sum), r" \ne 0", strength=_RELATION, condition=True)
 
     def call(self, name: str, *operands: Phrase) -> Phrase:
         parts: list[str | Phrase] = [name, r"\left("]
@@ -291,19 +296,8 @@ class _Latex(Infix):
             return self.call(r"\exp", exponent)
         return phrase("e^{", self.numeric(exponent), "}", strength=self.power)
 
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, r" \land ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, r" \lor ", right, _OR)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if not operand.condition:
-            return self.comparison(" = ", _RELATION)(operand, self.number(0))
-        return phrase(r"\lnot ", self.enclosed(operand, _RELATION + 1), strength=_NOT, condition=True)
-
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
-        parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ "
+        parts = self.numeric(yes), r" & \text{if } ", self.truth(condition), r" \\ "
         # A condition in the place of "otherwise" has further rows of the same cases.
         rest = no.parts[1:] if no.parts[0] == _BEGIN_CASES else (self.numeric(no), r" & \text{otherwise} \end{cases}")
         return phrase(_BEGIN_CASES, *parts, *rest, strength=_CASES)

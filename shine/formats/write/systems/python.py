@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shine.formats.write.infix import word, written
+from shine.formats.write.printer import word, written
 from shine.formats.write.python import Expression, identifiers
 from shine.formats.write.systems.system import Grid, System, filled
 from shine.lang.forms.names import check_variable

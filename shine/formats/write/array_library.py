@@ -20,32 +20,17 @@ from typing import Any
 
 from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
-from shine.formats.write.infix import ATOM
+from shine.formats.write import array_operations
+from shine.formats.write.language import Form, Language, call
+from shine.formats.write.printer import Printer
+from shine.formats.write.python import CONDITIONS, NONZERO
 from shine.formats.write.sources import Headings, notes
-from shine.formats.write.statements import array_operations
-from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
-from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Primitive, Tree
 
-_ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
 _SHOWN = 1000
-
-_FORMS: dict[str, Form] = {
-    "add": Form("{0} + {1}", _SUM, (_SUM, _SUM + 1)),
-    "sub": Form("{0} - {1}", _SUM, (_SUM, _SUM + 1)),
-    "mul": Form("{0} * {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
-    "div": Form("{0} / {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
-    "neg": Form("-{0}", _SIGN, (_SIGN,)),
-}
-
-_CONDITIONS: dict[str, Form] = {
-    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in COMPARISON_SIGNS.items()},
-    "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
-    "logical_and": Form("{0} & {1}", _AND, (_AND, _AND + 1), (0, 1)),
-    "logical_or": Form("{0} | {1}", _OR, (_OR, _OR + 1), (0, 1)),
-}
 
 
 @dataclass(frozen=True)
@@ -122,14 +107,14 @@ class Library:
             function = composites[code.name(primitive)]
             return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
 
-        dialect = _dialect(self.name, operations, self.alias, own)
+        printer = _printer(self.name, operations, self.alias, own)
         texts = [
-            _function(body, dialect, composites[function], composite, taken)
+            _function(body, printer, composites[function], composite, taken)
             for function, body in code.functions.items()
         ]
         noted = notes({feature: feature for feature in tree.parameters}, headings)
         comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
-        texts.append(comments + _main(code.main, dialect, name, composite, taken))
+        texts.append(comments + _main(code.main, printer, name, composite, taken))
         needed = _needed("\n".join(texts), own)
         helpers = [self._written(function) for helper, function in own.items() if helper in needed]
         comment = f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\n'
@@ -162,17 +147,22 @@ def _documentation(tree: Tree) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
 
 
-def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Dialect:
-    forms = dict(_FORMS)
+def _printer(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Printer:
+    forms: dict[str, Form] = {}
     for name, operation in operations.OPERATIONS.items():
         function = (operation.func if isinstance(operation, partial) else operation).__name__
-        forms.setdefault(name, call(function if function in own else f"{library}.{function}", STANDARD[name].arity))
+        forms[name] = call(function if function in own else f"{library}.{function}", STANDARD[name].arity)
+    forms["neg"] = Form("-{0}", 6, (6,))
     forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
-    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), _number)
+    return Printer(
+        Language(
+            form, forms, CONDITIONS, NONZERO, number=_number, times=" * ", over=" / ", folds=False, rearranges=False
+        )
+    )
 
 
-def _number(value: float) -> Form:
-    return Form(f"number({value!r})" if math.isfinite(value) else f"number(float('{value}'))", ATOM)
+def _number(value: float) -> str:
+    return f"number({value!r})" if math.isfinite(value) else f"number(float('{value}'))"
 
 
 def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
@@ -188,27 +178,27 @@ def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
 
 def _statements(
     body: Body,
-    dialect: Dialect,
+    printer: Printer,
     names: Mapping[str, str],
     composite: Callable[[Primitive], Form],
     taken: list[str],
 ) -> tuple[list[str], str]:
-    assignments, result = write(body, dialect, names, composite, taken)
+    assignments, result = printer.statements(body, names, composite, taken)
     return [f"    {variable} = {value}\n" for variable, value in assignments], result
 
 
-def _function(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+def _function(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
     names = _parameters(body.tree, taken)
-    lines, result = _statements(body, dialect, names, composite, taken)
+    lines, result = _statements(body, printer, names, composite, taken)
     signature = ", ".join(names.values()) or "number"
     number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
     uses_numbers = any("number(" in text for text in (*lines, result))
     return f"def {name}({signature}):\n{number if uses_numbers else ''}{''.join(lines)}    return {result}\n"
 
 
-def _main(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+def _main(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
     names = _parameters(body.tree, [*taken, "columns"])
-    lines, result = _statements(body, dialect, names, composite, [*taken, "columns"])
+    lines, result = _statements(body, printer, names, composite, [*taken, "columns"])
     count = len(names)
     unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
     called = ", ".join(body.tree.parameters) or "none"
