@@ -21,16 +21,14 @@ from typing import Any
 from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
 from shine.formats.write import array_operations
-from shine.formats.write.language import Form, Language, call
+from shine.formats.write.language import Form, Language, call, identifiers
 from shine.formats.write.printer import Printer
-from shine.formats.write.python import CONDITIONS, NONZERO
-from shine.formats.write.sources import Headings, notes
+from shine.formats.write.python import CONDITIONS, NONZERO, SIGN
+from shine.formats.write.sources import Headings, abridged, notes
 from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Primitive, Tree
-
-_SHOWN = 1000
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Library:
             return array_operations.filled(operations.xp, value, columns, arguments) if constant else value
 
         formula.__name__ = formula.__qualname__ = tree.name
-        formula.__doc__ = _documentation(tree)
+        formula.__doc__ = abridged(str(tree))
         return formula
 
     def source(self, tree: Tree, name: str, headings: Headings) -> str:
@@ -98,10 +96,8 @@ class Library:
         name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
         name = name if name.isidentifier() else f"f{name}"
         taken.append(name)
-        composites = {}
-        for function in code.functions:
-            composites[function] = unique(function, taken)
-            taken.append(composites[function])
+        composites = identifiers(unique, code.functions, taken)
+        taken += composites.values()
 
         def composite(primitive: Primitive) -> Form:
             function = composites[code.name(primitive)]
@@ -117,7 +113,7 @@ class Library:
         texts.append(comments + _main(code.main, printer, name, composite, taken))
         needed = _needed("\n".join(texts), own)
         helpers = [self._written(function) for helper, function in own.items() if helper in needed]
-        comment = f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\n'
+        comment = f'"""{abridged(str(tree))}\n\nWritten by Shine.\n"""\n\n'
         comment += f"from __future__ import annotations\n\n{self.imports}\n"
         return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
 
@@ -142,17 +138,12 @@ def _is_constant(body: Body) -> bool:
     return not any(isinstance(step.leaf, str) for step in body.steps)
 
 
-def _documentation(tree: Tree) -> str:
-    text = str(tree)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-
-
 def _printer(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Printer:
     forms: dict[str, Form] = {}
     for name, operation in operations.OPERATIONS.items():
         function = (operation.func if isinstance(operation, partial) else operation).__name__
         forms[name] = call(function if function in own else f"{library}.{function}", STANDARD[name].arity)
-    forms["neg"] = Form("-{0}", 6, (6,))
+    forms["neg"] = Form("-{0}", SIGN, (SIGN,))
     forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
     return Printer(
         Language(
@@ -188,7 +179,7 @@ def _statements(
 
 
 def _function(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
-    names = _parameters(body.tree, taken)
+    names = identifiers(unique, body.tree.parameters, taken)
     lines, result = _statements(body, printer, names, composite, taken)
     signature = ", ".join(names.values()) or "number"
     number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
@@ -197,7 +188,7 @@ def _function(body: Body, printer: Printer, name: str, composite: Callable[[Prim
 
 
 def _main(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
-    names = _parameters(body.tree, [*taken, "columns"])
+    names = identifiers(unique, body.tree.parameters, [*taken, "columns"])
     lines, result = _statements(body, printer, names, composite, [*taken, "columns"])
     count = len(names)
     unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
@@ -211,10 +202,3 @@ def _main(body: Body, printer: Printer, name: str, composite: Callable[[Primitiv
         f'    """The formula, for a matrix of rows or for the columns one by one; the features are: {called}."""\n'
         f"    columns = columns_of(arguments, {count})\n{unpacked}{number}{''.join(lines)}    return {result}\n"
     )
-
-
-def _parameters(tree: Tree, taken: list[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for parameter in tree.parameters:
-        names[parameter] = unique(parameter, [*taken, *names.values()])
-    return names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from shine.formats.write.language import SPACED, Form, Language, binary, call, calls, comparisons
+from shine.formats.write.language import SPACED, Form, Language, binary, call, calls, comparisons, identifiers
 from shine.formats.write.printer import Printer
-from shine.formats.write.sources import Headings, notes, takes_models
+from shine.formats.write.sources import Headings, abridged, notes, takes_models
 from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.names import c_identifier
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -115,9 +115,6 @@ def language(prefix: str) -> Language:
         rearranges=False,
     )
 
-
-_SHOWN = 1000
-"""Characters of a formula shown in a comment."""
 
 _NOTICE = """\
 Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
@@ -267,24 +264,19 @@ class Writer:
         self.printer = Printer(language(self.name))
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
         self.globals = [self.name, *own]
-        self.composites: dict[str, str] = {}
-        for function in self.code.functions:
-            self.composites[function] = c_identifier(f"{self.name}_{function}", self.globals)
-            self.globals.append(self.composites[function])
+        self.composites = identifiers(
+            lambda function, taken: c_identifier(f"{self.name}_{function}", taken), self.code.functions, self.globals
+        )
+        self.globals += self.composites.values()
         self.parameters = self._parameters(tree)
 
     def _parameters(self, tree: Tree) -> dict[str, str]:
         """The name of each parameter in C."""
-        names: dict[str, str] = {}
-        for parameter in tree.parameters:
-            names[parameter] = c_identifier(parameter, {*self.globals, *names.values()})
-        return names
+        return identifiers(c_identifier, tree.parameters, self.globals)
 
     def description(self) -> str:
         """The comment at the top: the formula, shortened if it is very long, and how to compile it."""
-        text = ascii(str(self.tree))[1:-1].replace("\\n", "\n")
-        formula = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-        return f"{formula}\n\nWritten by Shine.\n\n{_NOTICE}"
+        return f"{abridged(for_comment(str(self.tree)))}\n\nWritten by Shine.\n\n{_NOTICE}"
 
     def declarations(self) -> str:
         """Prototypes with their documentation."""
@@ -346,6 +338,11 @@ def _signature(names: Collection[str]) -> str:
 def in_comment(text: str) -> str:
     """A text that neither ends a comment nor seems to begin one."""
     return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def for_comment(text: str) -> str:
+    """Lines in ASCII that cannot end the comment that they stand in."""
+    return in_comment(ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'"))
 
 
 def commented(text: str) -> str:

@@ -38,7 +38,7 @@ LONGEST_TEXT = 255
 _DAY_ZERO, _FIRST_DATE = np.datetime64("1899-12-30", "s"), np.datetime64("1900-03-01", "s")
 """The day that Excel's dates count from; before 1900-03-01 they are off by one."""
 
-_COMPARISON = 1
+_COMPARISON, _SUM, _PRODUCT, _POWER, _SIGN = range(1, 6)
 
 
 @takes_models
@@ -196,21 +196,21 @@ _EXCEL = Language(
     forms={
         **calls(_SAME, str.upper, log="LN", floor="INT"),
         # All bases except words get parentheses: people, and other languages, read -2^2 and 2^3^2 differently.
-        "pow": Form("{0}^{1}", 5, (ATOM, 6)),
+        "pow": Form("{0}^{1}", _POWER, (ATOM, _SIGN)),
         "log2": Form("LOG({0}, 2)"),
         "where": Form("IF({0}, {1}, {2})", conditions=(0,)),
     },
     conditions={
-        **comparisons({**SIGNS, "eq": "=", "ne": "<>"}, _COMPARISON, 3),
+        **comparisons({**SIGNS, "eq": "=", "ne": "<>"}, _COMPARISON, _SUM),
         "logical_and": Form("AND({0}, {1})", conditions=(0, 1)),
         "logical_or": Form("OR({0}, {1})", conditions=(0, 1)),
         "logical_not": Form("NOT({0})", conditions=(0,)),
     },
-    nonzero=Form("{0}<>0", _COMPARISON, (3,)),
-    zero=Form("{0}=0", _COMPARISON, (3,)),
+    nonzero=Form("{0}<>0", _COMPARISON, (_SUM,)),
+    zero=Form("{0}=0", _COMPARISON, (_SUM,)),
     as_number=Form("IF({0}, 1, 0)", conditions=(0,)),
     # Minus binds more strongly than ^, and ^ groups to the left.
-    strengths=(3, 4, 6, 5),
+    strengths=(_SUM, _PRODUCT, _SIGN, _POWER),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from shine.lang.forms.library import STANDARD
@@ -12,6 +12,9 @@ ATOM = 99
 
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Comparisons as most languages write them."""
+
+SPACED = {name: f" {sign} " for name, sign in SIGNS.items()}
+"""The same with spaces around them."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,16 @@ def comparisons(signs: Mapping[str, str], strength: int, need: int) -> dict[str,
     return {name: Form(f"{{0}}{sign}{{1}}", strength, (need, need)) for name, sign in signs.items()}
 
 
-SPACED = {name: f" {sign} " for name, sign in SIGNS.items()}
-"""The same with spaces around them."""
+def identifiers(
+    free: Callable[[str, Collection[str]], str], names: Iterable[str], taken: Collection[str]
+) -> dict[str, str]:
+    """An identifier for each name; `free` makes one that is not among those that are taken."""
+    used, result = set(taken), dict[str, str]()
+    for name in names:
+        if name not in result:
+            result[name] = free(name, used)
+            used.add(result[name])
+    return result
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from shine.data.files.dates import UNITS
-from shine.formats.write.language import Form, Language
+from shine.formats.write.language import Form, Language, identifiers
 from shine.formats.write.printer import Corrected, Phrase, phrase, word, written
-from shine.formats.write.python import CONDITIONS, NONZERO, OPERATORS, ZERO, Assigning, identifiers
+from shine.formats.write.python import CONDITIONS, NONZERO, OPERATORS, ZERO, Assigning, identifier
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -25,13 +25,10 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the variable that holds the expression, for ``frame.select(f)``.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature; the names of the features by default.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -52,7 +49,7 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     """
     check_variable(name, "variable")
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "Polars")
-    names = identifiers(sources, {"pl", name})
+    names = identifiers(identifier, sources, {"pl", name})
     writer = _Polars(_POLARS, {"pl", name, *names.values()})
     arguments = [word(names.get(feature, "None")) for feature in tree.parameters]
     result = writer.numeric(writer.translate(tree, arguments))

@@ -19,7 +19,7 @@ from shine.formats.write.straightline import Body
 from shine.formats.write.translation import Translation
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import unique
-from shine.lang.forms.tree import Primitive
+from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import REFERENCE, evaluate
 
 INLINE_DEPTH = 8
@@ -277,6 +277,10 @@ class Printer(Translation[Phrase]):
         """A phrase without its leading minus, or with one if it has none."""
         opposite = self.numeric(operand).opposite
         return self.neg(operand) if opposite is None else opposite
+
+    def text(self, tree: Tree, names: Mapping[str, str]) -> str:
+        """A formula as one expression, given the text of each parameter."""
+        return written(self.numeric(self.translate(tree, [word(names[name]) for name in tree.parameters])), self.form)
 
     def statements(
         self,

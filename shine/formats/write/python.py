@@ -9,21 +9,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shine.formats.write.language import SPACED, Form, Language, binary, calls, comparisons
+from shine.formats.write.language import SPACED, Form, Language, binary, calls, comparisons, identifiers
 from shine.formats.write.printer import Phrase, Printer, word, written
 from shine.formats.write.sources import Headings, notes, takes_models
-from shine.formats.write.translation import composites
+from shine.formats.write.straightline import straight_line
 from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
 
-COMPARISON, _OR, _AND, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 8)
+COMPARISON, _OR, _AND, _SUM, _PRODUCT, SIGN, POWER = range(1, 8)
 
 OPERATORS = {
     "floordiv": binary("{0}//{1}", _PRODUCT),
     "mod": binary("{0} % {1}", _PRODUCT),
-    "pow": Form("{0}**{1}", _POWER, (_POWER + 1, _SIGN)),
+    "pow": Form("{0}**{1}", POWER, (POWER + 1, SIGN)),
 }
 """Python's other operators between arrays or columns."""
 
@@ -32,7 +32,7 @@ CONDITIONS = {
     # In Python, & and | bind more strongly than comparisons.
     "logical_and": binary("{0} & {1}", _AND, 0, 1),
     "logical_or": binary("{0} | {1}", _OR, 0, 1),
-    "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
+    "logical_not": Form("~{0}", SIGN, (SIGN,), (0,)),
 }
 """Conditions of arrays or columns, which are of truth values."""
 
@@ -77,7 +77,7 @@ class Expression(Printer):
             "square": lambda a: self.pow(a, self.number(2)),
             "cube": lambda a: self.pow(a, self.number(3)),
             "inv": lambda a: self.div(self.number(1), a),
-            "protected_sqrt": lambda a: self.rules()["sqrt"](self.rules()["abs"](a)),
+            "protected_sqrt": lambda a: self.formed("sqrt", self.formed("abs", a)),
             "where": self.where,
         }
 
@@ -102,19 +102,6 @@ class Expression(Printer):
         # Two integers would give an array of integers.
         yes, no = (operand if operand.value is None else self.number(operand.value) for operand in (yes, no))
         return self.formed("where", condition, yes, no)
-
-
-def identifiers(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
-    """A Python identifier for each name: the name itself if it is valid and free.
-
-    Python treats two names as the same if their NFKC forms are equal.
-    """
-    used, result = set(taken), {}
-    for name in names:
-        if name not in result:
-            result[name] = identifier(name, used)
-            used.add(result[name])
-    return result
 
 
 def identifier(name: str, used: Collection[str]) -> str:
@@ -243,7 +230,7 @@ class Module(Assigning, Expression):
         self.taken.add(name)
         return name
 
-    def text(self, tree: Tree, name: str) -> str:
+    def module(self, tree: Tree, name: str) -> str:
         """The whole module."""
         function = self._formula(tree, name)
         helpers = [
@@ -288,7 +275,7 @@ class Module(Assigning, Expression):
         """Parameters' names in Python, and the result of a function; its statements go to `lines`."""
         # Locals must not hide a name of the module: existing names are reserved, and later ones avoid `taken`.
         reserved = {"np", *(f"_{helper}" for helper in _HELPERS), *self.function_names.values()}
-        names = identifiers(tree.parameters, reserved)
+        names = identifiers(identifier, tree.parameters, reserved)
         self.taken |= set(names.values())
         self.lines, self.numbers, self.local = [], {}, reserved | set(names.values())
         result = self.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
@@ -313,29 +300,16 @@ class Module(Assigning, Expression):
 
 def _constant_functions(tree: Tree, form: str) -> set[int]:
     """The `id` of each called primitive whose value depends on no parameter."""
-    constants: set[int] = set()
-    for primitive in composites(tree, form):
-        if primitive.definition is not None and _is_constant(primitive.definition, constants):
-            constants.add(id(primitive))
+    code, constants = straight_line(tree, form), set[int]()
+    identities = {name: identity for identity, name in code.names.items()}
+    for name, body in code.functions.items():
+        known: list[bool] = []
+        for step in body.steps:
+            of_constants = not isinstance(step.leaf, str) and all(known[operand] for operand in step.operands)
+            known.append(of_constants or id(step.primitive) in constants)
+        if known[-1]:
+            constants.add(identities[name])
     return constants
-
-
-def _is_constant(tree: Tree, constants: Collection[int]) -> bool:
-    known = dict.fromkeys(tree.parameters, False)
-    stack: list[bool] = []
-    for kind, detail in tree.tokens[1:]:
-        match kind:
-            case "constant":
-                stack.append(True)
-            case "name":
-                stack.append(known[detail])
-            case "assign":
-                known[detail] = stack.pop()
-            case _:
-                first = len(stack) - (len(detail) + 1 if kind == "compare" else detail)
-                constant = id(tree.functions.get(kind)) in constants or all(stack[first:])
-                stack[first:] = [constant]
-    return stack[-1]
 
 
 def _block(name: str, parameters: Iterable[str], lines: Sequence[str]) -> str:
@@ -369,13 +343,10 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the function.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, for the function's documentation.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -385,7 +356,7 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
         If a primitive has no definition, or the text would be too long.
     """
     check_variable(name, "function")
-    return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
+    return Module(name, headings or {}).module(rounded_tree(tree, precision, named=False), name)
 
 
 @takes_models
@@ -407,6 +378,5 @@ def python_expression(tree: Tree, *, precision: Precision = None) -> str:
     'np.where(a > 0, np.sqrt(a*a + 1), 0.0)'
     """
     tree, writer = rounded_tree(tree, precision, named=False), Expression()
-    names = identifiers(tree.parameters, {"np"})
-    result = writer.translate(tree, [word(names[name]) for name in tree.parameters])
-    return written(writer.numeric(result), "a Python expression")
+    names = identifiers(identifier, tree.parameters, {"np"})
+    return writer.text(tree, names)

@@ -124,7 +124,7 @@ def _quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
-_OR, _AND, _COMPARISON = 1, 2, 3
+_OR, _AND, _COMPARISON, _SUM = range(1, 5)
 
 DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
 """Known dialects; PostgreSQL understands the standard one."""
@@ -175,19 +175,16 @@ def sql_expression(
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     columns : mapping of str to str, optional
         SQL text of each feature, or of the column that it is made of, copied as it is. By default the
         column with the feature's heading; headings that are not lower case, or are reserved words, get quotes.
         Columns hold double precision; integers work, too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature; the names of the features by default.
     preparation : Preparation, optional
         How columns of the user's table became numbers; models know theirs. The expression reads the columns and makes
         the numbers itself. Missing values are NULL, dates are dates, timestamps or, in SQLite, texts in ISO 8601.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -276,17 +273,13 @@ _SQL = Language(
         "where": Form("CASE WHEN {0} THEN {1} ELSE {2} END", conditions=(0,)),
     },
     conditions={
-        **comparisons({**SPACED, "eq": " = "}, _COMPARISON, 4),
+        **comparisons({**SPACED, "eq": " = "}, _COMPARISON, _SUM),
         "logical_and": binary("{0} AND {1}", _AND, 0, 1),
         "logical_or": binary("{0} OR {1}", _OR, 0, 1),
     },
     times=" * ",
     over=" / ",
 )
-
-
-def _always(_: Iterable[bool]) -> bool:
-    return True
 
 
 class _Sql(Corrected):
@@ -309,17 +302,25 @@ class _Sql(Corrected):
             own |= {"min": self._extreme("lt", "ge"), "max": self._extreme("gt", "le")}
         own = {**{name: partial(self.formed, name) for name in _SQL.forms}, **own}
         alike, either = ("abs", "floor", "ceil", "neg", "mod", "min", "max", "square"), ("add", "sub", "mul")
-        reals = {**dict.fromkeys(own, _always), **dict.fromkeys(alike, all), **dict.fromkeys(either, any)}
+        reals = {**dict.fromkeys(alike, all), **dict.fromkeys(either, any)}
         return {
-            **{name: self._real(rule, reals[name]) for name, rule in own.items()},
+            **{name: self._real(rule, reals.get(name)) for name, rule in own.items()},
             "ne": lambda a, b: self._opposite(self.rules()["eq"](a, b)),
             "sign": partial(self.formed, "sign"),
             "logical_not": lambda a: self._opposite(self.truth(a)),
             "where": self.where,
         }
 
-    def _real(self, rule: Callable[..., Phrase], test: Callable[[Iterable[bool]], bool]) -> Callable[..., Phrase]:
-        return lambda *operands: replace(rule(*operands), real=test(self.numeric(o).real for o in operands))
+    def _real(
+        self, rule: Callable[..., Phrase], test: Callable[[Iterable[bool]], bool] | None
+    ) -> Callable[..., Phrase]:
+        """The rule of real numbers; `test` says from those of the operands whether it is one, by default it is."""
+
+        def made(*operands: Phrase) -> Phrase:
+            real = test is None or test(self.numeric(operand).real for operand in operands)
+            return replace(rule(*operands), real=real)
+
+        return made
 
     def number(self, value: int | float) -> Phrase:
         return replace(super().number(value), real=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from shine.formats.write.language import Form, calls
-from shine.formats.write.printer import Phrase, word, written
-from shine.formats.write.python import NUMPY, Expression, digits, identifiers
+from shine.formats.write.language import Form, calls, identifiers
+from shine.formats.write.printer import Phrase
+from shine.formats.write.python import NUMPY, POWER, SIGN, Expression, digits, identifier
 from shine.formats.write.systems.system import System, filled
 
 _PROGRAM = """\
@@ -54,11 +54,11 @@ while {_FUNCTIONS} fld ifelse NaN Inf pi float first last simulate rates_ states
 
 _JULIA = replace(
     NUMPY,
-    name="a Julia expression",
+    name="a Julia program",
     forms={
         **NUMPY.forms,
         **calls(_FUNCTIONS, floordiv="fld"),
-        "pow": Form("{0}^{1}", 7, (8, 7)),
+        "pow": Form("{0}^{1}", POWER, (POWER + 1, SIGN + 1)),
         "where": Form("ifelse({0}, {1}, {2})", conditions=(0,)),
     },
     conditions={**NUMPY.conditions, "logical_not": Form("!({0})", conditions=(0,))},
@@ -98,17 +98,15 @@ def julia_program(system: System, name: str = "f") -> str:
     """
     if not name.isidentifier() or name in _WORDS.split():
         raise ValueError(f"{name!r} is not a name for a Julia function")
-    names = identifiers(system.parameters, {*_WORDS.split(), name})
+    names = identifiers(identifier, system.parameters, {*_WORDS.split(), name})
     states = [names[state] for state in system.states]
     unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
     if system.controls:
         unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_(t_)")
     runs = f"const runs_ = [{', '.join(map(_text, system.runs))}]  # the number of one, from 0, is the last control\n\n"
-    rates = []
-    for place, tree in enumerate(system.trees, start=1):
-        writer = _Julia(_JULIA)
-        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
-        rates.append(f"rates_[{place}] = {written(writer.numeric(result), 'a Julia program')}")
+    rates = [
+        f"rates_[{place}] = {_Julia(_JULIA).text(tree, names)}" for place, tree in enumerate(system.trees, start=1)
+    ]
     return filled(
         _PROGRAM,
         {
