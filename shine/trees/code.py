@@ -15,7 +15,8 @@ from shine.compiler.codegen.blocks import I64, POINTER, declare
 from shine.compiler.processor import Machine
 from shine.formats.native.code import Code, Emitter, Files, Order
 from shine.formats.native.emission import OF_CODE
-from shine.formats.native.headers import c_header, for_comment
+from shine.formats.native.headers import c_header
+from shine.formats.write.c import for_comment
 from shine.tensor.native.function import machine_for
 from shine.trees.core import arena_bytes, emit_core
 from shine.trees.kernel import plan_of

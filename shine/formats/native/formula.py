@@ -19,16 +19,13 @@ from shine.formats.native.interface import Column, Interface, interface_of
 from shine.formats.native.python_module import formula_module
 from shine.formats.native.targets import gpu_target
 from shine.formats.native.wasm import formula_files
-from shine.formats.write.sources import notes, with_preparation
+from shine.formats.write.sources import abridged, notes, with_preparation
 from shine.lang.parse import parse
 from shine.lang.program.program import Program
 from shine.lang.program.trees import tree_program
 
 LARGE = 6_000
 """Functions with more nodes are compiled without optimization: the time of LLVM's passes is not linear in the size."""
-
-_SHOWN = 1000
-"""Longest formula, in characters, that is quoted in comments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +106,9 @@ def formula_code(
     if isinstance(program, Program):
         return FormulaCode(_quick(order, program.size), f"the graph {program.name}", program)
     tree = parse(getattr(source, "named", source), params)
-    text = str(tree)
-    description = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
     headings = with_preparation(getattr(source, "headings", None), getattr(source, "preparation", None))
     noted = notes({name: name for name in tree.parameters}, headings)
-    description = "\n".join([description, *(f"{name} is {note}." for name, note in noted.items())])
+    description = "\n".join([abridged(str(tree)), *(f"{name} is {note}." for name, note in noted.items())])
     return FormulaCode(_quick(order, tree.size), description, tree_program(tree, dtype))
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import C_TYPES, Column, Interface
+from shine.formats.write.c import commented as lines_of_comment
+from shine.formats.write.c import for_comment, in_comment
 
 _FRAME = """\
 /*
@@ -177,13 +179,7 @@ def commented(code: Code, promises: str) -> str:
     target = code.target
     processor = f", processor {target.cpu}" if target.cpu else ""
     text = f"{code.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{promises}"
-    return "\n".join(f" * {line}".rstrip() for line in for_comment(text).splitlines())
-
-
-def for_comment(text: str) -> str:
-    """Text in ASCII that cannot end the comment it stands in."""
-    safe = ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'")
-    return safe.replace("*/", "* /").replace("/*", "/ *")
+    return lines_of_comment(for_comment(text))
 
 
 def _declarations(interface: Interface, macro: str) -> Iterable[str]:
@@ -234,7 +230,7 @@ def _notes(interface: Interface) -> str:
 
 
 def _note(column: Column) -> str:
-    label = ascii(column.label)[1:-1].replace("*/", "* /").replace("/*", "/ *")
+    label = in_comment(ascii(column.label)[1:-1])
     renamed = f"{column.name} is {label}" if column.name not in (label, "y") else ""
     truth = f"{column.name} is 0 for false and 1 for true" if column.dtype == "bool" else ""
     said = " and ".join(filter(None, (renamed, truth.removeprefix(f"{column.name} ") if renamed else truth)))

@@ -58,12 +58,10 @@ def shared_files(job: Code) -> Files:
     code = job.object_code
     problems = []
     for linker in _linkers(target):
-        with tempfile.TemporaryDirectory(prefix="shine-") as folder:
-            Path(folder, source).write_bytes(code)
-            problem = _run(linker.line(target, source, out), folder)
-            if not problem:
-                return {out: Path(folder, out).read_bytes()}
-            problems.append(problem)
+        made = run(linker.line(target, source, out), code, source, out)
+        if isinstance(made, bytes):
+            return {out: made}
+        problems.append(f"{Path(linker.command[0]).name}: {made}")
     if problems:
         raise ExportError(f"the shared library cannot be linked: {'; '.join(problems)}")
     wanted = "a C compiler (cc or clang)" if target.is_host else f"{_gnu(target.triple)}-ld, ld.lld"
@@ -88,17 +86,21 @@ def _linkers(target: Target) -> Iterator[_Linker]:
         yield _Linker([sys.executable, "-m", "ziglang", "cc", "-target", _zig(target.triple)], True)
 
 
-def _run(command: list[str], folder: str) -> str:
-    """The complaint of a command; empty if it succeeds."""
-    environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(Path(folder, "cache"))}
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{Path(command[0]).name}: {error}"
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    return f"{Path(command[0]).name}: {lines[-1] if lines else done.returncode}" if done.returncode else ""
+def run(command: list[str], code: bytes, source: str, out: str) -> bytes | str:
+    """The file `out` that a linker makes of the object file `source`, or its complaint."""
+    with tempfile.TemporaryDirectory(prefix="shine-") as folder:
+        Path(folder, source).write_bytes(code)
+        environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(Path(folder, "cache"))}
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        if done.returncode:
+            return lines[-1] if lines else f"exit code {done.returncode}"
+        return Path(folder, out).read_bytes()
 
 
 def _parts(triple: str) -> tuple[str, str, str]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Collection
-from pathlib import Path
 
 from llvmlite import ir
 
@@ -17,6 +14,7 @@ from shine.base.errors import CompilationError
 from shine.compiler.codegen.native.row_by_row import emit_wasm
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import interface_of
+from shine.formats.native.linking import run
 from shine.formats.native.targets import Target, target_of
 from shine.formats.native.wasm_loader import formula_loader
 from shine.lang.program.program import Program
@@ -32,8 +30,6 @@ STACK_BYTES = 8 * 1024
 
 COLUMN_BYTES = 256
 """Bytes of stack for each column: more than one vector of its rows."""
-
-_SECONDS = 60
 
 
 def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
@@ -102,23 +98,12 @@ def link(code: bytes, exports: list[str], stack: int) -> bytes:
     CompilationError
         If there is no ``wasm-ld``, or it fails.
     """
-    command = _linker()
-    with tempfile.TemporaryDirectory(prefix="shine-") as folder:
-        source, out = Path(folder, "code.o"), Path(folder, "code.wasm")
-        source.write_bytes(code)
-        options = ["--no-entry", "--strip-all", "--stack-first", "-z", f"stack-size={stack}"]
-        options += [f"--export={name}" for name in exports]
-        try:
-            done = subprocess.run(
-                [*command, *options, "-o", str(out), str(source)],
-                capture_output=True, text=True, timeout=_SECONDS, check=False,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CompilationError(f"wasm-ld: {error}") from None
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
-            raise CompilationError(f"wasm-ld: {lines[-1] if lines else f'exit code {done.returncode}'}")
-        return out.read_bytes()
+    options = ["--no-entry", "--strip-all", "--stack-first", "-z", f"stack-size={stack}"]
+    options += [f"--export={name}" for name in exports]
+    made = run([*_linker(), *options, "-o", "code.wasm", "code.o"], code, "code.o", "code.wasm")
+    if isinstance(made, str):
+        raise CompilationError(f"wasm-ld: {made}")
+    return made
 
 
 def _linker() -> list[str]:

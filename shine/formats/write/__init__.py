@@ -1,7 +1,7 @@
 """Formulas in other forms: source code, typesetting, spreadsheets, databases, other libraries. See docs/exports.md.
 
-Each form is a module or a package of its name. It builds on `infix` or `translation` if it writes a formula as one
-expression, and on `statements` if it has statements or nodes.
+Each form is a module or a package of its name. Text is a `language` that `printer` writes; objects of other libraries
+come from `translation`, nodes of graphs from `straightline`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from shine.formats.write.sources import Headings, notes, takes_models
-from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
-from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.formats.write.language import SPACED, Form, Language, binary, call, calls, comparisons, identifiers
+from shine.formats.write.printer import Printer
+from shine.formats.write.sources import Headings, abridged, notes, takes_models
+from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.names import c_identifier
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
@@ -78,57 +79,42 @@ HELPERS: dict[str, tuple[str, str]] = {
 """Parameters and body of the helper function of each primitive that is neither an operator nor in <math.h>."""
 
 
-def _operator(symbol: str, strength: int) -> Form:
-    return Form(f"{{0}} {symbol} {{1}}", strength, (strength, strength + 1))
-
+_NAMES = "sqrt exp log floor ceil sin cos tan asin acos atan sinh cosh tanh pow"
 
 _FORMS: dict[str, Form] = {
-    "add": _operator("+", _SUM),
-    "sub": _operator("-", _SUM),
-    "mul": _operator("*", _PRODUCT),
-    "div": _operator("/", _PRODUCT),
     # C reads two signs in a row as a decrement.
     "neg": Form("-{0}", _SIGN, (_ATOM,)),
-    "abs": call("fabs", 1),
-    "pow": call("pow", 2),
-    **{
-        name: call(name, 1)
-        for name in ("sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan")
-    },
-    **{name: call(name, 1) for name in ("sinh", "cosh", "tanh")},
-    **{
-        name: Form(f"{{0}} {symbol} {{1}} ? 1.0 : 0.0", _CHOICE, (_SUM, _SUM))
-        for name, symbol in COMPARISON_SIGNS.items()
-    },
+    **calls(_NAMES, abs="fabs"),
     "logical_not": Form("{0} ? 0.0 : 1.0", _CHOICE, (_OR,), (0,)),
     "where": Form("{0} ? {1} : {2}", _CHOICE, (_OR, _CHOICE + 1, _CHOICE), (0,)),
 }
 
 _CONDITIONS: dict[str, Form] = {
-    **{
-        name: Form(f"{{0}} {symbol} {{1}}", _EQUAL if name in ("eq", "ne") else _ORDER, (_SUM, _SUM))
-        for name, symbol in COMPARISON_SIGNS.items()
-    },
+    **comparisons(SPACED, _ORDER, _SUM),
+    **comparisons({name: SPACED[name] for name in ("eq", "ne")}, _EQUAL, _SUM),
     "logical_not": Form("!{0}", _SIGN, (_ATOM,), (0,)),
-    "logical_and": Form("{0} && {1}", _AND, (_AND, _AND + 1), (0, 1)),
+    "logical_and": binary("{0} && {1}", _AND, 0, 1),
     # Compilers warn of && within || without parentheses.
     "logical_or": Form("{0} || {1}", _OR, (_AND + 1, _AND + 1), (0, 1)),
 }
 
 
-def _number(value: float) -> Form:
-    text = "NAN" if math.isnan(value) else repr(value)
-    return Form(text, _SIGN if text.startswith("-") else _ATOM)
+def language(prefix: str) -> Language:
+    """The language C; names of helper functions begin with the prefix."""
+    return Language(
+        "C",
+        forms={**_FORMS, **calls(" ".join(HELPERS), (prefix + "_{}").format)},
+        conditions=_CONDITIONS,
+        nonzero=Form("{0} != 0.0", _EQUAL, (_SUM,)),
+        as_number=Form("{0} ? 1.0 : 0.0", _CHOICE, conditions=(0,)),
+        number=lambda value: "NAN" if math.isnan(value) else repr(value),
+        strengths=(_SUM, _PRODUCT, _SIGN, _ATOM),
+        times=" * ",
+        over=" / ",
+        folds=False,
+        rearranges=False,
+    )
 
-
-def dialect(prefix: str) -> Dialect:
-    """The dialect of C; names of helper functions begin with the prefix."""
-    helpers = {name: call(f"{prefix}_{name}", helper[0].count("double")) for name, helper in HELPERS.items()}
-    return Dialect("C", {**_FORMS, **helpers}, _CONDITIONS, Form("{0} != 0.0", _EQUAL, (_SUM,)), _number)
-
-
-_SHOWN = 1000
-"""Characters of a formula shown in a comment."""
 
 _NOTICE = """\
 Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
@@ -275,26 +261,22 @@ class Writer:
         self.tree, self.headings = tree, headings
         self.name = c_identifier(name)
         self.code: StraightLine = straight_line(tree, "C")
+        self.printer = Printer(language(self.name))
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
         self.globals = [self.name, *own]
-        self.composites: dict[str, str] = {}
-        for function in self.code.functions:
-            self.composites[function] = c_identifier(f"{self.name}_{function}", self.globals)
-            self.globals.append(self.composites[function])
+        self.composites = identifiers(
+            lambda function, taken: c_identifier(f"{self.name}_{function}", taken), self.code.functions, self.globals
+        )
+        self.globals += self.composites.values()
         self.parameters = self._parameters(tree)
 
     def _parameters(self, tree: Tree) -> dict[str, str]:
         """The name of each parameter in C."""
-        names: dict[str, str] = {}
-        for parameter in tree.parameters:
-            names[parameter] = c_identifier(parameter, {*self.globals, *names.values()})
-        return names
+        return identifiers(c_identifier, tree.parameters, self.globals)
 
     def description(self) -> str:
         """The comment at the top: the formula, shortened if it is very long, and how to compile it."""
-        text = ascii(str(self.tree))[1:-1].replace("\\n", "\n")
-        formula = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-        return f"{formula}\n\nWritten by Shine.\n\n{_NOTICE}"
+        return f"{abridged(for_comment(str(self.tree)))}\n\nWritten by Shine.\n\n{_NOTICE}"
 
     def declarations(self) -> str:
         """Prototypes with their documentation."""
@@ -326,11 +308,11 @@ class Writer:
         yield from texts
 
     def _function(self, name: str, parameters: dict[str, str], body: Body) -> str:
-        assignments, result = write(body, dialect(self.name), parameters, self._call, self.globals)
+        assignments, result = self.printer.statements(body, parameters, self._call, self.globals)
         used = {step.leaf for step in body.steps}
-        statements = [f"(void){new};" for old, new in parameters.items() if old not in used]
+        unused = [f"(void){new};" for old, new in parameters.items() if old not in used]
         variables = [f"const double {variable} = {value};" for variable, value in assignments]
-        text = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
+        text = "".join(f"    {statement}\n" for statement in (*variables, *unused, f"return {result};"))
         return f"{name}({_signature(parameters.values())})\n{{\n{text}}}\n"
 
     def _call(self, primitive: Primitive) -> Form:
@@ -356,6 +338,11 @@ def _signature(names: Collection[str]) -> str:
 def in_comment(text: str) -> str:
     """A text that neither ends a comment nor seems to begin one."""
     return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def for_comment(text: str) -> str:
+    """Lines in ASCII that cannot end the comment that they stand in."""
+    return in_comment(ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'"))
 
 
 def commented(text: str) -> str:

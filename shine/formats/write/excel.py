@@ -6,13 +6,15 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from shine.base.errors import ExportError
 from shine.data.files.dates import UNITS
-from shine.formats.write.infix import ATOM, Corrected, Phrase, phrase, word, written
+from shine.formats.write.language import ATOM, SIGNS, Form, Language, calls, comparisons
+from shine.formats.write.printer import Corrected, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, Source, sourced, sources_of, takes_models
 from shine.lang.forms.names import shown
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -36,7 +38,7 @@ LONGEST_TEXT = 255
 _DAY_ZERO, _FIRST_DATE = np.datetime64("1899-12-30", "s"), np.datetime64("1900-03-01", "s")
 """The day that Excel's dates count from; before 1900-03-01 they are off by one."""
 
-_COMPARISON = 1
+_COMPARISON, _SUM, _PRODUCT, _POWER, _SIGN = range(1, 6)
 
 
 @takes_models
@@ -90,7 +92,7 @@ def excel_formula(
         places = {name: f"{column_letters(position)}1" for position, name in enumerate(columns)}
     else:
         places = dict(cells)  # type: ignore[arg-type]  # no "table" here
-    writer = _Excel()
+    writer = _Excel(_EXCEL)
     texts = {name: _cell(name, source, places, writer) for name, source in sources.items()}
     result = writer.translate(tree, [texts.get(name, word("#REF!")) for name in tree.parameters])
     text = written(writer.numeric(result), writer.form, LONGEST - 1)
@@ -187,36 +189,47 @@ def _nesting(text: str) -> int:
     return deepest
 
 
-class _Excel(Corrected):
-    """Excel's operators: minus binds more strongly than ``^``, and ``^`` groups to the left."""
+_SAME = "abs sqrt exp sign sin cos tan asin acos atan sinh cosh tanh min max mod log10"
 
-    form = "Excel"
-    sum, product, power, unary = 3, 4, 5, 6
+_EXCEL = Language(
+    "Excel",
+    forms={
+        **calls(_SAME, str.upper, log="LN", floor="INT"),
+        # All bases except words get parentheses: people, and other languages, read -2^2 and 2^3^2 differently.
+        "pow": Form("{0}^{1}", _POWER, (ATOM, _SIGN)),
+        "log2": Form("LOG({0}, 2)"),
+        "where": Form("IF({0}, {1}, {2})", conditions=(0,)),
+    },
+    conditions={
+        **comparisons({**SIGNS, "eq": "=", "ne": "<>"}, _COMPARISON, _SUM),
+        "logical_and": Form("AND({0}, {1})", conditions=(0, 1)),
+        "logical_or": Form("OR({0}, {1})", conditions=(0, 1)),
+        "logical_not": Form("NOT({0})", conditions=(0,)),
+    },
+    nonzero=Form("{0}<>0", _COMPARISON, (_SUM,)),
+    zero=Form("{0}=0", _COMPARISON, (_SUM,)),
+    as_number=Form("IF({0}, 1, 0)", conditions=(0,)),
+    # Minus binds more strongly than ^, and ^ groups to the left.
+    strengths=(_SUM, _PRODUCT, _SIGN, _POWER),
+)
+
+
+class _Excel(Corrected):
+    """Rules of Excel."""
+
     pi = word("PI()")
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        functions = {
-            "abs": "ABS", "sqrt": "SQRT", "exp": "EXP", "log": "LN", "floor": "INT", "sign": "SIGN",
-            "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN", "acos": "ACOS", "atan": "ATAN",
-            "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "min": "MIN", "max": "MAX", "mod": "MOD", "log10": "LOG10",
-        }  # fmt: skip
-        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
-        number = self.number
+        pow, number = partial(self.formed, "pow"), self.number
         return {
-            **super().table(),
-            **{name: self.calls(function) for name, function in functions.items()},
-            **{name: self.comparison(symbol, _COMPARISON) for name, symbol in comparisons.items()},
             "floordiv": lambda a, b: self.call("INT", self.divided(a, b)),
             "ceil": lambda a: self.neg(self.call("INT", self.neg(a))),
-            "pow": self._pow,
-            "logical_not": self._not,
-            "square": lambda a: self._pow(a, number(2)),
-            "cube": lambda a: self._pow(a, number(3)),
-            "log2": lambda a: self.call("LOG", a, number(2)),
+            "square": lambda a: pow(a, number(2)),
+            "cube": lambda a: pow(a, number(3)),
             "log1p": self.log1p,
             "expm1": self.expm1,
             "hypot": self.hypot,
-            "cbrt": lambda a: self.mul(self.call("SIGN", a), self._pow(self.call("ABS", a), word("(1/3)"))),
+            "cbrt": lambda a: self.mul(self.call("SIGN", a), pow(self.call("ABS", a), word("(1/3)"))),
         }
 
     def positive(self, value: int | float) -> Phrase:
@@ -225,33 +238,4 @@ class _Excel(Corrected):
         number = float(value)
         if number > _LARGEST:
             return phrase("(", self.positive(number / 2), "*2)")
-        text = repr(number).removesuffix(".0")
-        return word(text.upper(), ATOM)
-
-    def numeric(self, operand: Phrase) -> Phrase:
-        return phrase("IF(", operand, ", 1, 0)") if operand.condition else operand
-
-    def truth(self, operand: Phrase) -> Phrase:
-        """An operand as a condition: whether a number is not 0."""
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, self.sum), "<>0", strength=_COMPARISON, condition=True)
-
-    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        # All bases except words get parentheses: people, and other languages, read -2^2 and 2^3^2 differently.
-        parts = self.operand(base, ATOM), "^", self.operand(exponent, self.unary)
-        return phrase(*parts, strength=self.power)
-
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        return phrase("AND(", left, ", ", right, ")", condition=True)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        return phrase("OR(", left, ", ", right, ")", condition=True)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return phrase("NOT(", operand, ")", condition=True)
-        return phrase(self.enclosed(operand, self.sum), "=0", strength=_COMPARISON, condition=True)
-
-    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
-        return phrase("IF(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
+        return word(repr(number).removesuffix(".0").upper())

@@ -17,7 +17,7 @@ from shine.base.distribution import install_hint
 from shine.base.errors import ExportError, GraphImportError
 from shine.formats.read.protobuf import TYPE_NAMES, Messages, messages
 from shine.formats.write.sources import Headings, notes, takes_models
-from shine.formats.write.statements.straightline import straight_line
+from shine.formats.write.straightline import straight_line
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Tree

@@ -28,13 +28,10 @@ def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the function, and of the series that it returns.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature; the names of the features by default.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -47,7 +44,7 @@ def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "pandas")
     inner = f"_{name}_of_columns"
     called = {own: source.heading for own, source in sources.items() if source.kind == "number"}
-    module = Module(inner, called, {"pd", name}).text(replace(tree, parameters=tuple(sources)), inner)
+    module = Module(inner, called, {"pd", name}).module(replace(tree, parameters=tuple(sources)), inner)
     arguments = "".join(f"        {_number(source)},\n" for source in sources.values())
     values = f"{inner}(\n{arguments}    )" if sources else f"{inner}()"
     module = module.replace("import numpy as np\n", "import numpy as np\nimport pandas as pd\n", 1)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from shine.data.files.dates import UNITS
-from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
-from shine.formats.write.python import COMPARISON, Operators, identifiers, numbered
+from shine.formats.write.language import Form, Language, identifiers
+from shine.formats.write.printer import Corrected, Phrase, phrase, word, written
+from shine.formats.write.python import CONDITIONS, NONZERO, OPERATORS, ZERO, Assigning, identifier
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
-
-DEEPEST = 24
-"""Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
 
 
 @takes_models
@@ -26,13 +25,10 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the variable that holds the expression, for ``frame.select(f)``.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature; the names of the features by default.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -53,8 +49,8 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     """
     check_variable(name, "variable")
     tree, sources = sourced(rounded_tree(tree, precision, named=False), headings, "Polars")
-    names = identifiers(sources, {"pl", name})
-    writer = _Polars({"pl", name, *names.values()})
+    names = identifiers(identifier, sources, {"pl", name})
+    writer = _Polars(_POLARS, {"pl", name, *names.values()})
     arguments = [word(names.get(feature, "None")) for feature in tree.parameters]
     result = writer.numeric(writer.translate(tree, arguments))
     lines = [f"{names[feature]} = {_number(source)}" for feature, source in sources.items()]
@@ -90,40 +86,41 @@ def _column(heading: str) -> str:
     return repr(f"^{re.escape(heading)}$" if is_pattern else heading)
 
 
-class _Polars(Operators, Corrected):
+METHODS = "abs sqrt exp log floor ceil sign sin cos tan sinh cosh tanh cbrt log1p log10"
+
+_POLARS = Language(
+    "Polars",
+    forms={**OPERATORS, "where": Form("pl.when({0}).then({1}).otherwise({2})", conditions=(0,))},
+    conditions=CONDITIONS,
+    nonzero=NONZERO,
+    zero=ZERO,
+    as_number=Form("pl.when({0}).then(1.0).otherwise(0.0)", conditions=(0,)),
+    number=lambda value: repr(float(value)) if math.isfinite(value) else f"float({str(float(value))!r})",
+)
+
+
+class _Polars(Assigning, Corrected):
     """Writes expressions of Polars. Conditions are expressions of booleans until they are needed as numbers."""
-
-    form = "Polars"
-
-    def __init__(self, taken: Collection[str]) -> None:
-        super().__init__()
-        self.taken, self.numbers = set(taken), dict[str, int]()
-        self.lines: list[str] = []
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         """The expression of each primitive."""
-        methods = {
-            "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil", "sign": "sign",
-            "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-            "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cbrt": "cbrt", "log1p": "log1p", "log10": "log10",
-        }  # fmt: skip
+        methods = {name: name for name in METHODS.split()} | {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+        pow = partial(self.formed, "pow")
         return {
-            **super().table(),
             **{name: self._method(method) for name, method in methods.items()},
-            "min": self._extreme("<"),
-            "max": self._extreme(">"),
+            "square": lambda a: pow(a, self.number(2)),
+            "cube": lambda a: pow(a, self.number(3)),
+            "where": self.where,
+            "min": self._extreme("lt"),
+            "max": self._extreme("gt"),
             "log2": lambda a: phrase(self.atom(a), ".log(2)"),
             "expm1": self.expm1,
             "hypot": self.hypot,
         }
 
-    def positive(self, value: int | float) -> Phrase:
-        """The phrase of a number that is not negative, or NaN."""
-        return word(repr(float(value)) if math.isfinite(value) else f"float({str(float(value))!r})")
-
     def numeric(self, operand: Phrase) -> Phrase:
         """An operand as a number: a condition becomes 1.0 or 0.0."""
-        return self.where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
+        return self.shallow(super().numeric(operand)) if operand.condition else operand
 
     def atom(self, operand: Phrase) -> Phrase:
         """An operand as a number that a method can follow."""
@@ -135,41 +132,20 @@ class _Polars(Operators, Corrected):
         """`pl.when`; one of the operands if the condition is a number."""
         if condition.value is not None:
             return self.numeric(yes if condition.value != 0 else no)
-        test, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
-        return self._shallow(phrase("pl.when(", test, ").then(", yes, ").otherwise(", no, ")"))
-
-    def assigned(self, name: str, value: Phrase) -> Phrase:
-        """A variable, unless the value is short."""
-        return value if value.simple else self._statement(name, value)
-
-    def apply(self, name: str, *operands: Phrase) -> Phrase:
-        """The phrase of a primitive, broken into statements if it is deep."""
-        return self._shallow(super().apply(name, *operands))
-
-    def _shallow(self, made: Phrase) -> Phrase:
-        return made if made.depth < DEEPEST else self._statement("step", made)
-
-    def _statement(self, wanted: str, value: Phrase) -> Phrase:
-        name = numbered(wanted, self.taken, self.numbers)
-        self.taken.add(name)
-        self.lines.append(f"{name} = {written(value, self.form)}")
-        return word(name, condition=value.condition)
+        return self.shallow(self.formed("where", condition, yes, no))
 
     def _method(self, method: str) -> Callable[[Phrase], Phrase]:
         return lambda operand: phrase(self.atom(operand), f".{method}()")
 
-    def _extreme(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
-        ahead = self.comparison(f" {symbol} ", COMPARISON)
-
+    def _extreme(self, name: str) -> Callable[[Phrase, Phrase], Phrase]:
         def rule(left: Phrase, right: Phrase) -> Phrase:
             left, right = self.numeric(left), self.numeric(right)
             # Polars takes NaN for the greatest number.
-            ways = [ahead(left, right)]
-            if left.value is None and symbol == "<":
-                ways.append(self._is_nan(left))
-            chosen = ways[0] if len(ways) == 1 else self.either(*ways)
+            chosen = self.formed(name, left, right)
+            if left.value is None and name == "lt":
+                chosen = self.formed("logical_or", chosen, self._is_nan(left))
             if right.value is None:
-                chosen = self.both(chosen, phrase("~", self._is_nan(right), strength=self.unary, condition=True))
+                chosen = self.formed("logical_and", chosen, self.formed("logical_not", self._is_nan(right)))
             return self.where(chosen, left, right)
 
         return rule

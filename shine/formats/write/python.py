@@ -6,109 +6,91 @@ import keyword
 import math
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-from shine.formats.write.infix import Infix, Phrase, phrase, word, written
+from shine.formats.write.language import SPACED, Form, Language, binary, calls, comparisons, identifiers
+from shine.formats.write.printer import Phrase, Printer, word, written
 from shine.formats.write.sources import Headings, notes, takes_models
-from shine.formats.write.statements.dialect import COMPARISON_SIGNS
-from shine.formats.write.translation import composites
+from shine.formats.write.straightline import straight_line
 from shine.lang.forms.names import check_variable
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.forms.visitor import Visit
 
-COMPARISON, _OR, _AND = 1, 2, 3
+COMPARISON, _OR, _AND, _SUM, _PRODUCT, SIGN, POWER = range(1, 8)
+
+OPERATORS = {
+    "floordiv": binary("{0}//{1}", _PRODUCT),
+    "mod": binary("{0} % {1}", _PRODUCT),
+    "pow": Form("{0}**{1}", POWER, (POWER + 1, SIGN)),
+}
+"""Python's other operators between arrays or columns."""
+
+CONDITIONS = {
+    **comparisons(SPACED, COMPARISON, _SUM),
+    # In Python, & and | bind more strongly than comparisons.
+    "logical_and": binary("{0} & {1}", _AND, 0, 1),
+    "logical_or": binary("{0} | {1}", _OR, 0, 1),
+    "logical_not": Form("~{0}", SIGN, (SIGN,), (0,)),
+}
+"""Conditions of arrays or columns, which are of truth values."""
+
+NONZERO, ZERO = Form("{0} != 0", COMPARISON, (_OR,)), Form("{0} == 0", COMPARISON, (_SUM,))
 
 
-class Operators(Infix):
-    """Python's operators between arrays or columns, whose conditions are of truth values.
-
-    In Python, & and | bind more strongly than comparisons.
-    """
-
-    sum, product, unary, power = 4, 5, 6, 7
-
-    def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The operator of each primitive that has one."""
-        return {
-            **super().table(),
-            **{name: self.comparison(f" {symbol} ", COMPARISON) for name, symbol in COMPARISON_SIGNS.items()},
-            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
-            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
-            "pow": self.pow,
-            "logical_not": self._not,
-            "square": lambda a: self.pow(a, self.number(2)),
-            "cube": lambda a: self.pow(a, self.number(3)),
-        }
-
-    def truth(self, operand: Phrase) -> Phrase:
-        """An operand as a condition: whether a number is not 0."""
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, _OR), " != 0", strength=COMPARISON, condition=True)
-
-    def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        """``a**b``."""
-        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
-        return phrase(*parts, strength=self.power)
-
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that two conditions hold."""
-        return self.connected(left, " & ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that at least one of two conditions holds."""
-        return self.connected(left, " | ", right, _OR)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return phrase("~", self.enclosed(operand, self.unary), strength=self.unary, condition=True)
-        return phrase(self.enclosed(operand, self.sum), " == 0", strength=COMPARISON, condition=True)
+def digits(value: int | float, nan: str, infinity: str) -> str:
+    """A number that is not negative, or NaN."""
+    if not math.isfinite(value):
+        return nan if math.isnan(value) else infinity
+    # NumPy makes objects of integers beyond 64 bits; floats have the same value.
+    return repr(value if abs(value) <= 2**53 else float(value))
 
 
-class Expression(Operators):
+_SAME = "abs sqrt exp log floor ceil sign sin cos tan sinh cosh tanh log1p expm1 log2 log10 cbrt"
+NUMPY = Language(
+    "a Python expression",
+    forms={
+        **OPERATORS,
+        **calls(_SAME, "np.{}".format, asin="np.arcsin", acos="np.arccos", atan="np.arctan"),
+        **calls(min="np.minimum", max="np.maximum"),
+        "where": Form("np.where({0}, {1}, {2})", conditions=(0,)),
+    },
+    conditions=CONDITIONS,
+    nonzero=NONZERO,
+    zero=ZERO,
+    as_number=Form("np.where({0}, 1.0, 0.0)", conditions=(0,)),
+    number=partial(digits, nan="np.nan", infinity="np.inf"),
+)
+
+
+class Expression(Printer):
     """Writes NumPy expressions. Conditions are arrays of bool until they are needed as numbers."""
 
-    form = "a Python expression"
+    def __init__(self, language: Language = NUMPY) -> None:
+        super().__init__(language)
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The NumPy expression of each primitive."""
-        functions = {
-            "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil", "sign": "sign",
-            "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-            "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-            "log1p": "log1p", "expm1": "expm1", "log2": "log2", "log10": "log10", "cbrt": "cbrt",
-        }  # fmt: skip
+        """The rules of powers and quotients."""
         return {
-            **super().table(),
-            **{name: self.calls(f"np.{function}") for name, function in functions.items()},
-            "min": self.calls("np.minimum"),
-            "max": self.calls("np.maximum"),
+            "pow": self.pow,
+            "square": lambda a: self.pow(a, self.number(2)),
+            "cube": lambda a: self.pow(a, self.number(3)),
             "inv": lambda a: self.div(self.number(1), a),
-            "protected_sqrt": lambda a: self.call("np.sqrt", self.call("np.abs", a)),
+            "protected_sqrt": lambda a: self.formed("sqrt", self.formed("abs", a)),
+            "where": self.where,
         }
-
-    def positive(self, value: int | float) -> Phrase:
-        """The phrase of a number that is not negative, or NaN."""
-        if not math.isfinite(value):
-            return word("np.nan" if math.isnan(value) else "np.inf")
-        # NumPy makes objects of integers beyond 64 bits; floats have the same value.
-        exact = value if abs(value) <= 2**53 else float(value)
-        return word(repr(exact))
-
-    def numeric(self, operand: Phrase) -> Phrase:
-        """An operand as a number: a condition becomes 1.0 or 0.0."""
-        if not operand.condition:
-            return operand
-        return phrase("np.where(", operand, ", 1.0, 0.0)")
 
     def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
         """``a**b``."""
         # For the scalar exponent 0.5 NumPy takes the square root: NaN at -inf, -0.0 at -0.0.
-        return self.power_half(self.numeric(base)) if exponent.value == 0.5 else super().pow(base, exponent)
+        if exponent.value == 0.5:
+            return self.power_half(base)
+        return self.formed("pow", base, exponent)
 
     def power_half(self, base: Phrase) -> Phrase:
         """``base**0.5`` with the exponent as an array."""
-        return phrase("np.power(", base, ", np.full_like(", base, ", 0.5))")
+        return self.filled(Form("np.power({0}, np.full_like({0}, 0.5))"), base)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         """A call of `np.where`; one of the operands if the condition is a number."""
@@ -119,20 +101,7 @@ class Expression(Operators):
                 return chosen
         # Two integers would give an array of integers.
         yes, no = (operand if operand.value is None else self.number(operand.value) for operand in (yes, no))
-        return phrase("np.where(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
-
-
-def identifiers(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
-    """A Python identifier for each name: the name itself if it is valid and free.
-
-    Python treats two names as the same if their NFKC forms are equal.
-    """
-    used, result = set(taken), {}
-    for name in names:
-        if name not in result:
-            result[name] = identifier(name, used)
-            used.add(result[name])
-    return result
+        return self.formed("where", condition, yes, no)
 
 
 def identifier(name: str, used: Collection[str]) -> str:
@@ -157,6 +126,45 @@ def numbered(text: str, used: Collection[str], numbers: dict[str, int]) -> str:
 DEEPEST = 24
 """Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
 
+
+class Assigning(Printer):
+    """Printer of Python that assigns long values to variables, by `lines`.
+
+    Parameters
+    ----------
+    language : Language
+    local : set of str
+        Names that variables must not have.
+    """
+
+    def __init__(self, language: Language, local: set[str]) -> None:
+        super().__init__(language)
+        self.local, self.numbers, self.lines = local, dict[str, int](), list[str]()
+
+    def assigned(self, name: str, value: Phrase) -> Phrase:
+        """A variable, unless the value is short."""
+        return value if value.simple else self._statement(name, value)
+
+    def apply(self, name: str, *operands: Phrase) -> Phrase:
+        """The phrase of a primitive, broken into statements if it is deep."""
+        return self.shallow(super().apply(name, *operands))
+
+    def shallow(self, made: Phrase) -> Phrase:
+        """A phrase, or a variable if it is deep."""
+        return made if made.depth < DEEPEST else self._statement("step", made)
+
+    def _statement(self, wanted: str, value: Phrase) -> Phrase:
+        name = self.named(wanted)
+        self.lines.append(f"{name} = {written(value, self.form)}")
+        return word(name, condition=value.condition)
+
+    def named(self, wanted: str) -> str:
+        """A free name for a variable."""
+        name = numbered(wanted, self.local, self.numbers)
+        self.local.add(name)
+        return name
+
+
 _HELPERS = {
     "minimum": (
         "a, b",
@@ -177,7 +185,7 @@ _HELPERS = {
 """Parameters, docstring and value of the functions that NumPy lacks, or defines differently for special values."""
 
 
-class Module(Expression):
+class Module(Assigning, Expression):
     """Writes one module.
 
     Parameters
@@ -190,10 +198,8 @@ class Module(Expression):
         Other names that the module must not use.
     """
 
-    form = "Python"
-
     def __init__(self, name: str, headings: Headings, taken: Collection[str] = ()) -> None:
-        super().__init__()
+        super().__init__(replace(NUMPY, name="Python"), set())
         self.headings = headings
         self.taken = {"np", name, *taken}
         self.helper_names: dict[str, str] = {}
@@ -201,9 +207,6 @@ class Module(Expression):
         self.constants: set[int] = set()
         self.primitives: list[Primitive] = []
         self.bodies: list[str] = []
-        self.lines: list[str] = []
-        self.numbers: dict[str, int] = {}
-        self.local: set[str] = set()
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         """The rules of expressions, with the module's own helpers."""
@@ -227,7 +230,7 @@ class Module(Expression):
         self.taken.add(name)
         return name
 
-    def text(self, tree: Tree, name: str) -> str:
+    def module(self, tree: Tree, name: str) -> str:
         """The whole module."""
         function = self._formula(tree, name)
         helpers = [
@@ -272,29 +275,16 @@ class Module(Expression):
         """Parameters' names in Python, and the result of a function; its statements go to `lines`."""
         # Locals must not hide a name of the module: existing names are reserved, and later ones avoid `taken`.
         reserved = {"np", *(f"_{helper}" for helper in _HELPERS), *self.function_names.values()}
-        names = identifiers(tree.parameters, reserved)
+        names = identifiers(identifier, tree.parameters, reserved)
         self.taken |= set(names.values())
         self.lines, self.numbers, self.local = [], {}, reserved | set(names.values())
         result = self.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
         return names, self.numeric(result)
 
-    def assigned(self, name: str, value: Phrase) -> Phrase:
-        """A variable of the function, unless the value is short."""
-        return value if value.simple else self._statement(name, value)
-
-    def _statement(self, wanted: str, value: Phrase) -> Phrase:
-        name = numbered(wanted, self.local, self.numbers)
-        self.local.add(name)
-        self.taken.add(name)
-        self.lines.append(f"{name} = {written(value, self.form)}")
-        return word(name, condition=value.condition)
-
-    def apply(self, name: str, *operands: Phrase) -> Phrase:
-        """The phrase of a primitive, broken into statements if it is deep."""
-        return self._shallow(super().apply(name, *operands))
-
-    def _shallow(self, made: Phrase) -> Phrase:
-        return made if made.depth < DEEPEST else self._statement("step", made)
+    def named(self, wanted: str) -> str:
+        """A free name for a variable of the function."""
+        self.taken.add(name := super().named(wanted))
+        return name
 
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
         """A call of a function of the module."""
@@ -305,34 +295,21 @@ class Module(Expression):
         if known is None:
             known = self.function_names[id(primitive)] = self._free(primitive.name)
             self.primitives.append(primitive)
-        return self._shallow(self.call(known, *operands))
+        return self.shallow(self.call(known, *operands))
 
 
 def _constant_functions(tree: Tree, form: str) -> set[int]:
     """The `id` of each called primitive whose value depends on no parameter."""
-    constants: set[int] = set()
-    for primitive in composites(tree, form):
-        if primitive.definition is not None and _is_constant(primitive.definition, constants):
-            constants.add(id(primitive))
+    code, constants = straight_line(tree, form), set[int]()
+    identities = {name: identity for identity, name in code.names.items()}
+    for name, body in code.functions.items():
+        known: list[bool] = []
+        for step in body.steps:
+            of_constants = not isinstance(step.leaf, str) and all(known[operand] for operand in step.operands)
+            known.append(of_constants or id(step.primitive) in constants)
+        if known[-1]:
+            constants.add(identities[name])
     return constants
-
-
-def _is_constant(tree: Tree, constants: Collection[int]) -> bool:
-    known = dict.fromkeys(tree.parameters, False)
-    stack: list[bool] = []
-    for kind, detail in tree.tokens[1:]:
-        match kind:
-            case "constant":
-                stack.append(True)
-            case "name":
-                stack.append(known[detail])
-            case "assign":
-                known[detail] = stack.pop()
-            case _:
-                first = len(stack) - (len(detail) + 1 if kind == "compare" else detail)
-                constant = id(tree.functions.get(kind)) in constants or all(stack[first:])
-                stack[first:] = [constant]
-    return stack[-1]
 
 
 def _block(name: str, parameters: Iterable[str], lines: Sequence[str]) -> str:
@@ -366,13 +343,10 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the function.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, for the function's documentation.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -382,7 +356,7 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
         If a primitive has no definition, or the text would be too long.
     """
     check_variable(name, "function")
-    return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
+    return Module(name, headings or {}).module(rounded_tree(tree, precision, named=False), name)
 
 
 @takes_models
@@ -404,6 +378,5 @@ def python_expression(tree: Tree, *, precision: Precision = None) -> str:
     'np.where(a > 0, np.sqrt(a*a + 1), 0.0)'
     """
     tree, writer = rounded_tree(tree, precision, named=False), Expression()
-    names = identifiers(tree.parameters, {"np"})
-    result = writer.translate(tree, [word(names[name]) for name in tree.parameters])
-    return written(writer.numeric(result), "a Python expression")
+    names = identifiers(identifier, tree.parameters, {"np"})
+    return writer.text(tree, names)

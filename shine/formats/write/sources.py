@@ -49,6 +49,9 @@ def check_distinct(headings: Headings, used: Container[str], form: str, same: Ca
             raise ExportError(f"{form} finds columns by heading, but {alike} {shown(heading)}; rename one of them")
 
 
+_SHOWN = 1000
+"""Most characters of a formula in a comment."""
+
 _LONGEST = 200
 """Most characters of a heading in a comment."""
 
@@ -164,6 +167,11 @@ def notes(written: Mapping[str, str], headings: Headings | None) -> dict[str, st
     sources = sources_of(tuple(written), headings)
     told = {name: sources[feature].note(name) for feature, name in written.items()}
     return {name: note for name, note in told.items() if note}
+
+
+def abridged(text: str) -> str:
+    """A formula as a comment quotes it: shortened if it is very long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def sourced(

@@ -6,13 +6,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shine.base.errors import ExportError
 from shine.data.files.dates import UNITS
-from shine.formats.write.infix import Corrected, Phrase, phrase, word, written
+from shine.formats.write.language import SPACED, Form, Language, binary, calls, comparisons
+from shine.formats.write.printer import Corrected, Phrase, phrase, word, written
 from shine.formats.write.sources import Headings, Source, sourced, takes_models, with_preparation
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -122,7 +124,7 @@ def _quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
-_OR, _AND, _COMPARISON = 1, 2, 3
+_OR, _AND, _COMPARISON, _SUM = range(1, 5)
 
 DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
 """Known dialects; PostgreSQL understands the standard one."""
@@ -173,19 +175,16 @@ def sql_expression(
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     columns : mapping of str to str, optional
         SQL text of each feature, or of the column that it is made of, copied as it is. By default the
         column with the feature's heading; headings that are not lower case, or are reserved words, get quotes.
         Columns hold double precision; integers work, too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature; the names of the features by default.
     preparation : Preparation, optional
         How columns of the user's table became numbers; models know theirs. The expression reads the columns and makes
         the numbers itself. Missing values are NULL, dates are dates, timestamps or, in SQLite, texts in ISO 8601.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -265,64 +264,63 @@ def quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
+_SAME = "sqrt exp sin cos tan asin acos atan sinh cosh tanh log10 sign abs floor ceil min max"
+
+_SQL = Language(
+    "SQL",
+    forms={
+        **calls(_SAME, str.upper, log="LN", pow="POWER"),
+        "where": Form("CASE WHEN {0} THEN {1} ELSE {2} END", conditions=(0,)),
+    },
+    conditions={
+        **comparisons({**SPACED, "eq": " = "}, _COMPARISON, _SUM),
+        "logical_and": binary("{0} AND {1}", _AND, 0, 1),
+        "logical_or": binary("{0} OR {1}", _OR, 0, 1),
+    },
+    times=" * ",
+    over=" / ",
+)
+
+
 class _Sql(Corrected):
-    """SQL's operators. A condition in SQL can be unknown, which counts as false here.
+    """A condition in SQL can be unknown, which counts as false here.
 
     The opposite of a condition holds where the condition is false or unknown: NULL, like NaN, is not 0.
     """
 
-    form = "SQL"
-    sum, product, unary, power = 4, 5, 6, 7
-
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
-        super().__init__()
+        super().__init__(_SQL)
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        functions = {
-            "sqrt": "SQRT", "exp": "EXP", "log": "LN", "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN",
-            "acos": "ACOS", "atan": "ATAN", "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "pow": "POWER",
-            "log10": "LOG10",
+        own: dict[str, Callable[..., Phrase]] = {
+            "add": self.add, "sub": self.sub, "mul": self.mul, "div": self.div, "neg": self.neg,
+            "floordiv": self._floordiv, "mod": self._mod, "square": self.squared, "cbrt": self._cbrt,
+            "log1p": self.log1p, "expm1": self.expm1, "hypot": self.hypot,
         }  # fmt: skip
-        same = {"abs": "ABS", "floor": "FLOOR", "ceil": "CEIL"}
-        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "="}
-        real: dict[str, Callable[..., Phrase]] = {
-            **{name: self.calls(function) for name, function in functions.items()},
-            "div": self.div,
-            "floordiv": self._floordiv,
-            "log1p": self.log1p,
-            "expm1": self.expm1,
-            "hypot": self.hypot,
-            "cbrt": self._cbrt,
-        }
+        if self.dialect != "sqlite":
+            own |= {"min": self._extreme("lt", "ge"), "max": self._extreme("gt", "le")}
+        own = {**{name: partial(self.formed, name) for name in _SQL.forms}, **own}
+        alike, either = ("abs", "floor", "ceil", "neg", "mod", "min", "max", "square"), ("add", "sub", "mul")
+        reals = {**dict.fromkeys(alike, all), **dict.fromkeys(either, any)}
         return {
-            **{name: self._real(rule) for name, rule in real.items()},
-            **{name: self._like_operands(self.calls(function)) for name, function in same.items()},
-            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
+            **{name: self._real(rule, reals.get(name)) for name, rule in own.items()},
             "ne": lambda a, b: self._opposite(self.rules()["eq"](a, b)),
-            "add": self._real_if_any(self.add),
-            "sub": self._real_if_any(self.sub),
-            "mul": self._real_if_any(self.mul),
-            "neg": self._like_operands(self.neg),
-            "mod": self._like_operands(self._mod),
-            "min": self._like_operands(self._extreme("MIN", "<", ">=")),
-            "max": self._like_operands(self._extreme("MAX", ">", "<=")),
-            "sign": self.calls("SIGN"),
-            "logical_and": self.logical_and,
-            "logical_or": self.logical_or,
+            "sign": partial(self.formed, "sign"),
             "logical_not": lambda a: self._opposite(self.truth(a)),
             "where": self.where,
-            "square": self._like_operands(self.squared),
         }
 
-    def _real(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
-        return lambda *operands: replace(rule(*operands), real=True)
+    def _real(
+        self, rule: Callable[..., Phrase], test: Callable[[Iterable[bool]], bool] | None
+    ) -> Callable[..., Phrase]:
+        """The rule of real numbers; `test` says from those of the operands whether it is one, by default it is."""
 
-    def _real_if_any(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
-        return lambda *operands: replace(rule(*operands), real=any(self.numeric(o).real for o in operands))
+        def made(*operands: Phrase) -> Phrase:
+            real = test is None or test(self.numeric(operand).real for operand in operands)
+            return replace(rule(*operands), real=real)
 
-    def _like_operands(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
-        return lambda *operands: replace(rule(*operands), real=all(self.numeric(o).real for o in operands))
+        return made
 
     def number(self, value: int | float) -> Phrase:
         return replace(super().number(value), real=True)
@@ -355,17 +353,12 @@ class _Sql(Corrected):
         made = phrase("(", condition, ") IS NOT TRUE", strength=_COMPARISON, condition=True)
         return replace(made, opposite=condition)
 
-    def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
-        if left is right and not left.simple:
-            return self.squared(left)
-        return self.infix(left, " * ", right, self.product)
-
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
         left, right = self.numeric(left), self.numeric(right)
         if not left.real and not right.real:
             # Most databases truncate the quotient of integers.
             left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
-        return self.infix(left, " / ", right, self.product)
+        return super().divided(left, right)
 
     def squared(self, base: Phrase) -> Phrase:
         return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
@@ -399,17 +392,11 @@ class _Sql(Corrected):
         lower = self.infix(whole, " - ", self.number(1), self.sum)
         return self.where(self._other_sign(remainder, right), lower, whole)
 
-    def _extreme(self, function: str, before: str, after: str) -> Callable[[Phrase, Phrase], Phrase]:
-        if self.dialect == "sqlite":
-            return self.calls(function)
-
-        ahead = self.comparison(f" {before} ", _COMPARISON)
-        behind = self.comparison(f" {after} ", _COMPARISON)
-
+    def _extreme(self, before: str, after: str) -> Callable[[Phrase, Phrase], Phrase]:
         def rule(left: Phrase, right: Phrase) -> Phrase:
             # LEAST and GREATEST ignore NULL.
             left, right = self.numeric(left), self.numeric(right)
-            first, second = ahead(left, right), behind(left, right)
+            first, second = self.formed(before, left, right), self.formed(after, left, right)
             return phrase("CASE WHEN ", first, " THEN ", left, " WHEN ", second, " THEN ", right, " END")
 
         return rule
@@ -420,15 +407,8 @@ class _Sql(Corrected):
         power = self.call("POWER", self.call("ABS", operand), self.number(1 / 3))
         return self.infix(self.call("SIGN", operand), " * ", power, self.product)
 
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, " AND ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, " OR ", right, _OR)
-
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         condition, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
         if condition.opposite is not None:
             condition, yes, no = condition.opposite, no, yes
-        made = phrase("CASE WHEN ", condition, " THEN ", yes, " ELSE ", no, " END")
-        return replace(made, real=yes.real and no.real)
+        return replace(self.formed("where", condition, yes, no), real=yes.real and no.real)

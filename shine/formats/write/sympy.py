@@ -8,7 +8,8 @@ from typing import Any
 
 from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
-from shine.formats.write.python import identifiers
+from shine.formats.write.language import identifiers
+from shine.formats.write.python import identifier
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.translation import Translation
 from shine.lang.forms.names import check_variable
@@ -67,13 +68,10 @@ def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = Non
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str
         Name of the variable that holds the expression.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, for comments.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -102,7 +100,9 @@ def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = Non
     try:
         functions = sorted({type(node).__name__ for node in sympy.preorder_traversal(expression)})
         symbols = sorted(expression.free_symbols, key=lambda symbol: tree.parameters.index(symbol.name))
-        variables = identifiers([symbol.name for symbol in symbols], {"sympy", "S", name, *functions, *vars(sympy)})
+        variables = identifiers(
+            identifier, [symbol.name for symbol in symbols], {"sympy", "S", name, *functions, *vars(sympy)}
+        )
         text = f"Integer({expression})" if expression.is_Integer else Printer().doprint(expression)
     except RecursionError:
         raise ExportError("the formula is nested too deeply for SymPy to print it") from None

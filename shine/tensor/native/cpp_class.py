@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from shine.formats.native.code import Code, Files
-from shine.formats.native.headers import for_comment, header_file
+from shine.formats.native.headers import header_file
+from shine.formats.write.c import for_comment
 from shine.lang.forms.names import RESERVED
 from shine.tensor.loops.arena import ALIGNMENT
 from shine.tensor.native.interface import PROMISES, Interface, Tensor, described, padded

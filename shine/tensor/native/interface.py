@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shine.formats.native.code import Code, Files
-from shine.formats.native.headers import c_header, for_comment
+from shine.formats.native.headers import c_header
 from shine.formats.native.interface import C_TYPES
+from shine.formats.write.c import for_comment
 from shine.lang.forms.names import c_identifier
 from shine.tensor.form.module import Function, Value
 from shine.tensor.form.types import TensorType

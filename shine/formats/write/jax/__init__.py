@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from shine.formats.write.array_library import Library
 from shine.formats.write.sources import Headings, takes_models
-from shine.formats.write.statements.array_library import Library
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from shine.formats.write.statements.array_operations import floored, operations_of, with_sign_of
+from shine.formats.write.array_operations import floored, operations_of, with_sign_of
 
 xp = jnp
 """The library, as `array_operations` calls it."""

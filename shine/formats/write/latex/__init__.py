@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from shine.formats.write.infix import ATOM, Infix, Phrase, phrase, with_opposite, written
+from shine.formats.write.language import ATOM, Form, Language, binary, comparisons
 from shine.formats.write.latex.names import as_text, latex_heading, latex_name, latex_names, operator
+from shine.formats.write.printer import Phrase, Printer, phrase, with_opposite, written
 from shine.formats.write.sources import Headings, Source, sourced, takes_models
 from shine.lang.forms.named_numbers import readable_number
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -17,7 +18,7 @@ from shine.lang.forms.visitor import Visit
 
 _BEGIN_CASES = r"\begin{cases} "
 
-_CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3
+_CASES, _OR, _AND, _NOT, _RELATION, _SUM = 0, 1, 2, 3, 3, 4
 _BASE = 8
 """Strength that the base of a power needs; fractions, roots and calls bind more weakly."""
 
@@ -31,10 +32,9 @@ class Formula(Phrase):
 
     Parameters
     ----------
-    digit_first, digit_last, word_first, word_last : bool
-        Whether it begins or ends with a digit, or a word, which would run into a neighbouring one.
-    fraction_first : bool
-        Whether it begins with a fraction, which would read as part of a mixed number after a digit.
+    first, last : str
+        What it begins and ends with: a ``digit`` or a ``word``, which would run into a neighbouring one, or a
+        ``fraction``, which would read as part of a mixed number after a digit.
     minus_first : bool
         Whether it begins with a minus.
     product : bool
@@ -43,11 +43,8 @@ class Formula(Phrase):
         The function that it applies and its argument, if the function's name may carry an exponent.
     """
 
-    digit_first: bool = False
-    digit_last: bool = False
-    word_first: bool = False
-    word_last: bool = False
-    fraction_first: bool = False
+    first: str = ""
+    last: str = ""
     minus_first: bool = False
     product: bool = False
     function: str = ""
@@ -60,8 +57,8 @@ def latex_text(tree: Tree, name: str | None, headings: Headings) -> str:
 
 
 def _symbol(text: str) -> Formula:
-    word = text.startswith(("{", r"\mathrm", r"\text"))
-    return Formula((text,), ATOM, len(text), 0, word_first=word, word_last=word)
+    kind = "word" if text.startswith(("{", r"\mathrm", r"\text")) else ""
+    return Formula((text,), ATOM, len(text), 0, first=kind, last=kind)
 
 
 def _minus_first(operand: Phrase) -> bool:
@@ -72,33 +69,50 @@ def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = No
     """A phrase that begins like its first factor and ends like its last one."""
     return Formula(
         made.parts, made.strength, made.length, made.depth, made.condition, made.value, made.opposite,
-        digit_first=isinstance(first, Formula) and first.digit_first,
-        word_first=isinstance(first, Formula) and first.word_first,
-        fraction_first=isinstance(first, Formula) and first.fraction_first,
-        digit_last=isinstance(last, Formula) and last.digit_last,
-        word_last=isinstance(last, Formula) and last.word_last,
+        first=first.first if isinstance(first, Formula) else "", last=last.last if isinstance(last, Formula) else "",
     )  # fmt: skip
 
 
 def _run_together(first: Phrase, second: Phrase) -> bool:
     """Whether two factors need a sign between them."""
-    if not isinstance(second, Formula):
-        return False
-    if not isinstance(first, Formula):
-        return second.digit_first
-    after_digit = first.digit_last and second.fraction_first
-    return second.digit_first or after_digit or (first.word_last and second.word_first)
+    ends = first.last if isinstance(first, Formula) else ""
+    begins = second.first if isinstance(second, Formula) else ""
+    return begins == "digit" or (ends, begins) in (("digit", "fraction"), ("word", "word"))
 
 
-class _Latex(Infix):
+_LATEX = Language(
+    "LaTeX",
+    forms={
+        "abs": Form(r"\left|{0}\right|", _BASE),
+        "floor": Form(r"\left\lfloor {0}\right\rfloor", _BASE),
+        "ceil": Form(r"\left\lceil {0}\right\rceil", _BASE),
+        "sqrt": Form(r"\sqrt{{0}}", _BASE - 1),
+        "cbrt": Form(r"\sqrt[3]{{0}}", _BASE - 1),
+        # Only parentheses show where the operands of a remainder begin and end.
+        "mod": Form(r"{0} \bmod {1}", _RELATION, (_BASE - 1, _BASE - 1)),
+    },
+    conditions={
+        **comparisons(
+            {"lt": " < ", "le": r" \le ", "gt": " > ", "ge": r" \ge ", "eq": " = ", "ne": r" \ne "}, _RELATION, _SUM
+        ),
+        "logical_and": binary(r"{0} \land {1}", _AND, 0, 1),
+        "logical_or": binary(r"{0} \lor {1}", _OR, 0, 1),
+        "logical_not": Form(r"\lnot {0}", _NOT, (_RELATION + 1,), (0,)),
+    },
+    nonzero=Form(r"{0} \ne 0", _RELATION, (_SUM,)),
+    zero=Form("{0} = 0", _RELATION, (_SUM,)),
+    # Iverson's bracket: 1 where the condition holds, else 0.
+    as_number=Form(r"\left[{0}\right]", conditions=(0,)),
+    strengths=(_SUM, _SUM + 1, _SUM, _BASE - 1),
+    folds=False,
+)
+
+
+class _Latex(Printer):
     """Writes formulas as they are and computes nothing: a third stays a third."""
 
-    form = "LaTeX"
-    sum, product, unary, power = 4, 5, 4, 7
-    folds = False
-
     def __init__(self, headings: Headings) -> None:
-        super().__init__()
+        super().__init__(_LATEX)
         self.headings = headings
         self.pi = _symbol(r"\pi")
         self.exponential = True
@@ -151,34 +165,23 @@ class _Latex(Infix):
             "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\ln", "log2": r"\log_{2}",
             "log10": r"\log_{10}", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
         }  # fmt: skip
-        relations = {"lt": "<", "le": r"\le", "gt": ">", "ge": r"\ge", "eq": "=", "ne": r"\ne"}
-        fences = {"abs": ("|", "|"), "floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil")}
         number = self.number
         return {
-            **super().table(),
             **{name: self._function(name, symbol) for name, symbol in functions.items()},
-            **{name: self.comparison(f" {symbol} ", _RELATION) for name, symbol in relations.items()},
-            **{name: self._fence(*fence) for name, fence in fences.items()},
-            "floordiv": lambda a, b: self._fence(r"\lfloor ", r"\rfloor")(self.divided(a, b)),
-            # Only parentheses show where the operands of a remainder begin and end.
-            "mod": lambda a, b: phrase(
-                self.operand(a, _BASE - 1), r" \bmod ", self.operand(b, _BASE - 1), strength=_RELATION
-            ),
+            "floordiv": lambda a, b: self.formed("floor", self.divided(a, b)),
             "pow": self._pow,
-            "sqrt": lambda a: phrase(r"\sqrt{", self.numeric(a), "}", strength=_BASE - 1),
             "exp": self._exp,
-            "logical_not": self._not,
+            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "inv": lambda a: self.divided(number(1), a),
-            "cbrt": lambda a: phrase(r"\sqrt[3]{", self.numeric(a), "}", strength=_BASE - 1),
             "relu": lambda a: self.rules()["max"](a, number(0)),
             "sigmoid": lambda a: self.divided(number(1), self.add(number(1), self._exp(self.neg(a)))),
             "hypot": lambda a, b: self._root_of(self._pow(a, number(2)), self._pow(b, number(2))),
             "aq": lambda a, b: self.divided(a, self._root_of(number(1), self._pow(b, number(2)))),
             "log1p": lambda a: self.rules()["log"](self.add(number(1), a)),
             "expm1": lambda a: self.sub(self._exp(a), number(1)),
-            "protected_sqrt": lambda a: self.rules()["sqrt"](self.rules()["abs"](a)),
+            "protected_sqrt": lambda a: self.formed("sqrt", self.formed("abs", a)),
         }
 
     def number(self, value: int | float) -> Phrase:
@@ -195,21 +198,12 @@ class _Latex(Infix):
         power = rf"10^{{{int(exponent)}}}" if exponent else ""
         text = power if power and mantissa == "1" else mantissa + (rf" \cdot {power}" if power else "")
         strength = self.product if exponent else ATOM
-        return Formula((text,), strength, len(text), 0, digit_first=True, digit_last=True)
+        return Formula((text,), strength, len(text), 0, first="digit", last="digit")
 
     def enclosed(self, operand: Phrase, minimum: int) -> Phrase:
         if operand.strength >= minimum:
             return operand
         return phrase(r"\left(", operand, r"\right)")
-
-    def numeric(self, operand: Phrase) -> Phrase:
-        # Iverson's bracket: 1 where the condition holds, else 0.
-        return phrase(r"\left[", operand, r"\right]") if operand.condition else operand
-
-    def _truth(self, operand: Phrase) -> Phrase:
-        if operand.condition:
-            return operand
-        return phrase(self.enclosed(operand, self.sum), r" \ne 0", strength=_RELATION, condition=True)
 
     def call(self, name: str, *operands: Phrase) -> Phrase:
         parts: list[str | Phrase] = [name, r"\left("]
@@ -224,11 +218,8 @@ class _Latex(Infix):
 
         return rule
 
-    def _fence(self, left: str, right: str) -> Callable[[Phrase], Phrase]:
-        return lambda operand: phrase(rf"\left{left}", self.numeric(operand), rf"\right{right}", strength=_BASE)
-
     def _root_of(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.rules()["sqrt"](self.add(left, right))
+        return self.formed("sqrt", self.add(left, right))
 
     def neg(self, operand: Phrase) -> Phrase:
         number = self.numeric(operand)
@@ -261,7 +252,7 @@ class _Latex(Infix):
 
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
         made = _formula(phrase(r"\frac{", self.numeric(left), "}{", self.numeric(right), "}", strength=_BASE - 1))
-        return replace(made, fraction_first=True)
+        return replace(made, first="fraction")
 
     def div(self, left: Phrase, right: Phrase) -> Phrase:
         if right.value is not None and right.opposite is not None:
@@ -291,19 +282,8 @@ class _Latex(Infix):
             return self.call(r"\exp", exponent)
         return phrase("e^{", self.numeric(exponent), "}", strength=self.power)
 
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, r" \land ", right, _AND)
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        return self.connected(left, r" \lor ", right, _OR)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        if not operand.condition:
-            return self.comparison(" = ", _RELATION)(operand, self.number(0))
-        return phrase(r"\lnot ", self.enclosed(operand, _RELATION + 1), strength=_NOT, condition=True)
-
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
-        parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ "
+        parts = self.numeric(yes), r" & \text{if } ", self.truth(condition), r" \\ "
         # A condition in the place of "otherwise" has further rows of the same cases.
         rest = no.parts[1:] if no.parts[0] == _BEGIN_CASES else (self.numeric(no), r" & \text{otherwise} \end{cases}")
         return phrase(_BEGIN_CASES, *parts, *rest, strength=_CASES)
@@ -343,13 +323,10 @@ def latex(tree: Tree, name: str | None = None, *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree or Model
+    tree, headings, precision
+        As of `shine.export`.
     name : str, optional
         The left side; nothing by default, or the formula's own name in an `aligned` block.
-    headings : mapping of str to str, optional
-        Original headings of the columns, by feature, which take the place of the names.
-    precision : int, "exact" or None
-        Significant digits of constants; all by default.
 
     Raises
     ------

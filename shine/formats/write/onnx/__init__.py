@@ -11,7 +11,7 @@ from shine.base.errors import ExportError
 from shine.formats.write.onnx import graph as nodes
 from shine.formats.write.onnx.graph import Graph, Value, unit
 from shine.formats.write.sources import Headings, made_numbers, takes_models
-from shine.formats.write.statements.straightline import straight_line
+from shine.formats.write.straightline import straight_line
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tree import Tree
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.formats.write.c import Writer, commented, in_comment
+from shine.formats.write.c import Writer, commented, for_comment
 from shine.formats.write.systems.system import System, filled
 from shine.lang.forms.names import c_identifier
 
@@ -147,27 +147,18 @@ _MAIN = """
 int main(int count, char **words)
 {
     double states[@NAME@_n_states];
-    double end, step;
-    long row, rows;
+@DECLARED@
     int i;
-    if (count != @NAME@_n_states + @N_WORDS@ + 2) {
-        fprintf(stderr, "give @WORDS@: %s\\n", "@STARTS@ END STEP@RUN_WORD@");
+    if (count != @NAME@_n_states + @N_WORDS@ + @N_TIMES@) {
+        fprintf(stderr, "give @WORDS@: %s\\n", "@STARTS@ @TIMES@@RUN_WORD@");
         return 2;
     }
 @FIND_RUN@    for (i = 0; i < @NAME@_n_states; i++) {
         states[i] = strtod(words[i + 1], NULL);
     }
-    end = strtod(words[@NAME@_n_states + 1], NULL);
-    step = strtod(words[@NAME@_n_states + 2], NULL);
-    rows = (long)floor(end / step + 0.5);
+@READ@
     printf("@HEADING@\\n");
-    for (row = 0; row <= rows; row++) {
-        const double from = (double)(row - 1) * step;
-        if (row > 0 && @NAME@_integrate(from, (double)row * step, states, 1e-10, @OF_RUN@NULL, NULL)) {
-            fprintf(stderr, "the states explode before time %g\\n", (double)row * step);
-            return 1;
-        }
-        printf("%.17g", (double)row * step);
+@LOOP@
         for (i = 0; i < @NAME@_n_states; i++) {
             printf(",%.17g", states[i]);
         }
@@ -178,37 +169,39 @@ int main(int count, char **words)
 #endif
 """
 
-_MAP_MAIN = """
-#ifdef @CAPITALS@_MAIN
-int main(int count, char **words)
-{
-    double states[@NAME@_n_states];
-    long step, end;
-    int i;
-    if (count != @NAME@_n_states + @N_WORDS@ + 1) {
-        fprintf(stderr, "give @WORDS@: %s\\n", "@STARTS@ END@RUN_WORD@");
-        return 2;
-    }
-@FIND_RUN@    for (i = 0; i < @NAME@_n_states; i++) {
-        states[i] = strtod(words[i + 1], NULL);
-    }
-    end = strtol(words[@NAME@_n_states + 1], NULL, 10);
-    printf("@HEADING@\\n");
+_OF_FLOW = {
+    "N_TIMES": "2",
+    "TIMES": "END STEP",
+    "DECLARED": """\
+    double end, step;
+    long row, rows;""",
+    "READ": """\
+    end = strtod(words[@NAME@_n_states + 1], NULL);
+    step = strtod(words[@NAME@_n_states + 2], NULL);
+    rows = (long)floor(end / step + 0.5);""",
+    "LOOP": """\
+    for (row = 0; row <= rows; row++) {
+        const double from = (double)(row - 1) * step;
+        if (row > 0 && @NAME@_integrate(from, (double)row * step, states, 1e-10, @OF_RUN@NULL, NULL)) {
+            fprintf(stderr, "the states explode before time %g\\n", (double)row * step);
+            return 1;
+        }
+        printf("%.17g", (double)row * step);""",
+}
+
+_OF_MAP = {
+    "N_TIMES": "1",
+    "TIMES": "END",
+    "DECLARED": "    long step, end;",
+    "READ": "    end = strtol(words[@NAME@_n_states + 1], NULL, 10);",
+    "LOOP": """\
     for (step = 0; step <= end; step++) {
         if (step > 0 && @NAME@_iterate(step - 1, step, states, @OF_RUN@NULL, NULL)) {
             fprintf(stderr, "the states explode before step %ld\\n", step);
             return 1;
         }
-        printf("%ld", step);
-        for (i = 0; i < @NAME@_n_states; i++) {
-            printf(",%.17g", states[i]);
-        }
-        printf("\\n");
-    }
-    return 0;
+        printf("%ld", step);""",
 }
-#endif
-"""
 
 _NOTE = """
 
@@ -297,11 +290,12 @@ def c_program(system: System, name: str = "f") -> str:
     if system.stiff:
         use += " The fit took implicit steps, as stiff systems need: those of this method are many."
     values = {
-        "COMMENT": commented(in_comment(ascii(system.text)[1:-1].replace("\\n", "\n") + _NOTE.format(use=use))),
+        "COMMENT": commented(for_comment(system.text) + _NOTE.format(use=use)),
         "FUNCTIONS": "\n".join(functions),
         "RATES": "".join(rates),
         "RUN": _ITERATE if system.is_map else _INTEGRATE,
-        "MAIN": "" if system.inputs else _MAP_MAIN if system.is_map else _MAIN,
+        "MAIN": "" if system.inputs else _MAIN,
+        **(_OF_MAP if system.is_map else _OF_FLOW),
         "WHAT": "States a step later" if system.is_map else "Rates of the states at one time",
         "N_STATES": str(len(system.states)),
         "N_CONTROLS": str(len(system.inputs)),

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from shine.formats.write.systems.python import field_program, right_hand_side, surroundings
-from shine.formats.write.systems.system import System, filled
+from shine.formats.write.systems.python import numerical_program
+from shine.formats.write.systems.system import System
 
-_PROGRAM = '''\
-"""
-@EQUATIONS@
-
-Written by Shine. @USE@
-"""
-
-import sys
-
-@IMPORT@
-
-STATES = @STATES@
-CONTROLS = @CONTROLS@
-@RUNS@
-
-def @NAME@(t_, states_, controls_=()):
-    """@WHAT@"""
-@UNPACKED@    return np.stack([
+_RETURN = """\
+    return np.stack([
         np.asarray(each, float)
         for each in (
 @RATES@        )
     ])
-
-
-@SIMULATE@@MAIN@'''
+"""
 
 _IMPORT = """\
 import jax
@@ -90,7 +72,8 @@ def jax_program(system: System, name: str = "f") -> str:
     taken = {"jax", "np", "sys", "ClipStepSizeController", "ODETerm", "PIDController", "SaveAt", "Dopri8", "Kvaerno5"}
     taken |= {"diffeqsolve", "simulate", "float", "STATES", "CONTROLS", "RUNS", "term_"}
     solver, other, kind = ("Kvaerno5", "Dopri8", "not stiff") if system.stiff else ("Dopri8", "Kvaerno5", "stiff")
-    program = {
+    parts = {
+        "RETURN": _RETURN,
         "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
         "IMPORT": _IMPORT.replace("@DIFFRAX@", "" if system.is_map else _DIFFRAX),
         "QUIET": "",
@@ -102,7 +85,5 @@ def jax_program(system: System, name: str = "f") -> str:
         "OPTIONS": f"diffrax.diffeqsolve, as solver=diffrax.{other}(), which suits systems that are {kind}",
     }
     if system.grid is not None:
-        program |= {"RATES_AT": "change(time, states)", "RTOL": "1e-6", "ATOL": "1e-8"}
-        return field_program(system, system.grid, name, taken, program)
-    own = {**program, **right_hand_side(system, name, taken, "a JAX program"), **surroundings(system, name)}
-    return filled(_PROGRAM, own)
+        parts |= {"RATES_AT": "change(time, states)", "RTOL": "1e-6", "ATOL": "1e-8"}
+    return numerical_program(system, name, taken, "a JAX program", parts)

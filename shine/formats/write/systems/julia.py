@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 
-from shine.formats.write.infix import Phrase, phrase, word, written
-from shine.formats.write.python import Expression, identifiers
+from shine.formats.write.language import Form, calls, identifiers
+from shine.formats.write.printer import Phrase
+from shine.formats.write.python import NUMPY, POWER, SIGN, Expression, digits, identifier
 from shine.formats.write.systems.system import System, filled
 
 _PROGRAM = """\
@@ -51,38 +52,32 @@ global if import in isa let local macro module mutable primitive quote return st
 while {_FUNCTIONS} fld ifelse NaN Inf pi float first last simulate rates_ states_ controls_ t_ runs_"""
 
 
+_JULIA = replace(
+    NUMPY,
+    name="a Julia program",
+    forms={
+        **NUMPY.forms,
+        **calls(_FUNCTIONS, floordiv="fld"),
+        "pow": Form("{0}^{1}", POWER, (POWER + 1, SIGN + 1)),
+        "where": Form("ifelse({0}, {1}, {2})", conditions=(0,)),
+    },
+    conditions={**NUMPY.conditions, "logical_not": Form("!({0})", conditions=(0,))},
+    zero=None,
+    as_number=Form("float({0})", conditions=(0,)),
+    number=partial(digits, nan="NaN", infinity="Inf"),
+)
+
+
 class _Julia(Expression):
     """Julia expressions: those of NumPy with other functions and signs."""
 
-    form = "a Julia expression"
-
-    def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The rules of NumPy's expressions, with Julia's names."""
-        own = {name: self.calls(name) for name in _FUNCTIONS.split()}
-        own["protected_sqrt"] = lambda operand: self.call("sqrt", self.call("abs", operand))
-        return {**super().table(), **own, "floordiv": self.calls("fld")}
-
-    def positive(self, value: int | float) -> Phrase:
-        """A number that is not negative, or NaN."""
-        if not math.isfinite(value):
-            return word("NaN" if math.isnan(value) else "Inf")
-        return word(repr(value if abs(value) <= 2**53 else float(value)))
-
-    def numeric(self, operand: Phrase) -> Phrase:
-        """An operand as a number: a condition becomes 1.0 or 0.0."""
-        return phrase("float(", operand, ")") if operand.condition else operand
-
     def pow(self, base: Phrase, exponent: Phrase) -> Phrase:
         """``a^b``."""
-        parts = self.operand(base, self.power + 1), "^", self.operand(exponent, self.unary + 1)
-        return phrase(*parts, strength=self.power)
-
-    def _not(self, operand: Phrase) -> Phrase:
-        return phrase("!(", self.truth(operand), ")", condition=True)
+        return self.formed("pow", base, exponent)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         """A call of `ifelse`."""
-        return phrase("ifelse(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")
+        return self.formed("where", condition, yes, no)
 
 
 def _text(name: str) -> str:
@@ -103,17 +98,15 @@ def julia_program(system: System, name: str = "f") -> str:
     """
     if not name.isidentifier() or name in _WORDS.split():
         raise ValueError(f"{name!r} is not a name for a Julia function")
-    names = identifiers(system.parameters, {*_WORDS.split(), name})
+    names = identifiers(identifier, system.parameters, {*_WORDS.split(), name})
     states = [names[state] for state in system.states]
     unpacked = [f"{', '.join(states)}, = states_", f"{names[system.time]} = t_"]
     if system.controls:
         unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_(t_)")
     runs = f"const runs_ = [{', '.join(map(_text, system.runs))}]  # the number of one, from 0, is the last control\n\n"
-    rates = []
-    for place, tree in enumerate(system.trees, start=1):
-        writer = _Julia()
-        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
-        rates.append(f"rates_[{place}] = {written(writer.numeric(result), 'a Julia program')}")
+    rates = [
+        f"rates_[{place}] = {_Julia(_JULIA).text(tree, names)}" for place, tree in enumerate(system.trees, start=1)
+    ]
     return filled(
         _PROGRAM,
         {

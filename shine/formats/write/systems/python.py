@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from shine.formats.write.infix import word, written
-from shine.formats.write.python import Expression, identifiers
-from shine.formats.write.systems.system import Grid, System, filled
+from shine.formats.write.language import identifiers
+from shine.formats.write.python import NUMPY, Expression, identifier
+from shine.formats.write.systems.system import System, filled
 from shine.lang.forms.names import check_variable
 
 _PROGRAM = '''\
@@ -18,7 +19,7 @@ Written by Shine. @USE@
 
 import sys
 
-import numpy as np@IMPORT@
+@IMPORT@
 
 STATES = @STATES@
 CONTROLS = @CONTROLS@
@@ -26,12 +27,15 @@ CONTROLS = @CONTROLS@
 
 def @NAME@(t_, states_, controls_=()):
     """@WHAT@"""
-@UNPACKED@    with np.errstate(all="ignore"):
-        return np.array([
-@RATES@        ], dtype=float)
-
+@UNPACKED@@RETURN@
 
 @SIMULATE@@MAIN@'''
+
+_RETURN = """\
+    with np.errstate(all="ignore"):
+        return np.array([
+@RATES@        ], dtype=float)
+"""
 
 _INPUTS = """\
     if controls is None:
@@ -203,22 +207,53 @@ def python_program(system: System, name: str = "f") -> str:
         If a formula calls a function without a definition, or its text would be too long.
     """
     taken = {"np", "sys", "solve_ivp", "simulate", "STATES", "CONTROLS", "RUNS"}
-    if system.grid is not None:
-        program = {
-            "IMPORT": "import numpy as np\nfrom scipy.integrate import solve_ivp",
-            "QUIET": '@np.errstate(all="ignore")\n',
-            "OPTIONS": "scipy.integrate.solve_ivp",
-            "SOLVE": _SOLVE,
-        }
-        return field_program(system, system.grid, name, taken, program)
-    simulate = _ITERATE if system.is_map else _INTEGRATE
-    imported = "" if system.is_map else "\nfrom scipy.integrate import solve_ivp"
-    own = {"SIMULATE": simulate, "IMPORT": imported, **right_hand_side(system, name, taken, "a Python program")}
-    return filled(_PROGRAM, {**own, **surroundings(system, name)})
+    solver = "" if system.is_map else "\nfrom scipy.integrate import solve_ivp"
+    parts = {
+        "SIMULATE": _ITERATE if system.is_map else _INTEGRATE,
+        "IMPORT": f"import numpy as np{solver}",
+        "RETURN": _RETURN,
+        "QUIET": '@np.errstate(all="ignore")\n',
+        "OPTIONS": "scipy.integrate.solve_ivp",
+        "SOLVE": _SOLVE,
+    }
+    return numerical_program(system, name, taken, "a Python program", parts)
 
 
-def surroundings(system: System, name: str) -> dict[str, str]:
-    """What programs with NumPy and JAX have around a right-hand side that is no field's."""
+def numerical_program(system: System, name: str, taken: set[str], form: str, parts: Mapping[str, str]) -> str:
+    """A program with NumPy or JAX.
+
+    Parameters
+    ----------
+    system : System
+    name : str
+        Name of the right-hand side.
+    taken : set of str
+        Names of the module.
+    form : str
+        Name of the program, for errors.
+    parts : mapping of str to str
+        The parts in which the two differ.
+    """
+    if system.grid is None:
+        return filled(_PROGRAM, {**parts, **_right_hand_side(system, name, taken, form), **_surroundings(system, name)})
+    own = {"factorial", "FIELDS", "STEPS", "DERIVATIVES", "PERIODIC", "REACH", "difference", "each", "columns_"}
+    grid = system.grid
+    return filled(
+        _FIELDS,
+        {
+            **parts,
+            **_right_hand_side(system, name, {*taken, *own}, form),
+            "SHAPE": f"(n_fields, {', '.join(f'n_{axis}' for axis in grid.axes)})",
+            "FIELDS": repr(list(system.states)),
+            "STEPS": repr(list(grid.steps)),
+            "DERIVATIVES": repr(list(grid.counts)),
+            "PERIODIC": repr(grid.periodic),
+        },
+    )
+
+
+def _surroundings(system: System, name: str) -> dict[str, str]:
+    """The parts of a program around a right-hand side that is no field's."""
     starts = " ".join(f"{state.upper()}0" for state in system.states)
     use, what, ends = "the states at time 0, the last time and the step", "Rates", "END STEP"
     if system.is_map:
@@ -247,40 +282,19 @@ def surroundings(system: System, name: str) -> dict[str, str]:
     }
 
 
-def field_program(system: System, grid: Grid, name: str, taken: set[str], program: Mapping[str, str]) -> str:
-    """The program of fields, by the method of lines, with NumPy or JAX: `program` has what differs."""
-    own = {"factorial", "FIELDS", "STEPS", "DERIVATIVES", "PERIODIC", "REACH", "difference", "each", "columns_"}
-    return filled(
-        _FIELDS,
-        {
-            **program,
-            **right_hand_side(system, name, {*taken, *own}, "a Python program"),
-            "SHAPE": f"(n_fields, {', '.join(f'n_{axis}' for axis in grid.axes)})",
-            "FIELDS": repr(list(system.states)),
-            "STEPS": repr(list(grid.steps)),
-            "DERIVATIVES": repr(list(grid.counts)),
-            "PERIODIC": repr(grid.periodic),
-        },
-    )
-
-
-def right_hand_side(system: System, name: str, taken: set[str], program: str) -> dict[str, str]:
-    """The parts of a module that are the same with NumPy and JAX; `taken` are its own names."""
+def _right_hand_side(system: System, name: str, taken: set[str], form: str) -> dict[str, str]:
     check_variable(name, "function")
     if name in taken or name in LOCAL.split():
         raise ValueError(f"{name!r} is a name of the program itself; choose another")
-    names = identifiers(system.parameters, {*taken, name, "t_", "states_", "controls_"})
+    names = identifiers(identifier, system.parameters, {*taken, name, "t_", "states_", "controls_"})
     if system.grid is None:
         unpacked = [f"{', '.join(names[state] for state in system.states)}, = states_", f"{names[system.time]} = t_"]
     else:
         unpacked = [f"{', '.join(names[feature] for feature in system.parameters)}, = columns_"]
     if system.controls:
         unpacked.append(f"{', '.join(names[control] for control in system.controls)}, = controls_")
-    rates = []
-    for tree in system.trees:
-        writer = Expression()
-        result = writer.translate(tree, [word(names[parameter]) for parameter in tree.parameters])
-        rates.append(written(writer.numeric(result), program))
+    language = replace(NUMPY, name=form)
+    rates = [Expression(language).text(tree, names) for tree in system.trees]
     return {
         "EQUATIONS": system.text.replace("\\", r"\\").replace('"""', r"\"\"\""),
         "UNPACKED": "".join(f"    {line}\n" for line in unpacked),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from shine.formats.write.statements.array_operations import floored, operations_of, with_sign_of
+from shine.formats.write.array_operations import floored, operations_of, with_sign_of
 
 xp = torch
 """The library, as `array_operations` calls it."""

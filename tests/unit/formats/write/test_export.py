@@ -61,11 +61,11 @@ def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():
 
 
 def test_the_basic_primitives_have_rules_of_their_own():
-    from shine.formats.write.excel import _Excel
+    from shine.formats.write.excel import _EXCEL, _Excel
     from shine.formats.write.latex import _Latex
-    from shine.formats.write.polars import _Polars
+    from shine.formats.write.polars import _POLARS, _Polars
     from shine.formats.write.python import Expression
     from shine.formats.write.sql import _Sql
 
-    for writer in (Expression(), _Latex({}), _Excel(), _Sql("standard"), _Polars(())):
+    for writer in (Expression(), _Latex({}), _Excel(_EXCEL), _Sql("standard"), _Polars(_POLARS, set())):
         assert writer.rules().keys() >= BASIC.keys()

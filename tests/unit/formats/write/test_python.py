@@ -16,7 +16,8 @@ from strategies import PARAMETERS, trees
 from unit.formats.write.oracles import SPECIAL, run
 
 from shine.base.errors import ExportError
-from shine.formats.write.python import identifiers, python_expression, python_source
+from shine.formats.write.language import identifiers
+from shine.formats.write.python import identifier, python_expression, python_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Primitive, Tree
@@ -211,7 +212,7 @@ def test_names_that_the_module_uses_are_no_danger(names):
 
 
 def test_invalid_names_become_identifiers():
-    assert identifiers(["my col", "my_col", "2nd", "class", "é", ""], ()) == {
+    assert identifiers(identifier, ["my col", "my_col", "2nd", "class", "é", ""], ()) == {
         "my col": "my_col", "my_col": "my_col_", "2nd": "_2nd", "class": "class_", "é": "é", "": "_",
     }  # fmt: skip
     tree = Tree(("my col", 'a"""b\\'), ast.Name("my col", ast.Load()), functions=STANDARD)

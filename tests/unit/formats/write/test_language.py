@@ -1,30 +1,27 @@
-"""A new language, Julia say, is a table of forms and a template: the smallest one shows what a dialect decides."""
+"""A new language, Julia say, is a record: the smallest one shows what a language decides."""
 
 from __future__ import annotations
 
 import pytest
 
 from shine.base.errors import ExportError
-from shine.formats.write.statements.dialect import Dialect, Form, call, write
-from shine.formats.write.statements.straightline import straight_line
+from shine.formats.write.language import Form, Language, call, calls
+from shine.formats.write.printer import Printer
+from shine.formats.write.straightline import straight_line
 from shine.lang.parse import parse
 
-ORDER, SUM, PRODUCT, SIGN = range(1, 5)
+ORDER, SUM, PRODUCT, SIGN, POWER = range(1, 6)
 
-JULIA = Dialect(
+JULIA = Language(
     "Julia",
-    forms={
-        "add": Form("{0} + {1}", SUM, (SUM, SUM + 1)),
-        "sub": Form("{0} - {1}", SUM, (SUM, SUM + 1)),
-        "mul": Form("{0} * {1}", PRODUCT, (PRODUCT, PRODUCT + 1)),
-        "neg": Form("-{0}", SIGN, (SIGN,)),
-        "sin": call("sin", 1),
-        "lt": Form("Float64({0} < {1})"),
-        "where": Form("ifelse({0}, {1}, {2})", conditions=(0,)),
-    },
+    forms={**calls("sin"), "where": Form("ifelse({0}, {1}, {2})", conditions=(0,)), "neg": Form("-{0}", SIGN, (SIGN,))},
     conditions={"lt": Form("{0} < {1}", ORDER, (SUM, SUM))},
     nonzero=Form("{0} != 0", ORDER, (SUM,)),
-    number=lambda value: Form(repr(value)),
+    as_number=Form("Float64({0})", conditions=(0,)),
+    strengths=(SUM, PRODUCT, SIGN, POWER),
+    times=" * ",
+    folds=False,
+    rearranges=False,
 )
 
 
@@ -35,8 +32,8 @@ def julia(code: str) -> list[str]:
     texts = []
     for name, body in functions:
         parameters = {parameter: parameter for parameter in body.tree.parameters}
-        assignments, result = write(
-            body, JULIA, parameters, lambda primitive: call(lines.name(primitive), primitive.arity), [*lines.functions]
+        assignments, result = Printer(JULIA).statements(
+            body, parameters, lambda primitive: call(lines.name(primitive), primitive.arity), [*lines.functions]
         )
         statements = [f"{variable} = {value}" for variable, value in assignments]
         texts.append(f"{name}({', '.join(parameters)}) = ({'; '.join([*statements, result])})")

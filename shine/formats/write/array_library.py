@@ -20,32 +20,15 @@ from typing import Any
 
 from shine.base.distribution import install_hint
 from shine.base.errors import ExportError
-from shine.formats.write.infix import ATOM
-from shine.formats.write.sources import Headings, notes
-from shine.formats.write.statements import array_operations
-from shine.formats.write.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
-from shine.formats.write.statements.straightline import Body, StraightLine, straight_line
+from shine.formats.write import array_operations
+from shine.formats.write.language import Form, Language, call, identifiers
+from shine.formats.write.printer import Printer
+from shine.formats.write.python import CONDITIONS, NONZERO, SIGN
+from shine.formats.write.sources import Headings, abridged, notes
+from shine.formats.write.straightline import Body, StraightLine, straight_line
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Primitive, Tree
-
-_ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
-_SHOWN = 1000
-
-_FORMS: dict[str, Form] = {
-    "add": Form("{0} + {1}", _SUM, (_SUM, _SUM + 1)),
-    "sub": Form("{0} - {1}", _SUM, (_SUM, _SUM + 1)),
-    "mul": Form("{0} * {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
-    "div": Form("{0} / {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
-    "neg": Form("-{0}", _SIGN, (_SIGN,)),
-}
-
-_CONDITIONS: dict[str, Form] = {
-    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in COMPARISON_SIGNS.items()},
-    "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
-    "logical_and": Form("{0} & {1}", _AND, (_AND, _AND + 1), (0, 1)),
-    "logical_or": Form("{0} | {1}", _OR, (_OR, _OR + 1), (0, 1)),
-}
 
 
 @dataclass(frozen=True)
@@ -92,7 +75,7 @@ class Library:
             return array_operations.filled(operations.xp, value, columns, arguments) if constant else value
 
         formula.__name__ = formula.__qualname__ = tree.name
-        formula.__doc__ = _documentation(tree)
+        formula.__doc__ = abridged(str(tree))
         return formula
 
     def source(self, tree: Tree, name: str, headings: Headings) -> str:
@@ -113,26 +96,24 @@ class Library:
         name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
         name = name if name.isidentifier() else f"f{name}"
         taken.append(name)
-        composites = {}
-        for function in code.functions:
-            composites[function] = unique(function, taken)
-            taken.append(composites[function])
+        composites = identifiers(unique, code.functions, taken)
+        taken += composites.values()
 
         def composite(primitive: Primitive) -> Form:
             function = composites[code.name(primitive)]
             return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
 
-        dialect = _dialect(self.name, operations, self.alias, own)
+        printer = _printer(self.name, operations, self.alias, own)
         texts = [
-            _function(body, dialect, composites[function], composite, taken)
+            _function(body, printer, composites[function], composite, taken)
             for function, body in code.functions.items()
         ]
         noted = notes({feature: feature for feature in tree.parameters}, headings)
         comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
-        texts.append(comments + _main(code.main, dialect, name, composite, taken))
+        texts.append(comments + _main(code.main, printer, name, composite, taken))
         needed = _needed("\n".join(texts), own)
         helpers = [self._written(function) for helper, function in own.items() if helper in needed]
-        comment = f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\n'
+        comment = f'"""{abridged(str(tree))}\n\nWritten by Shine.\n"""\n\n'
         comment += f"from __future__ import annotations\n\n{self.imports}\n"
         return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
 
@@ -157,22 +138,22 @@ def _is_constant(body: Body) -> bool:
     return not any(isinstance(step.leaf, str) for step in body.steps)
 
 
-def _documentation(tree: Tree) -> str:
-    text = str(tree)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-
-
-def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Dialect:
-    forms = dict(_FORMS)
+def _printer(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Printer:
+    forms: dict[str, Form] = {}
     for name, operation in operations.OPERATIONS.items():
         function = (operation.func if isinstance(operation, partial) else operation).__name__
-        forms.setdefault(name, call(function if function in own else f"{library}.{function}", STANDARD[name].arity))
+        forms[name] = call(function if function in own else f"{library}.{function}", STANDARD[name].arity)
+    forms["neg"] = Form("-{0}", SIGN, (SIGN,))
     forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
-    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), _number)
+    return Printer(
+        Language(
+            form, forms, CONDITIONS, NONZERO, number=_number, times=" * ", over=" / ", folds=False, rearranges=False
+        )
+    )
 
 
-def _number(value: float) -> Form:
-    return Form(f"number({value!r})" if math.isfinite(value) else f"number(float('{value}'))", ATOM)
+def _number(value: float) -> str:
+    return f"number({value!r})" if math.isfinite(value) else f"number(float('{value}'))"
 
 
 def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
@@ -188,27 +169,27 @@ def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
 
 def _statements(
     body: Body,
-    dialect: Dialect,
+    printer: Printer,
     names: Mapping[str, str],
     composite: Callable[[Primitive], Form],
     taken: list[str],
 ) -> tuple[list[str], str]:
-    assignments, result = write(body, dialect, names, composite, taken)
+    assignments, result = printer.statements(body, names, composite, taken)
     return [f"    {variable} = {value}\n" for variable, value in assignments], result
 
 
-def _function(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
-    names = _parameters(body.tree, taken)
-    lines, result = _statements(body, dialect, names, composite, taken)
+def _function(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = identifiers(unique, body.tree.parameters, taken)
+    lines, result = _statements(body, printer, names, composite, taken)
     signature = ", ".join(names.values()) or "number"
     number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
     uses_numbers = any("number(" in text for text in (*lines, result))
     return f"def {name}({signature}):\n{number if uses_numbers else ''}{''.join(lines)}    return {result}\n"
 
 
-def _main(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
-    names = _parameters(body.tree, [*taken, "columns"])
-    lines, result = _statements(body, dialect, names, composite, [*taken, "columns"])
+def _main(body: Body, printer: Printer, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = identifiers(unique, body.tree.parameters, [*taken, "columns"])
+    lines, result = _statements(body, printer, names, composite, [*taken, "columns"])
     count = len(names)
     unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
     called = ", ".join(body.tree.parameters) or "none"
@@ -221,10 +202,3 @@ def _main(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitiv
         f'    """The formula, for a matrix of rows or for the columns one by one; the features are: {called}."""\n'
         f"    columns = columns_of(arguments, {count})\n{unpacked}{number}{''.join(lines)}    return {result}\n"
     )
-
-
-def _parameters(tree: Tree, taken: list[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for parameter in tree.parameters:
-        names[parameter] = unique(parameter, [*taken, *names.values()])
-    return names

@@ -1,24 +1,32 @@
-"""Text with infix operators: the base for a form that writes a formula as one expression.
+"""Prints formulas in a `Language`: as one expression, or as statements that break long and shared values.
 
-A subclass states the binding strengths of the language's operators, how it writes a number and a condition, and a rule
-for each primitive. `shine.formats.write.excel` is the smallest example.
+A subclass has rules for what no `Form` can say. `shine.formats.write.c` and `shine.formats.write.excel` are examples.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
 from shine.base.errors import ExportError
+from shine.formats.write.language import ATOM, Form, Language, binary, call
+from shine.formats.write.straightline import Body
 from shine.formats.write.translation import Translation
 from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import unique
+from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import REFERENCE, evaluate
 
-ATOM = 99
-"""Binding strength of text that never needs parentheses: names, numbers, calls."""
+INLINE_DEPTH = 8
+"""Depth to which expressions of statements nest before a value gets a variable."""
+
+INLINE_LENGTH = 88
+"""Length, in characters, above which a value of statements gets a variable."""
 
 LONGEST = 1_000_000
 """Longest text that is written, in characters."""
@@ -45,6 +53,8 @@ class Phrase:
         The phrase without its leading minus; for a condition, the condition that holds exactly where this one fails.
     real : bool
         Whether it is certainly a floating-point number, in a language that has integers too.
+    number : Phrase, optional
+        The number of a condition, if it is not made of the condition.
     """
 
     parts: tuple[str | Phrase, ...]
@@ -55,6 +65,7 @@ class Phrase:
     value: float | None = None
     opposite: Phrase | None = None
     real: bool = False
+    number: Phrase | None = None
 
     @property
     def simple(self) -> bool:
@@ -101,51 +112,81 @@ def _count(length: int) -> str:
     return str(length) if length < 10**12 else f"about 10^{round(math.log10(length))}"
 
 
-class Infix(Translation[Phrase]):
-    """Translates formulas to text with infix operators.
+@cache
+def _pieces(text: str) -> list[str]:
+    """The text of a form at even places, and the positions of operands between."""
+    return re.split(r"\{(\d)\}", text)
 
-    Primitives of constants are computed here, because languages disagree on ``1/0`` and ``1/2``.
 
-    Attributes
+class Printer(Translation[Phrase]):
+    """Translates formulas to text.
+
+    Parameters
     ----------
-    sum, product, unary, power : int
-        Binding strengths of the language's operators.
-    folds : bool
-        Whether primitives of constants are computed here.
+    language : Language
     """
 
-    sum, product, unary, power = 4, 5, 6, 7
-    folds = True
-
-    def __init__(self) -> None:
+    def __init__(self, language: Language) -> None:
         super().__init__()
-        self._rules: Mapping[str, Callable[..., Phrase]] = self.table()
+        self.language, self.form = language, language.name
+        self.sum, self.product, self.unary, self.power = language.strengths
+        formed = {name: partial(self.formed, name) for name in (*language.conditions, *language.forms)}
+        self._rules: Mapping[str, Callable[..., Phrase]] = {
+            "neg": self.neg, **formed, "add": self.add, "sub": self.sub, "mul": self.mul, "div": self.div,
+            **self.table(),
+        }  # fmt: skip
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The rule of each primitive that has one; a subclass adds to these operators."""
-        return {
-            "add": self.add,
-            "sub": self.sub,
-            "mul": self.mul,
-            "div": self.div,
-            "neg": self.neg,
-            "logical_and": self.logical_and,
-            "logical_or": self.logical_or,
-            "where": self.where,
-        }
+        """The rules that no form can say."""
+        return {}
 
     def rules(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The table, made once."""
+        """The rule of each primitive that has one."""
         return self._rules
 
     def apply(self, name: str, *operands: Phrase) -> Phrase:
         """The phrase of a primitive; a number if all operands are numbers."""
-        if self.folds and all(operand.value is not None for operand in operands):
+        if self.language.folds and all(operand.value is not None for operand in operands):
             return self.number(_folded(name, [operand.value for operand in operands if operand.value is not None]))
         return super().apply(name, *operands)
 
+    def formed(self, name: str, *operands: Phrase) -> Phrase:
+        """The phrase of a primitive by the language's forms; as a condition if it has such a form."""
+        form, truth = self.language.forms.get(name), self.language.conditions.get(name)
+        if form is None and name in ("logical_and", "logical_or") and not all(each.condition for each in operands):
+            return self._chosen(name, *operands)
+        if name == "logical_not" and self.language.zero is not None and not operands[0].condition:
+            truth = self.language.zero
+        if truth is None:
+            assert form is not None
+            return self.filled(form, *operands)
+        number = None if form is None else self.filled(form, *operands)
+        return replace(self.filled(truth, *operands), condition=True, number=number)
+
+    def _chosen(self, name: str, left: Phrase, right: Phrase) -> Phrase:
+        """Python's ``a and b`` or ``a or b``: one of the operands."""
+        if name == "logical_and":
+            return self.rules()["where"](left, right, self.number(0.0) if left.condition else left)
+        return self.rules()["where"](left, self.number(1.0) if left.condition else left, right)
+
+    def filled(self, form: Form, *operands: Phrase) -> Phrase:
+        """A form with its operands, in parentheses if they bind too weakly."""
+        parts: list[str | Phrase] = []
+        for place, piece in enumerate(_pieces(form.text)):
+            if place % 2:
+                position = int(piece)
+                given = operands[position]
+                given = self.truth(given) if position in form.conditions else self.numeric(given)
+                parts.append(self.enclosed(given, form.needs[position] if position < len(form.needs) else 0))
+            elif piece:
+                parts.append(piece)
+        return phrase(*parts, strength=form.strength)
+
     def number(self, value: int | float) -> Phrase:
         """A number, with a minus in front if it is negative."""
+        if not self.language.rearranges:
+            text = self.language.number(value)
+            return word(text, self.unary if text.startswith("-") else ATOM)
         number = float(value)
         if math.copysign(1.0, number) < 0:
             positive = self.positive(-value)
@@ -156,11 +197,21 @@ class Infix(Translation[Phrase]):
 
     def positive(self, value: int | float) -> Phrase:
         """The phrase of a number that is not negative, or NaN."""
-        raise NotImplementedError
+        return word(self.language.number(value))
 
     def numeric(self, operand: Phrase) -> Phrase:
         """An operand as a number: a condition becomes 1 or 0."""
-        raise NotImplementedError
+        if not operand.condition or operand.number is not None:
+            return operand.number or operand
+        assert self.language.as_number is not None
+        return self.filled(self.language.as_number, operand)
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        assert self.language.nonzero is not None
+        return replace(self.filled(self.language.nonzero, operand), condition=True)
 
     def enclosed(self, operand: Phrase, minimum: int) -> Phrase:
         """An operand, in parentheses if it binds more weakly than `minimum`."""
@@ -172,18 +223,11 @@ class Infix(Translation[Phrase]):
 
     def call(self, name: str, *operands: Phrase) -> Phrase:
         """A call of one of the language's functions."""
-        parts: list[str | Phrase] = [f"{name}("]
-        for position, operand in enumerate(operands):
-            parts += [", "] * (position > 0) + [self.numeric(operand)]
-        return phrase(*parts, ")")
-
-    def calls(self, name: str) -> Callable[..., Phrase]:
-        """The rule of a primitive that is a function of the language."""
-        return lambda *operands: self.call(name, *operands)
+        return self.filled(call(name, len(operands)), *operands)
 
     def infix(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
         """An operator that groups to the left."""
-        return phrase(self.operand(left, strength), symbol, self.operand(right, strength + 1), strength=strength)
+        return self.filled(binary(f"{{0}}{symbol}{{1}}", strength), left, right)
 
     def add(self, left: Phrase, right: Phrase) -> Phrase:
         """``a + b``; if b is -2, ``a - 2``, which has the same bits."""
@@ -213,11 +257,11 @@ class Infix(Translation[Phrase]):
 
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
         """Product of two phrases."""
-        return self.infix(left, "*", right, self.product)
+        return self.infix(left, self.language.times, right, self.product)
 
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
         """Quotient of two phrases."""
-        return self.infix(left, "/", right, self.product)
+        return self.infix(left, self.language.over, right, self.product)
 
     def _signed(self, left: Phrase, right: Phrase, rule: Callable[[Phrase, Phrase], Phrase]) -> Phrase:
         left = self.numeric(left)
@@ -234,43 +278,61 @@ class Infix(Translation[Phrase]):
         opposite = self.numeric(operand).opposite
         return self.neg(operand) if opposite is None else opposite
 
-    def comparison(self, symbol: str, strength: int) -> Callable[[Phrase, Phrase], Phrase]:
-        """The rule of a comparison: a condition."""
+    def text(self, tree: Tree, names: Mapping[str, str]) -> str:
+        """A formula as one expression, given the text of each parameter."""
+        return written(self.numeric(self.translate(tree, [word(names[name]) for name in tree.parameters])), self.form)
 
-        def rule(left: Phrase, right: Phrase) -> Phrase:
-            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
-            return phrase(left, symbol, right, strength=strength, condition=True)
+    def statements(
+        self,
+        body: Body,
+        parameters: Mapping[str, str],
+        composite: Callable[[Primitive], Form],
+        taken: Collection[str],
+    ) -> tuple[list[tuple[str, str]], str]:
+        """Straight-line code as assignments and a result; the language neither folds nor rearranges.
 
-        return rule
+        A value that is used twice, or is long or deeply nested, gets a variable. So expressions stay short and shallow,
+        however deep the formula is.
 
-    def connected(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
-        """Two conditions with an operator between them: a condition."""
-        parts = self.enclosed(left, strength), symbol, self.enclosed(right, strength + 1)
-        return phrase(*parts, strength=strength, condition=True)
+        Parameters
+        ----------
+        body : Body
+        parameters : mapping of str to str
+            Name of each parameter in the text.
+        composite : callable
+            Form of a call of a composite primitive.
+        taken : collection of str
+            Names that variables must not have.
 
-    def logical_and(self, left: Phrase, right: Phrase) -> Phrase:
-        """Python's ``a and b``: a condition of two conditions, else one of the operands."""
-        if left.condition and right.condition:
-            return self.both(left, right)
-        return self.where(left, right, self.number(0.0) if left.condition else left)
-
-    def logical_or(self, left: Phrase, right: Phrase) -> Phrase:
-        """Python's ``a or b``: a condition of two conditions, else one of the operands."""
-        if left.condition and right.condition:
-            return self.either(left, right)
-        return self.where(left, self.number(1.0) if left.condition else left, right)
-
-    def both(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that two conditions hold."""
-        raise NotImplementedError
-
-    def either(self, left: Phrase, right: Phrase) -> Phrase:
-        """The condition that at least one of two conditions holds."""
-        raise NotImplementedError
-
-    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
-        """``yes if condition else no``; the condition may be a number."""
-        raise NotImplementedError
+        Returns
+        -------
+        assignments : list of (str, str)
+            Variables and their values, in order.
+        result : str
+            Expression of the result.
+        """
+        used = {*taken, *parameters.values()}
+        values: list[tuple[Phrase, int]] = []
+        assignments: list[tuple[str, str]] = []
+        for step, uses in zip(body.steps, body.uses, strict=True):
+            if step.primitive is None:
+                leaf = step.leaf
+                values.append((word(parameters[leaf]) if isinstance(leaf, str) else self.number(leaf), 0))
+                continue
+            operands = [values[operand][0] for operand in step.operands]
+            if step.primitive.definition is None:
+                value = self._apply(step.primitive.name, *operands)
+            else:
+                value = self.filled(composite(step.primitive), *operands)
+            depth = 1 + max((values[operand][1] for operand in step.operands), default=0)
+            number, last = self.numeric(value), len(values) == len(body.steps) - 1
+            if not last and (uses > 1 or depth > INLINE_DEPTH or number.length > INLINE_LENGTH):
+                variable = unique(f"v{len(assignments) + 1}", used)
+                used.add(variable)
+                assignments.append((variable, written(number, self.form)))
+                value, depth = word(variable), 0
+            values.append((value, depth))
+        return assignments, written(self.numeric(values[-1][0]), self.form)
 
 
 def _folded(name: str, numbers: list[float]) -> float:
@@ -284,8 +346,8 @@ def _folded(name: str, numbers: list[float]) -> float:
         return float(evaluate(definition, columns)[0])
 
 
-class Corrected(Infix):
-    """Infix text for languages without `log1p`, `expm1` and `hypot`."""
+class Corrected(Printer):
+    """Prints languages without `log1p`, `expm1` and `hypot`."""
 
     def squared(self, base: Phrase) -> Phrase:
         """The square of a phrase."""
