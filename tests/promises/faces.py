@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from cli.commandline import shine as command
+from promises.workshop import OPTIONS, arguments
 
 import shine
 from shine.faces.config import schema
@@ -56,6 +57,9 @@ ESTIMATOR_WORDS = {
     "threads": "n_jobs",
     "report": "callbacks",
 }
+OTHERS = {"command line": lambda: {*OPTIONS}, "agents": arguments}
+"""The parameters of the faces that do not search by the words of `shine.evolve`."""
+
 CONFIG_WORDS = {
     "generations": "stop.generations",
     "seconds": "stop.seconds",
@@ -84,11 +88,13 @@ def word(face: str, name: str) -> str:
     if face == "config":
         section = "fitness." if name in _FITNESS else "evolution." if name in _EVOLUTION else ""
         return CONFIG_WORDS.get(name, section + name)
-    return name if face == "evolve" else ESTIMATOR_WORDS.get(name, name)
+    return name if face == "evolve" or face in OTHERS else ESTIMATOR_WORDS.get(name, name)
 
 
 def parameters(face: str) -> set[str]:
-    """All parameters of a face, as the signatures or the schema of the configuration have them."""
+    """All parameters of a face, as signatures, commands, tools or the schema of the configuration have them."""
+    if face in OTHERS:
+        return OTHERS[face]()
     if face == "config":
         return _keys(schema(), schema())
     functions = [shine.evolve] if face == "evolve" else [ESTIMATORS[face].__init__, ESTIMATORS[face].fit]
