@@ -21,6 +21,7 @@ import shine
 from shine.faces.config import schema
 from shine.runs import open_run
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.templates.template import Parameter, Unknown
 
 X = np.random.default_rng(0).uniform(1, 5, (40, 2))
 LAW = "x0*x1 + sin(x0)"
@@ -57,7 +58,16 @@ ESTIMATOR_WORDS = {
     "threads": "n_jobs",
     "report": "callbacks",
 }
-OTHERS = {"command line": lambda: {*OPTIONS}, "agents": arguments}
+
+
+def _of_templates() -> set[str]:
+    """The arguments of `shine.template`, and of each unknown function and parameter, in the words of a configuration."""
+    own = {"formula" if name == "source" else name for name in inspect.signature(shine.template).parameters}
+    own |= {f"unknown.{each.name}" for each in fields(Unknown)} | {f"parameters.{each.name}" for each in fields(Parameter)}
+    return {f"template.{name}" for name in own - {"unknown.name", "parameters.name", "parameters.by_group"}}
+
+
+OTHERS = {"command line": lambda: {*OPTIONS}, "agents": arguments, "template": _of_templates}
 """The parameters of the faces that do not search by the words of `shine.evolve`."""
 
 CONFIG_WORDS = {

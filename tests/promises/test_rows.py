@@ -14,13 +14,14 @@ from promises import (
     rows_of_many_runs,
     rows_of_motion,
     rows_of_searches,
+    rows_of_templates,
 )
 from promises.faces import ESTIMATORS, OTHERS, parameters
 from promises.table import ABSENT, ROWS
 
 MODULES = (
     *(rows_of_formulas, rows_of_losses, rows_of_searches, rows_of_motion, rows_of_files),
-    *(rows_of_commands, rows_of_many_runs, rows_of_agents),
+    *(rows_of_commands, rows_of_many_runs, rows_of_agents, rows_of_templates),
 )
 """What is imported puts its rows into the table."""
 FACES = (*ESTIMATORS, "evolve", "config", *OTHERS)
