@@ -63,7 +63,9 @@ ESTIMATOR_WORDS = {
 def _of_templates() -> set[str]:
     """The arguments of `shine.template`, and of each unknown function and parameter, in the words of a configuration."""
     own = {"formula" if name == "source" else name for name in inspect.signature(shine.template).parameters}
-    own |= {f"unknown.{each.name}" for each in fields(Unknown)} | {f"parameters.{each.name}" for each in fields(Parameter)}
+    own |= {f"unknown.{each.name}" for each in fields(Unknown)} | {
+        f"parameters.{each.name}" for each in fields(Parameter)
+    }
     return {f"template.{name}" for name in own - {"unknown.name", "parameters.name", "parameters.by_group"}}
 
 

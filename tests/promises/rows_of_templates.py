@@ -44,7 +44,11 @@ def an_unknown_function_has_limits_of_its_own(face: str) -> None:
     assert occurrences(functions(constraints={"forbidden": ["x1"]}), "x1") == 0
 
 
-@row("template.parameters", *(f"template.parameters.{key}" for key in ("value", "bounds", "integer", "start")), faces=FACES)
+@row(
+    "template.parameters",
+    *(f"template.parameters.{key}" for key in ("value", "bounds", "integer", "start")),
+    faces=FACES,
+)
 def parameters_are_fitted_within_what_is_known(face: str) -> None:
     y = X[:, 0] + 2.6 * X[:, 1]
     for known, value in (
@@ -64,7 +68,9 @@ def parameters_are_fitted_within_what_is_known(face: str) -> None:
     losses = {}
     for start in (9.1, 40.0):
         options = {"parameters": {"w": {"start": start}}}
-        losses[start] = law(face, "f(x0) + sin(w*x1)", turning, words={"max_size": 1, "generations": 0}, **options).losses[-1]
+        losses[start] = law(
+            face, "f(x0) + sin(w*x1)", turning, words={"max_size": 1, "generations": 0}, **options
+        ).losses[-1]
     assert losses[9.1] < 1e-15 < losses[40.0]
 
 

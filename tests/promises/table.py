@@ -61,7 +61,8 @@ ABSENT = {
         (COMMAND, f"distil --{name}"): "read as those of compile, which have a row"
         for name in ("config", "checkpoint", "shape")
     },
-    ("config", "dynamics*"): OWN_TESTS + "tests/cli/test_dynamics.py",
+    **{("config", f"dynamics.{name}"): FIELDS for name in ("space", "derivatives", "periodic")},
+    ("config", "dynamics.template.*"): "the keys of template, which have rows",
     ("config", "data.generate.features.*"): OWN_TESTS + "tests/unit/data/test_loading.py",
     ("config", "template.unknown.constraints.*"): "the keys of constraints, which have rows",
     ("config", "guesses.*"): OWN_TESTS + "tests/cli/test_guesses.py",
