@@ -61,7 +61,7 @@ ESTIMATOR_WORDS = {
 
 
 def _of_templates() -> set[str]:
-    """The arguments of `shine.template`, and of each unknown function and parameter, in the words of a configuration."""
+    """The arguments of `shine.template`, and of unknown functions and parameters, in the words of a configuration."""
     own = {"formula" if name == "source" else name for name in inspect.signature(shine.template).parameters}
     own |= {f"unknown.{each.name}" for each in fields(Unknown)} | {
         f"parameters.{each.name}" for each in fields(Parameter)

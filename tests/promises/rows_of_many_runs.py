@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from cli.commandline import shine as command
+from cli.test_distil import NETWORK
 from helpers.past_runs import model, past_run
 from promises.rows_of_commands import option
 from promises.workshop import choices, finished, record, told
@@ -179,14 +180,6 @@ def whole_runs_are_shared_by_workers(face: str) -> None:
 
 # ---- networks ----
 
-NETWORK = """module @network
-func @main: (<8 x f64>, <8 x f64>) -> (<8 x f64>, <8 x f64>) {
-'entry(%a: <8 x f64>, %b: <8 x f64>):
-    %product = mul %a: <8 x f64>, %b: <8 x f64>
-    %total = add %product: <8 x f64>, %product: <8 x f64>
-    return %product: <8 x f64>, %total: <8 x f64>
-}
-"""
 NETWORKS = tuple(
     f"distil --{name}"
     for name in [
@@ -220,7 +213,7 @@ def a_network_is_sampled_as_asked_and_its_formulas_are_found(face: str) -> None:
     assert made["outputs"]["product"]["to_network"]["r2"] == pytest.approx(1)
     for words, names in (
         (("--output", "total"), {"total"}),
-        (("--largest", "1"), {"total"}),
+        (("--largest", "1"), {"product"}),
         (("--layer", "product"), {"product"}),
     ):
         made = json.loads(told("distil", "network.txt", *within, *words, "--out", f"of{words[0]}", "--json"))

@@ -87,7 +87,7 @@ def test_commands_and_their_options_exist(page):
     lines = [*texts(page), *blocks(page).splitlines()]
     wrong = []
     for line in (each.strip().removeprefix("$ ") for each in lines):
-        if not line.startswith("shine "):
+        if not line.startswith("shine ") or line == "shine checkpoint":  # the format of a file
             continue
         try:
             _, *words = shlex.split(line, comments=True)
