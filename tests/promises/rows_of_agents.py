@@ -158,7 +158,7 @@ def rows_are_predicted(face: str) -> None:
     assert "exists already" in refused("predict", of=RUN, data="rows.csv", out="out.csv")
 
 
-@tool("plot", "plot.of", "plot.kind", "plot.out")
+@tool("plot", "plot.of", "plot.kind", "plot.out", slow=True)
 def every_kind_is_drawn(face: str) -> None:
     pytest.importorskip("matplotlib")
     searched()

@@ -214,6 +214,26 @@ def a_motion_is_integrated_along_the_times(face: str) -> None:
     assert made["t"] == [0, 0.25, 0.5, 0.75, 1]
 
 
+@option("evolve --precision", "runs show --precision", "predict --mean", "export --dialect", "compile --params")
+def no_option_is_taken_without_an_effect(face: str) -> None:
+    times = np.linspace(0, 3, 31)
+    np.savetxt("m.csv", np.column_stack([times, np.exp(-times)]), delimiter=",", header="t,x", comments="")
+    Path("m.yaml").write_text("data: {path: m.csv}\ndynamics: {time: t}\n")
+    for digits, text in (("2", "x' = -1.2*x"), ("exact", "x' = -1.23456*x")):
+        with mock.patch.object(dynamics, "find_dynamics", known_search(("-1.23456*x",))):
+            assert text in told("evolve", "m.yaml", "--out", f"motion{digits}", "--precision", digits)
+        shown = told("runs", "show", "motion2", "--precision", digits)
+        assert text in shown.rpartition("\n>>>   0")[2] and "dynamics.kind" not in shown
+    wrong = (
+        (("export", "motion2", "--to", "latex", "--dialect", "sqlite"), "--dialect sqlite: is for --to sql only"),
+        (("predict", finished(), "rows.csv", "--mean"), "--mean is for --interval"),
+        (("compile", "run", "--params", "b,a"), "--params: is for formulas"),
+    )
+    for words, message in wrong:
+        ended = command(*words)
+        assert (ended.exit_code, message in ended.stderr) == (2, True), words
+
+
 @option("config check CONFIG", "config check --set", "config check --json", "config schema --json")
 def a_check_tells_the_rows_and_every_problem(face: str) -> None:
     search = begin()

@@ -65,7 +65,7 @@ def rates_depend_on_controls_and_on_the_time_if_they_may(face: str) -> None:
     assert "x0' = t" in equations(x=level, autonomous=False)
 
 
-@row("kind", "lags", faces=DYNAMICS)
+@row("kind", "lags", faces=DYNAMICS, slow=True)
 def maps_tell_of_the_next_step_and_of_earlier_ones(face: str) -> None:
     steps = np.arange(30)
     assert "0.8*x0" in equations(x=0.8 ** steps[:, None] * 5, t=steps, kind="map")
@@ -107,7 +107,7 @@ def equations_agree_with_units(face: str) -> None:
         equations(units={"x0": "furlongs", "t": "s"})
 
 
-@row("primitives", "max_size", "max_depth", faces=DYNAMICS)
+@row("primitives", "max_size", "max_depth", faces=DYNAMICS, slow=True)
 def rates_have_the_given_functions_and_sizes(face: str) -> None:
     assert "cos(" in equations(x=np.sin(TIMES)[:, None], autonomous=False, primitives=["cos"])
     for bound in ({"max_size": 1}, {"max_depth": 1}):

@@ -27,7 +27,11 @@ def an_unknown_function_is_of_its_arguments(face: str) -> None:
         assert found.fitted.best.functions["f"].expression == f"sin({name})"
 
 
-@row(*(f"template.unknown.{key}" for key in ("primitives", "max_size", "max_depth", "constraints")), faces=FACES)
+@row(
+    *(f"template.unknown.{key}" for key in ("primitives", "max_size", "max_depth", "constraints")),
+    faces=FACES,
+    slow=True,
+)
 def an_unknown_function_has_limits_of_its_own(face: str) -> None:
     y = np.sin(X[:, 0]) * X[:, 0] + X[:, 1]
 
@@ -87,7 +91,7 @@ def each_group_has_its_value_and_shrinkage_draws_them_together(face: str) -> Non
     assert spreads[0] == spreads[1] > spreads[2]
 
 
-@row("template.functions", faces=FACES)
+@row("template.functions", faces=FACES, slow=True)
 def known_functions_are_called(face: str) -> None:
     found = law(face, "f(bend(x0))", np.sin(X[:, 0] ** 2 + 1), functions=["def bend(t): return t*t + 1"])
     assert found.losses[-1] < 1e-20
