@@ -201,7 +201,7 @@ def sql_is_for_the_database(face: str) -> None:
     assert text != told("export", "a % b + a*b", "--to", "sql", "--dialect", "postgres")
 
 
-@option("predict --times")
+@option("predict --times", slow=True)
 def a_motion_is_integrated_along_the_times(face: str) -> None:
     times = np.linspace(0, 3, 31)
     np.savetxt("m.csv", np.column_stack([times, np.exp(-times)]), delimiter=",", header="t,x", comments="")

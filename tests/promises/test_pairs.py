@@ -91,7 +91,7 @@ def test_the_combinations_have_every_pair_that_is_allowed():
     assert len(together) == every - len(FORBIDDEN)
 
 
-@pytest.mark.parametrize("number", mostly_slow(range(len(COVERING)), fast=[0, 4]))
+@pytest.mark.parametrize("number", mostly_slow(range(len(COVERING)), fast=[0]))
 @pytest.mark.parametrize("face", ["evolve", "SymbolicRegressor"])
 def test_a_combination_is_sound(face, number):
     words = settings(COVERING[number])
@@ -111,11 +111,10 @@ def test_the_faces_find_the_same(face, number):
     words = settings(COVERING[number])
     other = search(face, **words)
     times = words.get("sample_weight")
-    if face == "SymbolicRegressor" and times is not None and "validation" not in words:
-        # For an estimator, a whole weight is a repeated row.
+    if face == "SymbolicRegressor" and times is not None and not {"validation", "groups"} & words.keys():
+        # For an estimator that keeps no rows back, a whole weight is a repeated row.
         times = words.pop("sample_weight").astype(int)
-        groups = {"groups": np.repeat(words.pop("groups"), times)} if "groups" in words else {}
-        one = search("evolve", np.repeat(X, times, axis=0), np.repeat(Y, times), **words, **groups)
+        one = search("evolve", np.repeat(X, times, axis=0), np.repeat(Y, times), **words)
     else:
         one = search("evolve", **words)
     assert one.expressions == other.expressions
