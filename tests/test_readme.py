@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from shine.faces.cli.commands import shine as main
 from shine.faces.config import read_config
 
 ROOT = Path(__file__).parents[1]
@@ -70,9 +69,3 @@ def test_its_configuration_is_valid(tmp_path):
 def test_files_and_folders_it_links_to_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
-
-
-def test_commands_it_names_exist():
-    named = set(re.findall(r"`?shine ([a-z]+)", " ".join(re.findall(r"`shine [^`]+`", README))))
-    assert named
-    assert named <= set(main.commands)

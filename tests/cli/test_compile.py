@@ -33,42 +33,9 @@ def test_the_help_names_every_kind() -> None:
     assert f"some of {', '.join(FormulaCode.emitters)}." in described
 
 
-def test_an_object_file_and_a_header_are_written_and_named(here: Path) -> None:
-    result = shine("compile", "sqrt(a*a + b*b)", "--name", "hypotenuse", "--out", "made/here")
-    assert (result.exit_code, result.stdout) == (0, "made/here/hypotenuse.o\nmade/here/hypotenuse.h\n")
-    assert "double hypotenuse(double a, double b);" in Path("made/here/hypotenuse.h").read_text()
-    assert sorted(path.name for path in Path("made/here").iterdir()) == ["hypotenuse.h", "hypotenuse.o"]
-
-
-def test_kinds_may_be_listed_or_repeated_and_bring_what_they_need(here: Path) -> None:
-    result = shine("compile", "a", "--emit", "ir, asm", "--emit", "cmake", "--emit", "ir")
-    assert result.stdout.split() == ["f.ll", "f.s", "f.cmake", "f.o", "f.h"]
-
-
-def test_the_target_and_the_processor_are_used(here: Path) -> None:
-    arguments = ["compile", "a*b", "--target", "riscv64-linux-gnu", "--cpu", "sifive-u74", "--emit", "object", "--json"]
-    record = json.loads(shine(*arguments).stdout)
-    assert (record["target"], record["cpu"]) == ("riscv64-unknown-linux-gnu", "sifive-u74")
-    assert Path("f.o").read_bytes()[18:20] == b"\xf3\0"
-
-
-def test_json_says_what_was_made(here: Path) -> None:
-    record = json.loads(shine("compile", "a // b", "--dtype", "int32", "--params", "b,a", "--json").stdout)
-    parameters = [{"name": "b", "dtype": "int32"}, {"name": "a", "dtype": "int32"}]
-    assert record["parameters"] == parameters and record["status"] is True
-    assert (record["source"], record["emit"], record["files"]) == ("a//b", ["object", "header"], ["f.o", "f.h"])
-
-
 def test_a_formula_may_begin_with_a_minus(here: Path) -> None:
     assert shine("compile", "--emit", "header", "--", "-a*b").exit_code == 0
     assert "write -- before a formula that begins with a minus" in shine("compile", "-a*b").stderr
-
-
-def test_the_formula_of_a_run_is_compiled(run: Path) -> None:
-    assert shine("compile", run, "--emit", "header").exit_code == 0
-    assert "double f(double a, double b);" in Path("f.h").read_text()
-    assert " a*b\n" in Path("f.h").read_text()
-    assert shine("compile", run / "result.json", "--index", "0", "--emit", "header").exit_code == 0
 
 
 @pytest.mark.parametrize("suffix", [".pb", ".pbtxt", ".txt"])
@@ -79,13 +46,6 @@ def test_a_file_is_a_graph(suffix: str, here: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "int32_t f(int32_t input);" in Path("f.h").read_text()
     assert "#103" in Path("f.s").read_text()
-
-
-def test_outputs_of_a_graph_can_be_chosen(here: Path) -> None:
-    pytest.importorskip("google.protobuf")
-    Path("graph.pbtxt").write_text(CLASSIC)
-    assert shine("compile", "graph.pbtxt", "--output", "more", "--output", "less", "--emit", "header").exit_code == 0
-    assert "void f(int32_t input, int32_t *more_out, int32_t *less_out);" in Path("f.h").read_text()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ func @main: (<8 x f64>, <8 x f64>) -> (<8 x f64>, <8 x f64>) {
     return %product: <8 x f64>, %total: <8 x f64>
 }
 """
-QUICK = ["--set", "evolution={population: 50, max_size: 5, seeding: 0}", "--set", "stop.generations=3"]
 
 
 @pytest.fixture
@@ -25,25 +23,6 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("network.txt").write_text(NETWORK)
     return Path("network.txt")
-
-
-@pytest.mark.slow
-def test_each_output_is_a_run_and_fidelities_are_kept(model: Path):
-    Path("rows.csv").write_text("a,b,measured\n" + "".join(f"{i},{i % 3 + 1},{i * (i % 3 + 1)}\n" for i in range(20)))
-    result = shine("distil", model, "--data", "rows.csv", "--target", "measured", "--output", "product", *QUICK)
-    assert result.exit_code == 0, result.output
-    assert "formula to network: R2 1," in result.stdout and "network to data:    R2 1," in result.stdout
-    kept = json.loads(Path("runs/network/fidelity.json").read_text())
-    assert kept["outputs"]["product"]["to_data"]["rows"] == 20 and kept["dropped"] == 0
-    both = shine("distil", model, "--inputs", "a=1:2,b=1:2", "--out", "both", "--quiet", *QUICK)
-    assert both.exit_code == 0 and len(both.stdout.splitlines()) == 2
-    printed = shine("distil", model, "--inputs", "a=1:2,b=1:2", "--out", "again", "--json", *QUICK).stdout
-    assert json.loads(printed) == json.loads(Path("again/fidelity.json").read_text())
-    assert json.loads(printed)["outputs"]["product"]["formula"] in both.stdout
-    assert Path("both/samples.csv").read_text().startswith("a,b,product,total\n")
-    assert [each["name"] for each in json.loads(shine("runs", "--in", "both", "--json").stdout)] != []
-    assert shine("predict", "both/total", "rows.csv").exit_code == 0
-    assert shine("resume", "both/total", "--set", "stop.generations=4").exit_code == 0
 
 
 WRONG = [

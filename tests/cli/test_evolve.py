@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from shine.faces.runs.keeping import Notice
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.runs import open_run, read_result
+from shine.runs import read_result
 from shine.search.evolution.observers import Progress
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.model import Model
@@ -39,11 +38,6 @@ def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:
     assert result.stderr.startswith("searching, and keeping the run in runs/small\n")
 
 
-def test_a_second_run_overwrites_nothing(small: Path) -> None:
-    for folder in ("runs/small", "runs/small-2"):
-        assert shine("evolve", small).stdout.endswith(f" are in {folder}\n")
-
-
 def test_out_names_the_folder_which_must_be_new_or_empty(small: Path) -> None:
     assert shine("evolve", small, "--out", "here").exit_code == 0
     before = Path("here/result.json").read_bytes()
@@ -59,41 +53,11 @@ def test_a_folder_that_cannot_be_made_is_a_failure(small: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "error: runs/small: cannot be written: Not a directory\n")
 
 
-def test_quiet_prints_the_formula_alone(small: Path) -> None:
-    result = shine("evolve", small, "--quiet")
-    assert result.stdout.strip() in PRODUCTS
-    assert result.stderr == ""
-
-
-def test_json_prints_the_result_record_alone(small: Path) -> None:
-    result = shine("evolve", small, "--json", "--out", "run")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == json.loads(Path("run/result.json").read_text())
-
-
-def test_seed_and_set_are_kept_in_the_configuration_of_the_run(small: Path) -> None:
-    assert shine("evolve", small, "--seed", "9", "--set", "stop.generations=1", "--set", "seed=3").exit_code == 0
-    kept = Path("runs/small/config.yaml").read_text()
-    assert "\nseed: 9\n" in kept
-    assert "  generations: 1\n" in kept
-    assert read_result("runs/small").seed == 9
-
-
 def test_the_kept_configuration_repeats_the_run(small: Path) -> None:
     shine("evolve", small, "--seed", "5", "--out", "one")
     shine("evolve", "one/config.yaml", "--out", "two")
     assert Path("one/front.csv").read_text() == Path("two/front.csv").read_text()
     assert Path("one/config.yaml").read_text() == Path("two/config.yaml").read_text()
-
-
-@pytest.mark.slow
-def test_a_raised_limit_makes_a_run_go_on_to_where_it_would_have_ended(small: Path) -> None:
-    assert shine("evolve", small, "--out", "whole", *ENDLESS, "--set", "stop.generations=9").exit_code == 0
-    assert shine("evolve", small, "--out", "parts", *ENDLESS, "--set", "stop.generations=4").exit_code == 0
-    resumed = shine("resume", "parts", "--set", "stop.generations=9", "--json")
-    assert resumed.exit_code == 0, resumed.stderr
-    assert Path("parts/front.csv").read_text() == Path("whole/front.csv").read_text()
-    assert json.loads(resumed.stdout)["generations"] == 9
 
 
 STAGNANT = [*ENDLESS, "--set", "stop.generations=null", "--set", "stop.seconds=null", "--set", "stop.stagnation=3"]
@@ -131,14 +95,6 @@ def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:
     result = shine("resume", run, "--quiet")
     assert (result.exit_code, result.stdout.strip() in PRODUCTS) == (0, True)
     assert result.stderr.startswith("note: run: is finished")
-
-
-def test_the_table_has_the_digits_that_are_asked_for(run: Path) -> None:
-    front = open_run(run).result.front
-    for digits in ("1", "exact"):
-        lines = shine("resume", run, "--precision", digits).stdout.splitlines()[1 : len(front) + 1]
-        precision = digits if digits == "exact" else int(digits)
-        assert all(line.endswith(f"  {model.formula(precision)}") for line, model in zip(lines, front, strict=True))
 
 
 def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:

@@ -13,12 +13,9 @@ import numpy as np
 import pytest
 from cli.commandline import shine
 
-from shine.formats.write import EXPORTS, export
+from shine.formats.write import EXPORTS
 from shine.formats.write.systems.system import SYSTEM_EXPORTS
 from shine.lang.parse import parse
-from shine.runs import open_run
-
-TEXTS = ["python", "latex", "json", "excel", "sql", "c"]
 
 
 def test_the_help_names_every_format() -> None:
@@ -29,15 +26,6 @@ def test_the_help_names_every_format() -> None:
     assert sorted(systems) == sorted(SYSTEM_EXPORTS)
 
 
-@pytest.mark.parametrize("to", TEXTS)
-def test_a_formula_of_a_run_is_exported(to: str, run: Path) -> None:
-    result = shine("export", run, "--to", to, "--name", "area")
-    assert result.exit_code == 0, result.stderr
-    made = export(open_run(run).result.best.tree, to, "area")
-    assert isinstance(made, str)
-    assert result.stdout.rstrip("\n") == made.rstrip("\n")
-
-
 @pytest.mark.parametrize("command", [("export", "area", "--to", "sql"), ("report", "area"), ("resume", "area")])
 def test_a_run_is_found_in_the_folder_runs(command: tuple[str, ...], run: Path) -> None:
     Path("runs").mkdir()
@@ -45,14 +33,6 @@ def test_a_run_is_found_in_the_folder_runs(command: tuple[str, ...], run: Path) 
     result = shine(*command)
     assert result.exit_code == 0, result.stderr
     assert Path("runs/area/result.json").exists()
-
-
-def test_an_index_chooses_another(run: Path) -> None:
-    front = open_run(run).result.front
-    for index, model in enumerate(front):
-        result = shine("export", run, "--to", "python", "--index", str(index))
-        assert result.stdout.rstrip("\n") == str(export(model.tree, "python", "f")).rstrip("\n")
-    assert shine("export", run, "--to", "python", "--index", str(len(front))).exit_code == 2
 
 
 @pytest.mark.parametrize("text", ["sqrt(a*a + b*b)", "a/b", "-a", "-1.5", "x", "a / b"])
@@ -79,20 +59,6 @@ def test_a_name_that_is_no_run_is_taken_for_a_formula_with_a_warning(run: Path) 
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: there is no run 'mistyped_run'; it is taken for a formula of one name")
     assert shine("export", "a + b", "--to", "python").stderr == ""
-
-
-def test_json_says_what_was_exported(run: Path) -> None:
-    made = json.loads(shine("export", run, "--to", "latex", "--json").stdout)
-    assert made.keys() == {"expression", "parameters", "headings", "to", "name", "text"}
-    assert made["parameters"] == ["a", "b"]
-    made = json.loads(shine("export", run, "--to", "latex", "--json", "--out", "f.tex").stdout)
-    assert made["files"] == ["f.tex"]
-
-
-def test_a_file_is_written_with_what_would_be_printed(run: Path) -> None:
-    for to in ("python", "latex"):
-        assert shine("export", run, "--to", to, "--out", "file").stdout == ""
-        assert Path("file").read_text().rstrip("\n") == shine("export", run, "--to", to).stdout.rstrip("\n")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler cc")

@@ -30,23 +30,6 @@ def test_the_choices_are_what_the_kernel_knows() -> None:
     assert f"[{'|'.join(ELEMENTS)}]" in described
 
 
-def test_ir_is_as_lowered_and_opt_as_optimized() -> None:
-    lowered, optimized = (shine("jit", "a - 2 + 5 + 100", "--dtype", "int32", "--emit", emit) for emit in ("ir", "opt"))
-    assert lowered.stdout.count("add i32") == 2 and "sub i32" in lowered.stdout
-    assert optimized.stdout.count("add i32") == 1 and "103" in optimized.stdout
-
-
-def test_optimization_can_be_turned_off() -> None:
-    result = shine("jit", "a - 2 + 5 + 100", "--dtype", "int32", "--emit", "opt", "--opt", "O0")
-    assert "103" not in result.stdout
-
-
-def test_assembly_is_that_of_the_target() -> None:
-    result = shine("jit", "a - 2 + 5 + 100", "--dtype", "int32", "--target", "aarch64-linux-gnu")
-    assert result.exit_code == 0
-    assert "add\tw0, w0, #103" in result.stdout
-
-
 @pytest.mark.parametrize("target", MAGIC)
 def test_an_object_file_is_in_the_targets_format(target: str, tmp_path: Path) -> None:
     out = tmp_path / "f.o"
@@ -70,12 +53,6 @@ def test_a_formula_may_begin_with_a_minus() -> None:
     result = shine("jit", "-a*b")
     assert result.exit_code == 2
     assert "write -- before a formula that begins with a minus" in result.stderr
-
-
-def test_parameters_may_be_ordered() -> None:
-    result = json.loads(shine("jit", "a - b", "--params", "b, a", "--emit", "ir", "--json").stdout)
-    assert result["parameters"] == ["b", "a"]
-    assert 'double %"b", double %"a"' in result["text"]
 
 
 def test_an_unknown_triple_lists_the_known_ones() -> None:

@@ -34,14 +34,6 @@ def tied_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.slow
-def test_it_prints_where_to_measure_and_what_the_formulas_predict_there(tied_run: Path) -> None:
-    done = shine("next", tied_run, "--box", "t [s]=0.5:10", "--box", "metal=iron,zinc", "-n", "2")
-    assert done.exit_code == 0, done.stderr
-    assert "measure at " in done.stdout and "t [s] = " in done.stdout and "±" in done.stdout
-    assert "metal = tin" not in done.stdout
-
-
 def test_its_json_has_the_points_by_heading(tied_run: Path) -> None:
     done = shine("next", tied_run, "--box", "t [s]=0.5:10", "--box", "count=3", "-n", "2", "--json")
     told = json.loads(done.stdout)
@@ -52,11 +44,6 @@ def test_its_json_has_the_points_by_heading(tied_run: Path) -> None:
     assert len(told["formulas"]) == len(told["weights"]) == len(told["values"])
 
 
-def test_without_a_box_points_are_within_the_rows(tied_run: Path) -> None:
-    point = json.loads(shine("next", tied_run, "--json").stdout)["points"][0]
-    assert 0.5 <= point["t [s]"] <= 2 and point["count"] in (1, 2, 3, 4)
-
-
 def test_without_the_data_a_note_says_so(tied_run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(tied_run, tmp_path / "run"))
     text = (copy / "config.yaml").read_text().replace("rows.csv", "gone.csv")
@@ -64,13 +51,6 @@ def test_without_the_data_a_note_says_so(tied_run: Path, tmp_path: Path) -> None
     done = shine("next", copy, "--box", "t [s]=0.5:10", "--box", "count=1:4")
     assert done.exit_code == 0, done.stderr
     assert done.stderr.startswith("note: without the run's data, all numbers count as continuous: ")
-
-
-def test_the_price_decides_too(tied_run: Path) -> None:
-    done = shine("next", tied_run, "--box", "t [s]=0.5:10", "--cost", "1 + t_s**6", "--json")
-    dear = shine("next", tied_run, "--box", "t [s]=0.5:10", "--json")
-    prices = [json.loads(each.stdout)["points"][0]["t [s]"] for each in (done, dear)]
-    assert prices[0] <= prices[1]
 
 
 @pytest.mark.parametrize(

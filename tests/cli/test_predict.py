@@ -15,20 +15,6 @@ from shine.faces.cli.prediction_files import WRITERS
 from shine.runs import open_run
 
 
-def test_columns_are_found_by_name_and_others_are_ignored(run: Path) -> None:
-    Path("data.csv").write_text("name,b,a\nx,4,3\n-,12,5\n")
-    result = shine("predict", run, "data.csv")
-    assert (result.exit_code, result.stdout) == (0, "prediction\n12.0\n60.0\n"), result.stderr
-
-
-def test_predictions_are_those_of_the_model_to_the_last_bit(run: Path) -> None:
-    table = np.random.default_rng(0).uniform(1, 2, (50, 2))
-    np.savetxt("data.csv", table, delimiter=",", header="a,b", comments="", fmt="%.17g")
-    for index, model in enumerate(open_run(run).result.front):
-        lines = shine("predict", run, "data.csv", "--index", str(index)).stdout.splitlines()
-        assert [float(line) for line in lines[1:]] == model.predict(table).tolist()
-
-
 def test_a_column_that_the_formula_does_not_use_may_be_missing(run: Path) -> None:
     constant = shine("predict", run, Path("data.csv").write_text("b,a\n4,3\n") and "data.csv", "--index", "0")
     assert constant.exit_code == 0

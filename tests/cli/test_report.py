@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from pathlib import Path
 
 import pytest
 from cli.commandline import shine
-
-
-def test_the_page_is_in_the_folder_of_the_run(run: Path) -> None:
-    result = shine("report", run)
-    assert (result.exit_code, result.stdout) == (0, "run/report.html\n"), result.stderr
-    page = Path("run/report.html").read_text(encoding="utf-8")
-    assert page.lower().startswith("<!doctype html>")
-    assert page.rstrip().endswith("</html>")
-
-
-def test_another_file_can_be_named(run: Path) -> None:
-    result = shine("report", run, "--out", "page.html", "--json")
-    assert json.loads(result.stdout) == {"file": "page.html"}
-    assert Path("page.html").stat().st_size > 1000
-    assert not (run / "report.html").exists()
 
 
 def test_it_is_opened_if_asked_for(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,16 +26,6 @@ def test_the_table_has_a_line_for_each_run(runs: Path):
     assert any(line.endswith("2*exp(x)") for line in lines)
 
 
-def test_a_search_for_formulas(runs: Path):
-    found = json.loads(shine("runs", "--uses", "exp", "--nodes", "<12", "--r2", "0.9", "--json").stdout)
-    assert [(each["name"], each["formula"], each["seed"]) for each in found] == [("plants", "2.000000001*exp(x)", 4)]
-    assert json.loads(shine("runs", "--set", "evolution.population=500", "--json").stdout)[0]["name"] == "möbel"
-
-
-def test_no_more_rows_than_asked_for(runs: Path):
-    assert shine("runs", "--limit", "1").stdout.splitlines()[-1] == "1 more; see --limit and --json"
-
-
 def test_nothing_found_is_told(runs: Path):
     assert shine("runs", "--uses", "sin").stdout == "no run meets these conditions\n"
 
@@ -67,11 +57,3 @@ def test_show_an_unfinished_run(runs: Path):
     (runs / "plants/log.jsonl").write_text(json.dumps({"generation": 1, "loss": 2.0, "size": 1, "formula": "x"}) + "\n")
     assert "so far: x" in shine("runs", "show", "plants").stdout
     assert "unfinished" in shine("runs").stdout
-
-
-def test_compare_prints_what_differs(runs: Path):
-    text = shine("runs", "compare", "plants", "möbel").stdout
-    assert "A: runs/plants" in text and "B: runs/möbel" in text
-    assert any(line.split() == ["evolution.population", "100", "500"] for line in text.splitlines())
-    found = json.loads(shine("runs", "compare", "plants", "möbel", "--json").stdout)
-    assert found["differ"] == {"evolution.population": [100, 500], "seed": [4, 0]} and found["same_data"] is True

@@ -37,33 +37,11 @@ def test_it_prints_the_table_of_the_chosen_formula(noisy_run: Path) -> None:
     assert done.stdout == f"{open_run(noisy_run).result.best.summary()}\n"
 
 
-def test_its_json_is_that_of_the_result(noisy_run: Path) -> None:
-    told = json.loads(shine("summary", noisy_run, "--json").stdout)
-    record = open_run(noisy_run).record.best.uncertainty
-    assert record is not None and told["intervals"] == "profile"
-    assert told["constants"] == [constant.model_dump() for constant in record.constants]
-
-
-def test_every_formula_of_the_front_has_its_own(noisy_run: Path) -> None:
-    for index, model in enumerate(open_run(noisy_run).result.front):
-        assert shine("summary", noisy_run, "--index", str(index)).stdout == f"{model.summary()}\n"
-
-
 def _two_constants(folder: Path) -> tuple[str, str]:
     """Place of a formula with two constants at least, and the first of them."""
     front = list(open_run(folder).result.front)
     place = next(at for at, model in enumerate(front) if len(model.form().names) > 1)
     return str(place), repr(abs(float(front[place].form().values[0])))
-
-
-def test_numbers_that_are_known_leave_the_others_narrower(noisy_run: Path) -> None:
-    place, number = _two_constants(noisy_run)
-    done = shine("summary", noisy_run, "--index", place, "--exact", number, "--json")
-    assert done.exit_code == 0, done.stderr
-    free = json.loads(shine("summary", noisy_run, "--index", place, "--json").stdout)["constants"]
-    known = json.loads(done.stdout)["constants"]
-    assert len(known) == len(free) - 1
-    assert known[-1]["standard_error"] < free[-1]["standard_error"]
 
 
 def test_numbers_that_are_known_are_in_the_formula(noisy_run: Path) -> None:
@@ -109,17 +87,6 @@ def test_damaged_details_are_reported(run: Path) -> None:
     path.write_text(json.dumps(record))
     done = shine("predict", run, "data.csv")
     assert done.exit_code == 2 and "its uncertainty is damaged" in done.stderr
-
-
-@pytest.mark.parametrize(("options", "kind"), [([], "prediction"), (["--mean"], "mean")])
-def test_predictions_get_the_ends_of_their_intervals(noisy_run: Path, tmp_path: Path, options, kind) -> None:
-    data = tmp_path / "data.csv"
-    data.write_text("a,b\n1.5,1.2\n1.1,1.9\n")
-    done = shine("predict", noisy_run, data, "--interval", "0.9", *options)
-    heading, *lines = done.stdout.splitlines()
-    assert heading == "prediction,low,high"
-    ends = open_run(noisy_run).result.best.predict_interval(np.array([[1.5, 1.2], [1.1, 1.9]]), 0.9, kind)
-    assert [[float(cell) for cell in line.split(",")[1:]] for line in lines] == ends.tolist()
 
 
 def test_extrapolation_is_a_note(noisy_run: Path, tmp_path: Path) -> None:

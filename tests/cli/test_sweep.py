@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from cli.commandline import shine
-
-
-@pytest.mark.slow
-def test_what_won_and_where(small: Path):
-    result = shine("sweep", small, "--grid", "evolution.population=20,50", "--seeds", "2")
-    assert result.exit_code == 0
-    assert "won by the median loss: evolution.population=" in result.stdout
-    assert "its best run is in runs/small-sweep/population=" in result.stdout
-    assert len(json.loads(shine("runs", "--json").stdout)) == 4
-
-
-def test_json(small: Path):
-    found = json.loads(shine("sweep", small, "--folds", "2", "--json").stdout)
-    assert [each["fold"] for each in found["runs"]] == ["1/2", "2/2"]
-    assert len(found["standings"][0]["runs"]) == 2 and found["by"] == "loss"
 
 
 def test_a_failed_run_is_told_and_the_exit_code_says_so(small: Path):

@@ -64,12 +64,6 @@ for arguments in {asked!r}:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_version_is_printed() -> None:
-    result = shine("--version")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("shine ")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

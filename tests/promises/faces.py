@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 import yaml
 from cli.commandline import shine as command
+from promises.workshop import OPTIONS, arguments
 
 import shine
 from shine.faces.config import schema
 from shine.runs import open_run
 from shine.search.evolution.settings import EvolutionSettings
+from shine.search.templates.template import Parameter, Unknown
 
 X = np.random.default_rng(0).uniform(1, 5, (40, 2))
 LAW = "x0*x1 + sin(x0)"
@@ -56,6 +58,20 @@ ESTIMATOR_WORDS = {
     "threads": "n_jobs",
     "report": "callbacks",
 }
+
+
+def _of_templates() -> set[str]:
+    """The arguments of `shine.template`, and of unknown functions and parameters, in the words of a configuration."""
+    own = {"formula" if name == "source" else name for name in inspect.signature(shine.template).parameters}
+    own |= {f"unknown.{each.name}" for each in fields(Unknown)} | {
+        f"parameters.{each.name}" for each in fields(Parameter)
+    }
+    return {f"template.{name}" for name in own - {"unknown.name", "parameters.name", "parameters.by_group"}}
+
+
+OTHERS = {"command line": lambda: {*OPTIONS}, "agents": arguments, "template": _of_templates}
+"""The parameters of the faces that do not search by the words of `shine.evolve`."""
+
 CONFIG_WORDS = {
     "generations": "stop.generations",
     "seconds": "stop.seconds",
@@ -84,11 +100,13 @@ def word(face: str, name: str) -> str:
     if face == "config":
         section = "fitness." if name in _FITNESS else "evolution." if name in _EVOLUTION else ""
         return CONFIG_WORDS.get(name, section + name)
-    return name if face == "evolve" else ESTIMATOR_WORDS.get(name, name)
+    return name if face == "evolve" or face in OTHERS else ESTIMATOR_WORDS.get(name, name)
 
 
 def parameters(face: str) -> set[str]:
-    """All parameters of a face, as the signatures or the schema of the configuration have them."""
+    """All parameters of a face, as signatures, commands, tools or the schema of the configuration have them."""
+    if face in OTHERS:
+        return OTHERS[face]()
     if face == "config":
         return _keys(schema(), schema())
     functions = [shine.evolve] if face == "evolve" else [ESTIMATORS[face].__init__, ESTIMATORS[face].fit]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli.commandline import shine as command
 from promises.faces import X, calculated, occurrences, run_config, search
 from promises.table import REGRESSORS, row
 
@@ -57,16 +56,6 @@ def a_file_is_read_as_the_keys_say(face: str) -> None:
         assert name in str([model.expression for model in _of_csv(texts, categories=categories).front])
     with pytest.raises(AssertionError, match="kind"):
         _of_csv(texts)
-
-
-@row("X", faces=("config",))
-def the_command_line_predicts_what_the_model_does(face: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "rows.csv").write_text(TABLE)
-        result = run_config({**CONFIG, "data": {"path": "rows.csv", "target": "y"}}, Path(folder))
-        ended = command("predict", Path(folder, "run"), Path(folder, "rows.csv"))
-    rows = np.array([[n, n % 3] for n in range(20)], dtype=float)
-    assert [float(line) for line in ended.stdout.split()[1:]] == result.predict(rows).tolist()
 
 
 @row("data.where", faces=("config",))

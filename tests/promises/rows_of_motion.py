@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from promises.faces import Kept, Told
 from promises.table import DYNAMICS, row
+from promises.workshop import told
 
 import shine
 
@@ -62,7 +65,7 @@ def rates_depend_on_controls_and_on_the_time_if_they_may(face: str) -> None:
     assert "x0' = t" in equations(x=level, autonomous=False)
 
 
-@row("kind", "lags", faces=DYNAMICS)
+@row("kind", "lags", faces=DYNAMICS, slow=True)
 def maps_tell_of_the_next_step_and_of_earlier_ones(face: str) -> None:
     steps = np.arange(30)
     assert "0.8*x0" in equations(x=0.8 ** steps[:, None] * 5, t=steps, kind="map")
@@ -104,7 +107,7 @@ def equations_agree_with_units(face: str) -> None:
         equations(units={"x0": "furlongs", "t": "s"})
 
 
-@row("primitives", "max_size", "max_depth", faces=DYNAMICS)
+@row("primitives", "max_size", "max_depth", faces=DYNAMICS, slow=True)
 def rates_have_the_given_functions_and_sizes(face: str) -> None:
     assert "cos(" in equations(x=np.sin(TIMES)[:, None], autonomous=False, primitives=["cos"])
     for bound in ({"max_size": 1}, {"max_depth": 1}):
@@ -148,3 +151,51 @@ def a_fit_of_motion_logs(face: str) -> None:
         assert kept.lines
     finally:
         logger.removeHandler(kept)
+
+
+LEVEL = np.cumsum(np.r_[0, np.diff(TIMES) * (TIMES[1:] + TIMES[:-1]) / 2])
+STEPS = np.arange(30.0)
+SERIES = np.array([1.0, 2.0, *np.zeros(28)])
+for _place in range(2, 30):
+    SERIES[_place] = 1.2 * SERIES[_place - 1] - 0.9 * SERIES[_place - 2]
+FALL = pd.DataFrame({"t": TIMES, "x": DECAY[:, 0]})
+TURN = pd.DataFrame({"t": TIMES, "x": SWING[:, 0], "v": SWING[:, 1]})
+KEYS: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
+    "states": (FALL.assign(other=1.0), {"states": ["x"]}, "x' = -0.7*x"),
+    "controls": (pd.DataFrame({"t": TIMES, "x": LEVEL, "force": TIMES}), {"controls": ["force"]}, "x' = force"),
+    "autonomous": (pd.DataFrame({"t": TIMES, "x": LEVEL}), {"autonomous": False}, "x' = t"),
+    "run": (pd.concat([FALL.assign(r="a"), FALL.assign(r="b", x=2 * FALL["x"])]), {"run": "r"}, "x' = -0.7*x"),
+    "kind": (pd.DataFrame({"t": STEPS, "x": 5 * 0.8**STEPS}), {"kind": "map"}, "0.8*x"),
+    "lags": (pd.DataFrame({"t": STEPS, "x": SERIES}), {"kind": "map", "lags": 1}, "x_lag1"),
+    "order": (TURN[["t", "x"]], {"order": 2}, "x'' = -4*x"),
+    "hidden": (TURN[["t", "x"]], {"hidden": 1}, "h' = "),
+    "template": (FALL, {"template": "x' = -k*x"}, "x' = -0.7"),
+    "conserve": (TURN, {"conserve": "4*x**2 + v**2"}, "v' = "),
+    "units": (FALL, {"units": {"x": "m", "t": "s"}}, "x' = -0.7*x"),
+}
+"""By the key of `dynamics` that they need: readings, keys, and what an equation then is."""
+
+
+def _of_file(key: str) -> Any:
+    """The effect of a key of `dynamics`: the command line finds the equation."""
+
+    def effect(face: str) -> None:
+        table, keys, equation = KEYS[key]
+        table.to_csv("motion.csv", index=False)
+        document = {
+            "data": {"path": "motion.csv"},
+            "primitives": ["add", "mul"],
+            "dynamics": {"time": "t", **keys},
+            "evolution": {"population": 60, "max_size": 6, "seeding": 0.0},
+            "stop": {"stagnation": 3, "seconds": None},
+            "fitness": {"threads": 1},
+        }
+        Path("motion.yaml").write_text(yaml.safe_dump(document))
+        assert equation in told("evolve", "motion.yaml")
+
+    effect.__name__ = f"a_file_has_motion_with_{key}"
+    return effect
+
+
+for _key in KEYS:
+    row("dynamics", "dynamics.time", f"dynamics.{_key}", faces=("config",), slow=_key != "states")(_of_file(_key))

@@ -49,13 +49,22 @@ def row(*words: str, faces: tuple[str, ...] = STATIC, slow: bool = False) -> Any
 
 SECTION = "a section or an alternative of forms; its keys are in the table"
 OWN_TESTS = "tested in full where it stands: "
+COMMAND = "command line"
+CLUSTER = "needs a cluster; tests/unit/base/parallel tries them. The result stays the same"
 FIELDS = "fields take seconds: tests/unit/faces/dynamics/test_fields.py"
 ABSENT = {
     **{("config", name): SECTION for name in ("data", "evolution", "fitness", "constraints", "stop", "parallel")},
     **{("SymbolicDynamics", name): FIELDS for name in ("space", "derivatives", "periodic")},
-    ("config", "dynamics*"): OWN_TESTS + "tests/cli/test_dynamics.py",
+    **{(COMMAND, f"* --{name}"): CLUSTER for name in ("dask", "slurm")},
+    (COMMAND, "distil --workers"): "given to the configuration of each run, as those of evolve, which have a row",
+    **{
+        (COMMAND, f"distil --{name}"): "read as those of compile, which have a row"
+        for name in ("config", "checkpoint", "shape")
+    },
+    **{("config", f"dynamics.{name}"): FIELDS for name in ("space", "derivatives", "periodic")},
+    ("config", "dynamics.template.*"): "the keys of template, which have rows",
     ("config", "data.generate.features.*"): OWN_TESTS + "tests/unit/data/test_loading.py",
-    ("config", "template.*"): "the same loader as of templates in Python, which tests/unit/search/templates try",
+    ("config", "template.unknown.constraints.*"): "the keys of constraints, which have rows",
     ("config", "guesses.*"): OWN_TESTS + "tests/cli/test_guesses.py",
     ("config", "primitives.*"): "compiled functions need a file in LLVM IR: tests/unit/compiler/llvm",
     ("config", "evolution.island_settings.*"): "the fields of the evolution, which have rows; island_settings has one",

@@ -5,13 +5,26 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
-from promises import rows_of_files, rows_of_formulas, rows_of_losses, rows_of_motion, rows_of_searches
-from promises.faces import ESTIMATORS, parameters
+from promises import (
+    rows_of_agents,
+    rows_of_commands,
+    rows_of_files,
+    rows_of_formulas,
+    rows_of_losses,
+    rows_of_many_runs,
+    rows_of_motion,
+    rows_of_searches,
+    rows_of_templates,
+)
+from promises.faces import ESTIMATORS, OTHERS, parameters
 from promises.table import ABSENT, ROWS
 
-MODULES = (rows_of_formulas, rows_of_losses, rows_of_searches, rows_of_motion, rows_of_files)
+MODULES = (
+    *(rows_of_formulas, rows_of_losses, rows_of_searches, rows_of_motion, rows_of_files),
+    *(rows_of_commands, rows_of_many_runs, rows_of_agents, rows_of_templates),
+)
 """What is imported puts its rows into the table."""
-FACES = (*ESTIMATORS, "evolve", "config")
+FACES = (*ESTIMATORS, "evolve", "config", *OTHERS)
 IN_ROWS = {name for row in ROWS for name in row.names}
 
 
@@ -46,5 +59,6 @@ def cases():
 
 
 @pytest.mark.parametrize(("effect", "face"), [*cases()])
-def test_a_promise_holds(effect, face):
+def test_a_promise_holds(effect, face, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     effect(face)

@@ -52,7 +52,12 @@ def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
 
 
 def evolve_dynamics(
-    config_path: Path, out: Path | None, overrides: Sequence[str], printed: str, interruption: Interruption
+    path: Path,
+    out: Path | None,
+    overrides: Sequence[str],
+    printed: str,
+    precision: Precision,
+    interruption: Interruption,
 ) -> int:
     """Run a configuration of dynamics and print the result; return the exit code."""
     from shine.base.stages import stage
@@ -61,10 +66,10 @@ def evolve_dynamics(
     from shine.faces.dynamics.runs import run_dynamics
     from shine.faces.runs import chosen_folder, default_folder
 
-    with display_for(printed, f"reading {config_path} and its data") as display:
-        job = read_dynamics(config_path, overrides)
+    with display_for(printed, f"reading {path} and its data") as display:
+        job = read_dynamics(path, overrides)
         try:
-            folder = default_folder(config_path) if out is None else chosen_folder(out)
+            folder = default_folder(path) if out is None else chosen_folder(out)
         except FileExistsError as error:
             display.message(f"error: --out {error}")
             return USAGE
@@ -81,7 +86,7 @@ def evolve_dynamics(
     elif printed == "formula":
         click.echo("\n".join(result.chosen.lines("exact")))
     elif printed != "nothing":
-        click.echo(f"{result!r}\nresult.json and config.yaml are in {folder}")
+        click.echo(f"{result.front.table(precision)}\n{result.ending}\nresult.json and config.yaml are in {folder}")
     return interruption.code if result.stopped_by == "interrupted" else 0
 
 
@@ -206,10 +211,10 @@ def _write(table: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """A table as a file, as JSON, or on the screen."""
     from shine.faces.cli.prediction_files import WRITERS
 
-    ending = next((end for end in WRITERS if out is not None and out.name.lower().endswith(end)), None)
-    if out is not None and ending is None:
-        raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
-    if out is not None and ending is not None:
+    if out is not None:
+        ending = next((end for end in WRITERS if out.name.lower().endswith(end)), None)
+        if ending is None:
+            raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
         write_file(out, WRITERS[ending](table))
     if as_json:
         lists = {heading: column.tolist() for heading, column in table.items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def run_folder(folder: Path) -> Path:
     """The folder of a run: as it is named, or else in ``runs``, where `shine evolve` puts it."""
     known = Path("runs") / folder
-    return known if len(folder.parts) == 1 and not _exists(folder) and _exists(known) else folder
+    return known if len(folder.parts) == 1 and not exists(folder) and exists(known) else folder
 
 
 def opened(folder: Path) -> Run:
@@ -40,11 +40,11 @@ def opened(folder: Path) -> Run:
     return run
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, hint: str = "RUN is the folder of a run, such as runs/pythagoras") -> None:
     """Raise a usage error unless a folder exists."""
-    if not _exists(folder) or not folder.is_dir():
-        problem = "is not a folder" if _exists(folder) else "no such folder"
-        raise click.UsageError(f"{folder}: {problem}; RUN is the folder of a run, such as runs/pythagoras")
+    if not exists(folder) or not folder.is_dir():
+        problem = "is not a folder" if exists(folder) else "no such folder"
+        raise click.UsageError(f"{folder}: {problem}; {hint}")
 
 
 def chosen(run: Run, index: int | None) -> tuple[int, Model]:
@@ -87,7 +87,7 @@ def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     """
     path = run_folder(Path(source))
     # A path in an existing folder is a mistyped run, not a formula.
-    if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
+    if exists(path) or ("/" in source and " " not in source and exists(path.parent)):
         run = opened(path)
         return chosen(run, index)[1], run
     tree = parsed(source)
@@ -103,7 +103,8 @@ def shown(text: str, length: int = 60) -> str:
     return repr(text if len(text) <= length else text[: length - 13] + "..." + text[-10:])
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Whether there is a file or a folder."""
     # A formula can be too long for a file name, or have characters that a file name cannot have.
     try:
         return path.exists()

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 1
 """Version of result.json of dynamics; it rises if readers of the old version would misread the new one."""
 
-
 OF_FIELDS = "steps", "derivatives", "periodic", "widths"
 """Keys of result.json, and attributes of systems, that only fields have."""
 

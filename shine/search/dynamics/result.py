@@ -14,6 +14,7 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import exp
 from shine.data.columns.numbers import numbers
 from shine.lang.forms.names import listed, shown, value_text
+from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.system import Controls, SystemModel
 from shine.search.models.front import Front
 from shine.search.models.front_table import loss_text
@@ -109,11 +110,15 @@ class SystemFront(Sequence[SystemModel]):
         return next_experiment(rivals, box, asked, spread, u)
 
     def __repr__(self) -> str:
+        return self.table()
+
+    def table(self, precision: Precision = None) -> str:
+        """The systems by complexity, with constants of so many digits (see `Model.formula`)."""
         anew = any(model.restarts for model in self.models)
         lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  {'starts  ' * anew}system"]
         for at, model in enumerate(self.models):
             mark = ">>>" if at == self.best_index else ""
-            own = model.lines()
+            own = model.lines(precision)
             starts = f"{model.restarts + len(model.starts):>6}  " if anew else ""
             lines.append(f"{mark:3} {at:>3} {model.complexity:>10}  {loss_text(model.error):<10}  {starts}{own[0]}")
             lines += [f"{'':30}  {' ' * len(starts)}{line}" for line in own[1:]]

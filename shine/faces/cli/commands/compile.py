@@ -13,7 +13,7 @@ from shine.faces.cli.graphs import GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
 from shine.faces.cli.output import print_json, print_text, write_file
-from shine.faces.cli.sources import model_of, parsed, shown
+from shine.faces.cli.sources import exists, model_of, parsed, shown
 
 if TYPE_CHECKING:
     from shine.lang.forms.tree import Tree
@@ -134,7 +134,7 @@ def _source(
 
     path = Path(source)
     # A file with the ending of a graph need not exist to be meant; any other file is a graph if it exists.
-    if path.suffix.lower() in (*ENDINGS, *OF_TORCH) or (_is_file(path) and path.name != "result.json"):
+    if path.suffix.lower() in (*ENDINGS, *OF_TORCH) or (exists(path) and path.is_file() and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
                 raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
@@ -143,9 +143,12 @@ def _source(
         return graph_of(path, wanted)
     if wanted.first_option:
         raise click.UsageError(f"{wanted.first_option} is for graphs, and there is no file {shown(source)}")
-    if parameters is not None:
-        return parsed(source, parameters)
-    return model_of(source, index)[0]
+    found, run = model_of(source, index)
+    if parameters is None:
+        return found
+    if run is not None:
+        raise click.UsageError("--params: is for formulas; the function of a run takes its columns in their order")
+    return parsed(source, parameters)
 
 
 def _trees_of(path: Path) -> CompiledTrees | None:
@@ -157,11 +160,3 @@ def _trees_of(path: Path) -> CompiledTrees | None:
         return trees.compile(path) if is_ensemble(path) else None
     except ShineError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _is_file(path: Path) -> bool:
-    # A formula can be too long for a file name, or have characters that a file name cannot have.
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

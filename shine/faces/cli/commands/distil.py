@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from shine.faces.distillation.lessons import Lesson
     from shine.lang.forms.rounding import Precision
 
-
 SAMPLES, SEARCH, FIDELITY = "samples.csv", "search.yaml", "fidelity.json"
 """Files beside the runs: what the network gave, the configuration of the searches, and how near the formulas are."""
 

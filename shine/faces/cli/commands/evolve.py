@@ -87,7 +87,7 @@ def evolve(
         if page is not None or logs or workers or dask or slurm:
             raise click.UsageError("--live, --log, --workers, --dask and --slurm are not for dynamics")
         seeded = [*overrides, *([] if seed is None else [f"seed={seed}"])]
-        return evolve_dynamics(config, out, seeded, printed, interruption_of(context))
+        return evolve_dynamics(config, out, seeded, printed, precision, interruption_of(context))
     return run_config(config, seed, out, overrides, printed, precision, interruption_of(context), page, logs)
 
 

@@ -59,6 +59,9 @@ def export_command(
     from shine.formats.write.sql import DIALECTS, prepared_notes
     from shine.lang.forms.tree import Tree
 
+    options: dict[str, Any] = {} if dialect is None else {"dialect": dialect}
+    if options and to != "sql":
+        raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
     system = dynamics_run(Path(source))
     if system is not None:
         exported_system(system, to, name, index, precision, out, as_json)
@@ -67,9 +70,6 @@ def export_command(
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise click.UsageError(f"--name {name}: is not a valid name of a function")
-    options: dict[str, Any] = {} if dialect is None else {"dialect": dialect}
-    if options and to != "sql":
-        raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
     if dialect not in (None, *DIALECTS):
         raise click.UsageError(f"--dialect {dialect}: is unknown; use one of {', '.join(DIALECTS)}")
     found, _ = model_of(source, index)

@@ -57,6 +57,8 @@ def predict(
     from shine.faces.cli.prediction_files import HEADING, WRITERS
     from shine.search.models.file_predictions import predict_table
 
+    if mean and interval is None:
+        raise click.UsageError("--mean is for --interval")
     kind: Literal["mean", "prediction"] = "mean" if mean else "prediction"
     system = dynamics_run(folder)
     if system is not None:

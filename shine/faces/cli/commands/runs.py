@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from shine.faces.runs.finding import Found
     from shine.lang.forms.rounding import Precision
 
-
 MOST_ROWS = 50
 """Rows of the table unless the user says otherwise."""
-
 
 DIGITS = 4
 """Significant digits of constants in tables of several runs."""
@@ -34,7 +32,7 @@ DIGITS = 4
 @click.option("--nodes", metavar="N", help="Most nodes of the formula, or a comparison: '<12'.")
 @click.option("--r2", metavar="X", help="Least R2 of the formula, or a comparison.")
 @click.option("--loss", metavar="X", help="Largest loss of the formula, or a comparison.")
-@click.option("--data", metavar="FILE", help="File of the data: its path, its name, or how the data's hash begins.")
+@click.option("--data", metavar="FILE", help="File of the data: its path, name, or 6 first digits of its hash.")
 @click.option("--target", metavar="NAME", help="Name of the target.")
 @click.option("--since", metavar="DATE", help="The first day, as 2026-01-31.")
 @click.option("--until", metavar="DATE", help="The day after the last, as 2026-03-01.")
@@ -119,11 +117,11 @@ def show(folder: Path, precision: Precision, as_json: bool) -> None:
         return
     lines = [("run", str(folder)), *((name, text[0]) for name, text in _figures([entry]).items())]
     lines += [("problem", entry.problem)] if entry.problem else []
-    for line in _aligned(lines):
+    for line in table(lines):
         click.echo(line)
     if changed:
         click.echo("\nsettings other than the defaults")
-        for line in _aligned([(f"  {key}", _value(value)) for key, value in changed.items()]):
+        for line in table([(f"  {key}", _value(value)) for key, value in changed.items()]):
             click.echo(line)
     click.echo("")
     _print_front(folder, entry, precision)
@@ -175,9 +173,7 @@ def compare(folders: tuple[Path, ...], as_json: bool) -> None:
 
 def check_runs(folder: Path) -> None:
     """Raise a usage error unless a folder can hold runs."""
-    if not folder.is_dir():
-        problem = "is not a folder" if folder.exists() else "no such folder"
-        raise click.UsageError(f"{folder}: {problem}; name the folder that holds the runs with --in")
+    check_folder(folder, "name the folder that holds the runs with --in")
     if (folder / "config.yaml").exists() and (folder / "result.json").exists():
         raise click.UsageError(f"{folder}: is a run itself; 'shine runs show {folder}' shows it")
 
@@ -210,10 +206,6 @@ def _listed(rows: Sequence[Found]) -> Iterable[str]:
     return table([heading, *cells], cut=True)
 
 
-def _aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
-    return table([(name, text) for name, text in lines])
-
-
 def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
     """Cost and results of runs, as text, by name."""
     best = [next((each for each in entry.formulas if each.best), None) for entry in entries]
@@ -238,9 +230,11 @@ def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
 def _changed(entry: Entry) -> dict[str, Any]:
     """The settings of a run that are not the defaults of this version."""
     from shine.faces.config import Config, DataSettings
+    from shine.faces.config.models import DynamicsSection
     from shine.faces.runs.entries import flat
 
-    defaults = dict(flat(Config(data=DataSettings()).model_dump(mode="json")))
+    motion = DynamicsSection(time="") if "dynamics.time" in entry.settings else None
+    defaults = dict(flat(Config(data=DataSettings(), dynamics=motion).model_dump(mode="json")))
     return {
         key: value
         for key, value in entry.settings.items()
@@ -250,12 +244,16 @@ def _changed(entry: Entry) -> dict[str, Any]:
 
 def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
     from shine.base.errors import ShineError
+    from shine.faces.cli.dynamics import dynamics_run
     from shine.faces.cli.output import front_table
     from shine.faces.runs import open_run
     from shine.search.models.front_table import screen_width
 
     try:
-        click.echo(front_table(open_run(folder).result, screen_width(), precision))
+        if (system := dynamics_run(folder)) is None:
+            click.echo(front_table(open_run(folder).result, screen_width(), precision))
+        else:
+            click.echo(system.front.table(precision))
     except ShineError:
         for each in entry.formulas:
             click.echo(f"so far: {text_of(each)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,7 @@ def summary(folder: Path, index: int | None, exact: tuple[float, ...], as_json: 
             raise click.UsageError("--exact is for runs of one target; a template says what is known of a motion")
         motion = chosen_system(system, index)
         if as_json:
-            ends = {
-                name: [end if math.isfinite(end) else None for end in own] for name, own in motion.conf_int().items()
-            }
-            print_json({"equations": motion.lines("exact"), "conf_int": ends})
+            print_json({"equations": motion.lines("exact"), "conf_int": motion.conf_int()})
         else:
             print_text(motion.summary())
         return

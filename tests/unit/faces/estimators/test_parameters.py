@@ -7,7 +7,6 @@ import pandas
 import pytest
 from helpers.markers import mostly_slow
 
-import shine
 from shine import SymbolicDynamics
 from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
@@ -126,16 +125,6 @@ def test_a_wrong_value_is_told_in_the_words_that_were_typed(parameters, message)
 def test_numbers_of_numpy_and_what_is_left_out_are_used(parameters):
     with pytest.raises(BegunError):
         SymbolicRegressor(**{"noise": "absolute"} | parameters).fit(X, y)
-
-
-def law(x0, x1):
-    return f(x0) * exp(-k * x1)  # noqa: F821 - names of a template
-
-
-@pytest.mark.parametrize("template", [shine.template("f(x0)*exp(-k*x1)"), law, {"formula": "f(x0)*exp(-k*x1)"}])
-def test_each_form_of_a_template_is_used(template):
-    with pytest.raises(BegunError):
-        SymbolicRegressor(template=template, max_time=5, noise="absolute").fit(X, y)
 
 
 @pytest.mark.parametrize("parameters", [

@@ -139,37 +139,10 @@ def test_the_front_can_be_predicted_with_and_chosen_from():
     assert quick(model_selection=lambda front: -1).fit(X, HARD).front_.best_index == len(losses) - 1
 
 
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_front_whatever_the_threads():
-    one, two, other = (quick(random_state=seed, n_jobs=jobs).fit(X, HARD) for seed, jobs in ((3, 1), (3, -1), (4, 1)))
-    assert repr(one) == repr(two) != repr(other)
-
-
-@pytest.mark.slow
-def test_a_whole_weight_is_as_many_rows_in_whatever_order():
-    rng = np.random.default_rng(1)
-    y, weights = A * A - B + rng.normal(size=100), rng.integers(0, 3, 100)
-    rows = rng.permutation(np.repeat(np.arange(100), weights))
-    weighted, repeated, plain = quick().fit(X, y, weights), quick().fit(X[rows], y[rows]), quick().fit(X, y)
-    assert repr(weighted) == repr(repeated) != repr(plain)
-
-
 def test_a_constant_target_is_its_own_formula():
     model = quick().fit(X, np.full(100, 2.5))
     assert model.predict(X[:2]).tolist() == [2.5, 2.5]
     assert model.score(X, np.full(100, 2.5)) == 1.0
-
-
-def test_a_callback_ends_the_fit():
-    seen = []
-
-    def enough(progress):
-        seen.append(progress.generation)
-        return progress.generation == 2
-
-    model = quick(callbacks=[enough, lambda progress: None]).fit(X, HARD)
-    assert (seen, model.stopped_by_, model.generations_) == ([0, 1, 2], "callback", 2)
-    assert model.predict(X).shape == (100,)
 
 
 def test_ctrl_c_leaves_what_was_found():
@@ -218,11 +191,6 @@ def test_a_warm_start_begins_anew_with_other_columns():
     assert model.fit(np.column_stack([X, A]), A * B).n_features_in_ == 3
 
 
-def test_guesses_are_formulas_to_start_from():
-    hard = A * B - A * B * B + A - B * B * B
-    assert quick(generations=0, guesses=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
-
-
 def test_units_and_constraints_are_given_by_the_headings_of_the_columns():
     frame = pandas.DataFrame({"mass of it": A, "lambda": B})
     model = quick(population_size=200, units=({"mass of it": "kg", "lambda": "m/s"}, "kg*m/s"))
@@ -241,12 +209,6 @@ def test_a_function_is_a_primitive():
 
 def gap(x, y):
     return x * x - y
-
-
-@pytest.mark.slow
-def test_float32_finds_a_formula_too():
-    model = quick(dtype="float32", population_size=300, generations=20, stop_loss=1e-9).fit(X, A * B)
-    assert model.score(X, A * B) > 0.999999
 
 
 def test_the_engine_s_own_errors_come_through():

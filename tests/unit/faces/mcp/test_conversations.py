@@ -44,7 +44,6 @@ def test_a_conversation_leads_from_a_table_to_a_function_in_c(folder):
 
         table = await answer(client, "describe_table", path="tea.csv")
         assert table["rows"] == 40
-        assert [column["unit_guessed"] for column in table["columns"]] == ["min", "degC"]
         searched = await client.call_tool("search", {"settings": TEA}, progress_callback=progress)
         found = json.loads(searched.content[0].text)
         run = {"run": found["run"]}
@@ -52,19 +51,10 @@ def test_a_conversation_leads_from_a_table_to_a_function_in_c(folder):
         assert front["formula"] == found["formula"]
         assert front["front"][front["chosen"]]["formula"] == found["formula"]
         assert all(row["low"] <= row["value"] <= row["high"] for row in front["constants"]["values"].values())
-        explained = await answer(client, "explain", of=run)
-        assert explained["features"]["minutes_min"]["direction"] == "falls everywhere in the box of the rows (proved)"
-        assert explained["dimensions"]["verdict"] == "consistent if constants have units"
-        compared = await answer(
-            client, "compare", first=run, second={**run, "index": 0}, data="tea.csv", target="tea [degC]"
-        )
-        assert compared["verdict"] == "the first formula has the smaller squared errors"
         predicted = await answer(client, "predict", of=run, data="tea.csv", interval=0.95, out="predicted.csv")
         assert len(predicted["first_rows"]["prediction"]) == 10
         drawn = await client.call_tool("plot", {"of": run, "kind": "fit", "out": "fit.png"})
         assert drawn.content[1].type == "image" and drawn.content[1].mime_type == "image/png"
-        assert (await answer(client, "next_measurement", of=run))["points"]
-        assert (await answer(client, "past_runs", where=["r2 > 0.9"]))["found"] == 1
         (resource,) = (await client.list_resources()).resources
         assert resource.name == found["run"]
         record = json.loads((await client.read_resource(f"{resource.uri}/result.json")).contents[0].text)
