@@ -131,6 +131,11 @@ RULES = {
         "exact formulas get shorter", "search/finishing/shorter.py", ((FINISHING + "refinement", "shortened", nothing),)
     ),
     "tidied": Rule("tidy constants", "search/finishing/shorter.py", ((FINISHING + "refinement", "tidied", unchanged),)),
+    "short numbers": Rule(
+        "short numbers in exact formulas",
+        "search/finishing/shorter.py",
+        ((FINISHING + "refinement", "with_short_numbers", nothing),),
+    ),
     "supported digits": Rule(
         "digits that rows support",
         "search/finishing/supported_digits.py",
@@ -199,7 +204,9 @@ RULES |= {
     "all of these but poles": _together("what overlaps with poles", *BEYOND_POLES),
     "all of the domain": _together("poles, and what overlaps with them", "poles", *BEYOND_POLES, "defined", "steady"),
     "all nats of form": _together("prices beside the description", "oddity", "turns", "written length"),
-    "all digits": _together("short constants", "snapping", "idle digits", "tidied", "supported digits"),
+    "all digits": _together(
+        "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
+    ),
 }
 
 

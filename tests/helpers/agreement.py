@@ -28,7 +28,7 @@ from helpers.oracles.losses import expected_loss
 from helpers.rows import random_rows
 from numpy.typing import NDArray
 
-from shine.compiler.codegen.numbers import operations_of
+from shine.compiler.codegen.numbers import is_elementary
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.jit import jit
 from shine.evaluate.kernels.kernel import Kernel
@@ -148,7 +148,7 @@ class Tiers:
     def _wrong_gradients(self, native: Array, columns: Sequence[Array]) -> Iterator[str]:
         if self.dtype != "float64":
             return
-        slow = [operations_of(function)["elementary"] > 0 for function in self.population.primitives.functions]
+        slow = [is_elementary(function) for function in self.population.primitives.functions]
         codes, first = self.population.codes, self.population.primitives.first_function
         may_be_fused = np.isin(codes, first + np.flatnonzero(slow))
         rounded_alike = ~(may_be_fused.any(axis=1) & self.population.constants.any(axis=1))

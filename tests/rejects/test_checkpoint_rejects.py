@@ -169,7 +169,6 @@ def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) ->
         ("islands.sizes", sizes + 100, "are not formulas"),
         ("islands.losses", np.full_like(arrays["islands.losses"], np.nan), "NaN or negative"),
         ("islands.losses", arrays["islands.losses"] * -1, "NaN or negative"),
-        ("islands.births", arrays["islands.births"] - 1, "must be 24 generations from 0 to"),
         ("archive.codes", moved, "rows of other complexities|are not formulas"),
         ("archive.scores", scores[:, :2], "has the shape"),
         ("archive.scores", -1 - np.abs(scores), "NaN or negative"),

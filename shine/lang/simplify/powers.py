@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from shine.lang.forms.named_numbers import DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
+from shine.lang.forms.named_numbers import DIGITS, DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.sums import Product, Sum, combined, raised
 from shine.lang.simplify.terms import (
@@ -24,8 +24,9 @@ from shine.lang.simplify.terms import (
 class PowerForms(Algebra):
     """Other forms of powers; of equally long formulas the one with fewer figures is better."""
 
-    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
+    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int = DIGITS) -> None:
         super().__init__(terms, allowed)
+        self._digits = digits
         self._figures: list[int] = []
 
     def rank(self, term: int) -> tuple[int, int]:
@@ -61,7 +62,7 @@ class PowerForms(Algebra):
         return term if not number else self._number(number)
 
     def _number(self, number: float) -> int:
-        return super()._number(short(number))
+        return super()._number(short(number, self._digits))
 
     def _power(self, base: int, exponent: int) -> int:
         """``x**4`` instead of ``square(square(x))``, which has as many nodes."""

@@ -135,7 +135,9 @@ _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
 
 
-def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES) -> Tree:
+def tidy(
+    tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES, digits: int = DIGITS
+) -> Tree:
     """An equal formula in the form that people write.
 
     Parameters
@@ -146,6 +148,8 @@ def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] =
         The functions that fold constants (see `shine.lang.simplify.simplifier.simplify`).
     ranges : mapping of str to (float, float)
         The least and the greatest value of parameters, where they are known.
+    digits : int
+        Digits of the constants that are right: where fewer are short, the others count as rounding.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def tidy(tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] =
     tree = replace(tree, functions={**STANDARD, **tree.functions})
 
     def step(terms: Terms) -> Callable[[int], int]:
-        return _Tidy(terms, COMMON.union(terms.operations)).simplified
+        return _Tidy(terms, COMMON.union(terms.operations), digits).simplified
 
     return settled(tree, step, functions, ranges)
 
@@ -176,8 +180,8 @@ class _Tidy(AngleForms):
 
     largest_expanded = 2
 
-    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
-        super().__init__(terms, allowed)
+    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int) -> None:
+        super().__init__(terms, allowed, digits)
         self._nested = 0
 
     def best_product(self, product: Product) -> int:
@@ -228,9 +232,9 @@ class _Tidy(AngleForms):
         named = named_number(abs(short(number)))
         if named is not None and named.is_below and named.numerator == 1:
             return math.copysign(1.0, number), named.denominator * UNITS[named.unit]
-        if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, DIGITS - 2):
+        if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, self._digits - 2):
             divisor = float(round(1 / number))
-            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-DIGITS:
+            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-self._digits:
                 return math.copysign(1.0, number), abs(divisor)
         return factor
 

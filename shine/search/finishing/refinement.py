@@ -41,7 +41,7 @@ from shine.search.finishing.poles import (
     without_poles,
 )
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
-from shine.search.finishing.shorter import shortened, tidied
+from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
 from shine.search.finishing.trifles import Trifles
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -173,6 +173,7 @@ class Refinement:
         shorter = [
             model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
         ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
+        shorter += with_short_numbers(chosen, enough, dataset.ranges)
         if shorter:
             chosen += measure(shorter)
         # Individuals have at most this size; with their lines they may be larger.

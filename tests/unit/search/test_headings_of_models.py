@@ -13,7 +13,7 @@ import shine
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.uniform(1, 3, (60, 3)), columns=["my area (m²)", "unit price (€)", "sin"])
 LAW = 3 * X["my area (m²)"] * X["unit price (€)"] + 1
-OUTLIERS = LAW.where(np.arange(60) > 1, 1000.0)
+OUTLIERS = LAW.where(np.arange(60) > 1, 1000.0 + np.arange(60))
 QUICK = {"generations": 0, "max_time": 5, "primitives": ["add", "mul"], "settings": {"seeding": 0.0}}
 
 

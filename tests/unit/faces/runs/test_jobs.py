@@ -63,7 +63,7 @@ def test_the_kept_configuration_repeats_the_run(job: Job, tmp_path: Path) -> Non
 
 
 def test_a_target_has_the_name_of_its_column(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("a,tall one\n1,2\n2,4\n3,6\n")
+    (tmp_path / "d.csv").write_text("a,tall one\n1,2\n2,4\n3,6\n4,8\n")
     (tmp_path / "c.yaml").write_text("data: {path: d.csv, target: tall one}\nstop: {generations: 0}")
     run_job(read_job(tmp_path / "c.yaml"), chosen_folder(tmp_path / "out"))
     assert open_run(tmp_path / "out").target == "tall one"

@@ -69,6 +69,6 @@ def test_what_is_no_table_is_refused_in_the_words_of_other_models():
 
 @pytest.mark.parametrize("large", [2**53, 2**53 + 1, -(2**60)])
 def test_whole_numbers_that_run_together_are_refused(large):
-    rows = Dataset.from_arrays(np.array([[1, 1], [large, 2]]), np.ones(2), features=["who", "t"])
+    rows = Dataset.from_arrays(np.array([[1, 1], [float(large), 2]]), np.ones(2), features=["who", "t"])
     with pytest.raises(DataError, match=r"'who' has groups of about.*make texts"):
         numbered_by_group(rows, "who", None)
