@@ -27,7 +27,7 @@ from shine.lang.forms.names import is_list, listed, shown, value_text
 
 @dataclass(frozen=True)
 class Names:
-    """Names of the columns of arrays; those of data frames are their headings."""
+    """Names of the columns of arrays; of data frames, `states` chooses columns by their headings."""
 
     states: Sequence[str] | None = None
     controls: Sequence[str] | None = None
@@ -114,7 +114,10 @@ def _read(part: _Part, names: Names) -> tuple[Floats, Floats, Floats, list[str],
     chosen = [part.u] if isinstance(part.u, str) else part.u
     controls = part.u
     if _is_texts(chosen):
-        controls, table = with_columns(table, chosen), without_columns(table, chosen)
+        controls, table = with_columns(table, chosen, "a control"), without_columns(table, chosen)
+    if names.states is not None and frame_headings(table):
+        chosen = [names.states] if isinstance(names.states, str) else list(names.states)
+        table = with_columns(table, chosen, "a state")
     states = _states(table, part.what)
     checked = _times(times, len(states), part.what)
     values = _control_values(controls, checked, part.what)

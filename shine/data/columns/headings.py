@@ -137,10 +137,10 @@ def without_roles(X: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
     return without_columns(X, taken), values
 
 
-def with_columns(X: Any, headings: Sequence[str]) -> Any:
+def with_columns(X: Any, headings: Sequence[str], role: str = "a feature") -> Any:
     """Some columns of a data frame, by their headings; a `DataError` if one is missing."""
     for heading in headings:
-        check_heading(X, heading, "a feature")
+        check_heading(X, heading, role)
     return X.select(list(headings)) if hasattr(X, "select") else X[list(headings)]
 
 

@@ -159,7 +159,8 @@ class CompiledEvaluator:
         self._vocabulary = vocabulary_of(pset, sources)
         self._dtype, self._failed = float_name(dtype), failed_values(failed)
         options = EvaluatorOptions.checked(linear_scaling=linear_scaling, dtype=self._dtype, tier=tier, threads=threads)
-        exact = exact_sums and sample_weight is None and not linear_scaling
+        if exact_sums and (sample_weight is not None or linear_scaling):
+            raise ValueError("exact_sums goes with neither sample_weight nor linear_scaling; leave it out")
         self._measurement = Measurement(
             self._dataset_of(X, y, sample_weight),
             [each.known for each in self._objectives if each.is_loss],
@@ -167,7 +168,7 @@ class CompiledEvaluator:
             dtype=self._dtype,
             tier=tier,
             threads=options.threads,
-            exact_sums=exact,
+            exact_sums=exact_sums,
         )
         self._stands_for = evaluate
         self._unchecked = ALL_CHECKS if check and not linear_scaling else NO_CHECKS

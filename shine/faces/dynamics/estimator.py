@@ -164,7 +164,8 @@ class SymbolicDynamics(FittedDynamics):
         sigma : float, or sequence or mapping of floats, optional
             Known standard deviation of the readings' noise, of all states or of each; estimated by default.
         states, controls : sequence of str, optional
-            Names of the columns of arrays; ``x0, x1, ...`` and ``u`` or ``u0, u1, ...`` by default. A field is ``u``.
+            Names of the columns of arrays; ``x0, x1, ...`` and ``u`` or ``u0, u1, ...`` by default. Of a data frame,
+            `states` are the headings of the columns that are states, all by default. A field is ``u``.
         space : float, array-like of shape (n_points,), or a sequence of them
             Step of a field's grid, or its coordinates, along all axes or each.
 

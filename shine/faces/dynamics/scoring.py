@@ -29,12 +29,14 @@ def start_values(model: SystemModel, states: Sequence[str], x0: Any) -> Floats:
     """All states at the first time (see `SystemModel.start_of`), from an array, a mapping, a table or a row of one."""
     headings = x0.keys() if hasattr(x0, "keys") else getattr(x0, "columns", None)
     if headings is not None:
-        states = [*states, *(() if model.hidden is None else model.states[-1:])]
+        with_rates = model.order == 2 and set(model.states) <= set(headings)
+        states = model.states if with_rates else [*states, *(() if model.hidden is None else model.states[-1:])]
         missing = [state for state in states if state not in headings]
         if missing:
             raise DataError(f"x0 has {listed(map(str, headings))}, and lacks {listed(missing)}")
         x0 = np.stack([np.asarray(x0[state], np.float64) for state in states], axis=-1)
         x0 = x0[0] if x0.ndim == 2 and len(x0) == 1 else x0
+        x0 = x0.reshape(2, -1) if with_rates else x0
     given = np.atleast_1d(np.asarray(x0))
     return model.start_of(numbers(given, "x0", min(given.ndim, 2)))
 

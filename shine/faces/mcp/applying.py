@@ -109,8 +109,8 @@ def _spread(names: tuple[str, ...], ranges: Mapping[str, list[float]]) -> dict[s
     for name in names:
         low, high = (*ranges.get(name, ()), math.nan, math.nan)[:2]
         if not low < high or math.isinf(high - low):
-            raise CallError(f"ranges: {name}: is needed, as [low, high]")
-        columns[name] = low + (high - low) * (rng.permutation(201) + 0.5) / 201
+            raise CallError(f"ranges: {name}: is needed, as [low, high] with low < high")
+        columns[name] = np.linspace(low, high, 201)[rng.permutation(201)]
     return columns
 
 

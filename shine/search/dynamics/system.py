@@ -19,7 +19,7 @@ from shine.evaluate.inference.summary import aligned
 from shine.evaluate.rollouts.controls import resolved
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
-from shine.lang.forms.names import listed
+from shine.lang.forms.names import listed, value_text
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 from shine.lang.wrapping import wrapped
@@ -293,7 +293,13 @@ class SystemModel:
             return np.empty((len(times), 0))
         if u is None:
             raise DataError(f"the system has the controls {', '.join(self.controls)}; give them as u")
-        values = np.array([np.atleast_1d(u(float(at))) for at in times]) if callable(u) else np.asarray(u, np.float64)
+        try:
+            values = np.array([np.atleast_1d(u(float(at))) for at in times] if callable(u) else u, np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"u must have numbers of shape {(len(times), len(self.controls))}, or be a function of the time that "
+                f"returns the values of {', '.join(self.controls)}; is {value_text(u)}"
+            ) from None
         values = values.reshape(len(values), -1)
         if values.shape != (len(times), len(self.controls)):
             raise DataError(f"u has shape {values.shape}; {(len(times), len(self.controls))} is needed")

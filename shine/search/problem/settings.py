@@ -44,8 +44,8 @@ class FitnessSettings:
     dtype: Dtype = "float64"
     """Precision of the evaluation."""
     tier: Tier = "machine"
-    """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
-    the fastest for the task (`auto`)."""
+    """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), or NumPy
+    (`reference`)."""
     threads: Threads | None = None
     """Threads of the tile machine; by default all processors. Their number does not change the result."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import DataError, SamplingWarning
-from shine.data.trajectory_tables import trajectories
+from shine.data.trajectory_tables import Names, trajectories
 
 pandas = pytest.importorskip("pandas")
 
@@ -24,6 +24,14 @@ def test_an_array_has_one_run_with_numbered_states():
 
 def test_a_step_counts_from_zero():
     assert trajectories(STATES, 0.5).runs[0].times[:3].tolist() == [0, 0.5, 1]
+
+
+def test_states_of_a_frame_are_the_named_columns():
+    found = trajectories(FRAME, "t", names=Names(states=["fox no.", "prey"]))
+    assert found.headings == ("fox no.", "prey")
+    assert np.array_equal(found.runs[0].states, STATES[:, ::-1])
+    with pytest.raises(DataError, match="no column 'wolf', which is given as a state"):
+        trajectories(FRAME, "t", names=Names(states=["wolf"]))
 
 
 def test_headings_name_states_controls_and_time():

@@ -295,7 +295,8 @@ def test_a_second_order_starts_from_positions_and_rates(monkeypatch):
     model = shine.SymbolicDynamics(order=2).fit(STATES[:, 0], TIMES, states=["x"])
     assert model.best_.lines() == ["x'' = -1*x"] or model.best_.lines() == ["x'' = -x"]
     np.testing.assert_allclose(model.simulate([0.0, 2.0], TIMES)[:, 0], 2 * np.sin(TIMES), atol=1e-7)
-    np.testing.assert_allclose(model.simulate({"x": [0.0, 2.0]}, TIMES)[:, 0], 2 * np.sin(TIMES), atol=1e-7)
+    for start in ({"x": [0.0, 2.0]}, {"x": 0.0, "x_dot": 2.0}):
+        np.testing.assert_allclose(model.simulate(start, TIMES)[:, 0], 2 * np.sin(TIMES), atol=1e-7)
     np.testing.assert_array_equal(model.predict([[3.0, 4.0]]), [[-3.0]])
     assert model.score(np.sin(TIMES + 1), TIMES) == pytest.approx(1.0)
     assert list(model.conf_int()) == ["x''[0]"]
