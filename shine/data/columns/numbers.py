@@ -77,8 +77,9 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
 def warn_of_digits(values: Any, name: str) -> None:
     """Warn of whole numbers that float64 does not hold, in columns of a data frame or else in an array."""
     for heading, column in [*frame_columns(values)] or [(None, values)]:
-        array, title = np.asarray(column).ravel(), name if heading is None else f"column {shown(heading)}"
+        array, title = np.asarray(column), name if heading is None else f"column {shown(heading)}"
         if array.dtype.kind in "iuO":
+            array = array.ravel()
             with suppress(TypeError, ValueError):  # missing, or no numbers
                 for note in digits_note(title, array, array.astype(np.float64)):
                     warnings.warn(note, UserWarning, stacklevel=2)

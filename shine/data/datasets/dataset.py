@@ -225,7 +225,7 @@ class Dataset:
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
 
     def merged(self) -> Dataset:
-        """The data set with equal rows merged, in order, and their weights added; the same object if there are none.
+        """The data set with equal rows merged into the first of them, and weights added; itself if there are none.
 
         A search is deterministic, but the last bit of its data decides its course. So rows with whole weights and rows
         repeated as often give the same formulas. A search takes a sample of more than `MOST_MERGED` rows, which merging
@@ -244,10 +244,10 @@ class Dataset:
         others = [each for each in (self.deviations, self.groups) if each is not None]
         table = np.column_stack([*self.columns, self.target, *others, *self.loss_columns.values()]) + 0.0
         _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        if len(first) == self.n_rows and (weights == 1).all():
+        if len(first) == self.n_rows:
             return self
-        sums = np.bincount(place.reshape(-1), weights).astype(np.float64)
-        return replace(self.take(first), weights=sums)
+        sums, order = np.bincount(place.reshape(-1), weights).astype(np.float64), np.argsort(first)
+        return replace(self.take(first[order]), weights=sums[order])
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[float, float]]:

@@ -46,29 +46,33 @@ def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
     Koenker's (1981) form of the test of Breusch and Pagan (1979), on the predictions, their squares and the squared
     derivatives by the constants.
     """
-    rows, blocks = likelihood.rows.effective_rows, list(likelihood.blocks(constants))
-    if rows < max(FEWEST_ROWS, 4 * len(constants)) or not total > 0:
+    if likelihood.count < max(FEWEST_ROWS, 4 * len(constants)) or not total > 0:
         return False
-    errors = np.concatenate([each.precisions * (each.arguments[1] - each.predictions) ** 2 for each in blocks])
-    predictions, counts = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("predictions", "counts"))
-    partials = np.concatenate([block.partials for block in blocks], axis=1)
+    parts = [
+        (block.weights * (block.arguments[1] - block.predictions) ** 2, block.predictions, block.partials)
+        for block in likelihood.blocks(constants)
+    ]
+    errors = np.concatenate([part[0] for part in parts])
+    predictions = np.concatenate([part[1] for part in parts])
+    partials = np.concatenate([part[2] for part in parts], axis=1)
     columns = [np.ones_like(errors)]
     for column in (predictions, predictions**2, *partials**2):
         size = float(np.max(np.abs(column), initial=0.0))
         if size > 0 and np.isfinite(size):
             columns.append(column / size)
-    mean = float(np.average(errors, weights=counts))
+    mean = float(np.mean(errors))
     if not np.isfinite(errors).all() or not mean > 0:
         return False
     # The last column is the response; the normal equations are quicker than a decomposition of all rows.
-    products = gram(np.array([*columns, errors / mean - 1]), counts)
+    products = gram(np.array([*columns, errors / mean - 1]), np.ones_like(errors))
     sizes, vectors = np.linalg.eigh(products[:-1, :-1])
     kept = sizes > SAME * sizes[-1]
     explained = float(np.sum((vectors.T @ products[-1, :-1])[kept] ** 2 / sizes[kept]))
     rank, whole = int(np.count_nonzero(kept)), float(products[-1, -1])
     if rank < 2 or not whole > 0:
         return False
-    return tail_of_chi_squared(rows * explained / whole, rank - 1) < CONVINCING
+    count = len(errors) * likelihood.rows.independence
+    return tail_of_chi_squared(count * explained / whole, rank - 1) < CONVINCING
 
 
 Kind = Literal["auto", "model", "robust"]

@@ -102,7 +102,7 @@ class Curvature:
                 mean = slopes.slopes(_with_target(block, 1.0)).second
                 expected += gram(block.partials, block.weights * mean)
                 halfway = slopes.slopes(_with_target(block, 0.5)).second
-                bend += float(block.counts @ np.abs(halfway - (mean + at.second) / 2))
+                bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
         smoothed = kinks and usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
         dispersion = 2 * ((smooth if smoothed else pointwise) / unit) / squares / unit if squares > 0 else np.inf
         if smoothed:

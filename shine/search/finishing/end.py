@@ -121,8 +121,7 @@ class Finish:
             weighted = with_model(self.task.dataset.without_deviations, noise, self.loss)
             end = replace(self, noise=noise, task=replace(self.task, dataset=weighted))
             found, rows = end._result(outcome)
-        auto = self.settings.fitness.noise == "auto"
-        if auto and end._follows(rows) and not found.best.tree.used_parameters:
+        if end._follows(rows) and not found.best.tree.used_parameters:
             # The weights were those of another formula, or of the readings, of which they favour the least ones; the
             # chosen formula is the same everywhere.
             even = replace(end, task=replace(end.task, dataset=end.task.dataset.without_deviations))

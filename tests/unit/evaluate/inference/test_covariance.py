@@ -14,10 +14,6 @@ from shine.evaluate.losses.form import RowLoss
 LINE = "2.31*x + 1.37"
 
 
-def line_at(x):
-    return 2.31 * x + 1.37
-
-
 def least_squares(x, y, weights=None):
     """Constants, their covariance with an estimated scale, and that with HC3, of a line; by the textbook."""
     design, w = np.column_stack([x, np.ones_like(x)]), np.ones_like(x) if weights is None else weights
@@ -55,17 +51,6 @@ def test_a_whole_weight_counts_like_as_many_rows():
     repeated = inference(LINE, {"x": np.repeat(x, counts.astype(int))}, np.repeat(y, counts.astype(int)), kind="model")
     assert weighted.covariance == pytest.approx(repeated.uncertainty.covariance, rel=1e-6)
     assert weighted.freedom == repeated.uncertainty.freedom == 22
-
-
-@pytest.mark.parametrize("loss", ["mse", "mae", "huber"])
-@pytest.mark.parametrize("grows", [0, 2])
-def test_weights_of_two_and_rows_twice_choose_the_same_errors(loss, grows):
-    x, y = line(rows=40, seed=1)
-    y = line_at(x) + (y - line_at(x)) * x**grows
-    weighted = inference(LINE, {"x": x}, y, loss, weights=np.full(40, 2.0)).uncertainty
-    repeated = inference(LINE, {"x": np.repeat(x, 2)}, np.repeat(y, 2), loss).uncertainty
-    assert weighted.kind == repeated.kind
-    assert weighted.errors == pytest.approx(repeated.errors, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["model", "robust"])

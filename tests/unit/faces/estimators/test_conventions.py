@@ -58,6 +58,7 @@ def values(estimator, columns=X):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shine.ExtrapolationWarning")  # rows of weight 0 are predicted, too
 @pytest.mark.parametrize("estimator", [REGRESSOR, CLASSIFIER, TRANSFORMER], ids=named)
 def test_no_check_of_scikit_learn_fails(estimator):
     short = clone(estimator).set_params(generations=1, population_size=20)

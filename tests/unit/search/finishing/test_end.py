@@ -113,9 +113,3 @@ def test_the_reason_tells_which_better_formulas_the_front_leaves_out():
 
     assert "left out, though of less loss (R2 up to 1): 1 owing a pole or a needle to a few rows" in reasons[0]
     assert "left out" not in reasons[1]
-
-
-def test_noise_that_the_user_knows_is_that_of_a_constant_too():
-    X, y = np.linspace(1, 2, 30)[:, None], np.exp(np.random.default_rng(1).normal(size=30))
-    best = shine.evolve(X, y, noise="log", generations=1).best
-    assert (best.tree.used_parameters, best.noise) == ((), "log")

@@ -76,12 +76,11 @@ PLANTED = {
     "rational": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "difference of features": lambda x: np.exp(-((x[0] - x[1]) ** 2) / x[2] ** 2),
     "quadratic form": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
-    "product of functions of one feature": lambda x: 3 * np.sqrt(1 + np.exp(x[0])) / (1 + x[1] ** 4),
     "shifted product": lambda x: x[0] * (1 + 0.8 * x[1] * np.cos(x[2]) / x[0] ** 3),
 }
 
 
-LONG = {"product of functions of one feature", "product of two members"}
+LONG = {"product of two members"}
 """Planted formulas that take seconds; `test_search_table.py` has a law of their kinds."""
 
 
