@@ -248,7 +248,10 @@ HASTY = {"generations": 8, "population": 200, "seeding_members": 1000}
 """Settings for small random tables, as in `fresh_rows.py`."""
 
 
-def collection(folder: Path, count: int) -> Iterator[tuple[Problem, float]]:
+FAMILIES = ("feynman", "classics", "random", "sums", "laws", "real", "fresh")
+
+
+def collection(folder: Path, count: int, seed: int, wanted: Sequence[str]) -> Iterator[tuple[Problem, float]]:
     """Problems of the development collection with their noise; of each family, every so many."""
 
     def some(problems: Sequence[Any], most: int) -> Sequence[Any]:
@@ -257,14 +260,19 @@ def collection(folder: Path, count: int) -> Iterator[tuple[Problem, float]]:
     feynman = [each for each in read_equations(find(folder / "feynman.csv")) if each.expressible]
     classics = [each for each in PROBLEMS if each.expressible]
     randoms = [random_problem(size, number) for number in range(max(count // 4, 1)) for size in (8, 10, 12, 14, 16)]
-    families = [some(feynman, 2 * count), some(classics, count), randoms, [sum_law(n) for n in range(count)]]
-    for level in (0.0, 0.1):
-        for family in families:
-            yield from ((problem, level) for problem in family)
-        if level == 0.0:
-            yield from ((law, 0.0) for law in some(LAWS, 2 * count))
-            yield from ((table, 0.0) for table in data_sets(folder))
-            yield from ((FreshTable(case), 0.0) for case in some(list(random_cases(1)), 5 * count))
+    cases = [case for case in random_cases(seed + 1) if case.seed == seed]
+    families: dict[str, Sequence[Any]] = {
+        "feynman": some(feynman, 2 * count),
+        "classics": some(classics, count),
+        "random": randoms,
+        "sums": [sum_law(n) for n in range(count)],
+        "laws": some(LAWS, 2 * count),
+        "real": list(data_sets(folder)),
+        "fresh": [FreshTable(case) for case in some(cases[seed % 3 :], 5 * count)],
+    }
+    for name in wanted:
+        for level in (0.0,) if name in ("laws", "real", "fresh") else (0.0, 0.1):
+            yield from ((problem, level) for problem in families[name])
 
 
 class Recorder:
@@ -404,7 +412,7 @@ def main() -> None:
     parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i")
     parser.add_argument("--only", nargs="*", default=[], help="only these rules, and no seeding again")
     parser.add_argument("--thorough", action="store_true", help="no shorter searches for small random tables")
-    parser.add_argument("--fresh", action="store_true", help="only small random tables")
+    parser.add_argument("--families", nargs="*", default=FAMILIES, choices=FAMILIES)
     options = parser.parse_args()
     if options.table:
         print(bill([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
@@ -413,11 +421,9 @@ def main() -> None:
     known = set()
     if options.out.exists():
         known = {(r["problem"], r["noise"], r["seed"]) for r in map(json.loads, options.out.read_text().splitlines())}
-    problems = list(collection(options.data, options.count))
+    problems = list(collection(options.data, options.count, options.seed, options.families))
     for place in np.random.default_rng(0).permutation(len(problems))[part::parts].tolist():
         problem, noise = problems[place]
-        if isinstance(problem, FreshTable) != options.fresh:
-            continue
         if (problem.name, noise, options.seed) in known:
             continue
         try:

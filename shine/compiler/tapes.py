@@ -306,42 +306,46 @@ def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: 
               intercepts: Floats, errors: Floats, again: Mask) -> None:  # fmt: skip
     """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
     weight, mean, variation, rounding, whole = target[0], target[1], target[2], target[3], target[4]
+    limit, least, none = target[5], target[6], 1e999
     for i in range(n):
         p, square, product, scale = means[i], squares[i], products[i], scales[i]
-        one, two, three = n + i, 2 * n + i, 3 * n + i
-        raw, crossed, least = square + weight * (p * p), product + weight * p * mean, rounding * p
         back = 1.0 / scale
-        floor, own = target[7] * scale, p * back
-        slopes[i], slopes[one], slopes[two], slopes[three] = 1.0, 1.0, crossed / raw, 0.0
-        errors[one] = variation - 2.0 * (product * back) + square * back * back
-        errors[i] = errors[one] + weight * ((mean - own) * (mean - own))
-        errors[two] = whole - slopes[two] * crossed
+        own, floor, noise = p * back, target[7] * scale, rounding * p
+        raw, crossed = square + weight * (p * p), product + weight * p * mean
         # Smaller squares are subnormal, and those of predictions whose mean is exactly 0.
-        varies = square > weight * (least * least + floor * floor) + 1e-289
-        if varies:
-            slopes[three] = product / square
-        intercepts[i], intercepts[one], intercepts[two] = 0.0, mean - own, 0.0
-        intercepts[three] = mean - slopes[three] * p
-        errors[three] = variation - slopes[three] * product
-        for line in range(2, 4):
-            at = line * n + i
-            small = slopes[at]
-            slopes[at] = small * scale
-            if small != 0.0 and slopes[at] < 1e-307 and slopes[at] > 0.0 - 1e-307:
-                errors[at] = 1e999
-        for line in range(4):
-            at = line * n + i
-            # A simpler line that is worse than a constant is none.
-            if line < 3 and (varies == 0 or (errors[at] < variation) == 0):
-                errors[at] = 1e999
-            limit = target[5] if line < 3 else target[6]
-            # Of a large mean beside small deviations, the line's own rounding is a part of the error.
-            rounded = rounding * slopes[at] * own
-            again[at] = 0
-            if errors[at] - errors[at] == 0.0 and (
-                errors[at] < limit or weight * rounded * rounded > 4e-9 * errors[at]
-            ):
-                again[at] = 1
+        varies = square > weight * (noise * noise + floor * floor) + 1e-289
+        through, slope = crossed / raw, product / square if varies else 0.0
+        shifted = variation - 2.0 * (product * back) + square * back * back
+        plain = shifted + weight * ((mean - own) * (mean - own))
+        straight, fitted = whole - through * crossed, variation - slope * product
+        intercept = mean - slope * p
+        first, second = through * scale, slope * scale
+        size, other = 0.0 - first if first < 0.0 else first, 0.0 - second if second < 0.0 else second
+        straight = (straight if through == 0.0 else none) if size < 1e-307 else straight
+        fitted = (fitted if slope == 0.0 else none) if other < 1e-307 else fitted
+        # A simpler line that is worse than a constant is none.
+        plain = (plain if plain < variation else none) if varies else none
+        shifted = (shifted if shifted < variation else none) if varies else none
+        straight = (straight if straight < variation else none) if varies else none
+        # Of a large mean beside small deviations, the line's own rounding is a part of the error.
+        of_one, of_first, of_second = rounding * own, rounding * first * own, rounding * second * own
+        of_one, of_first, of_second = (
+            weight * of_one * of_one,
+            weight * of_first * of_first,
+            weight * of_second * of_second,
+        )
+        at = i
+        slopes[at], intercepts[at], errors[at] = 1.0, 0.0, plain
+        again[at] = max(plain < limit, of_one > 4e-9 * plain) if plain - plain == 0.0 else 0
+        at += n
+        slopes[at], intercepts[at], errors[at] = 1.0, mean - own, shifted
+        again[at] = max(shifted < limit, of_one > 4e-9 * shifted) if shifted - shifted == 0.0 else 0
+        at += n
+        slopes[at], intercepts[at], errors[at] = first, 0.0, straight
+        again[at] = max(straight < limit, of_first > 4e-9 * straight) if straight - straight == 0.0 else 0
+        at += n
+        slopes[at], intercepts[at], errors[at] = second, intercept, fitted
+        again[at] = max(fitted < least, of_second > 4e-9 * fitted) if fitted - fitted == 0.0 else 0
 
 
 @_native(writes=3)
