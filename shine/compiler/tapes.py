@@ -307,6 +307,8 @@ def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: 
     """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
     weight, mean, variation, rounding, whole = target[0], target[1], target[2], target[3], target[4]
     limit, least, none = target[5], target[6], 1e999
+    # Lines are float64, whatever the predictions are: 64 units of rounding of the target's mean, too.
+    blur = 1.4e-14 * mean * (1.4e-14 * mean)
     for i in range(n):
         p, square, product, scale = means[i], squares[i], products[i], scales[i]
         back = 1.0 / scale
@@ -327,25 +329,21 @@ def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: 
         plain = (plain if plain < variation else none) if varies else none
         shifted = (shifted if shifted < variation else none) if varies else none
         straight = (straight if straight < variation else none) if varies else none
-        # Of a large mean beside small deviations, the line's own rounding is a part of the error.
-        of_one, of_first, of_second = rounding * own, rounding * first * own, rounding * second * own
-        of_one, of_first, of_second = (
-            weight * of_one * of_one,
-            weight * of_first * of_first,
-            weight * of_second * of_second,
-        )
+        # Beside large means, of predictions or target, the line's own rounding is a part of small errors.
+        one, two, three = rounding * own, rounding * first * own, rounding * second * own
+        one, two, three = weight * (one * one + blur), weight * (two * two + blur), weight * (three * three + blur)
         at = i
         slopes[at], intercepts[at], errors[at] = 1.0, 0.0, plain
-        again[at] = max(plain < limit, of_one > 4e-9 * plain) if plain - plain == 0.0 else 0
+        again[at] = max(plain < limit, one > 4e-9 * plain) if plain - plain == 0.0 else 0
         at += n
         slopes[at], intercepts[at], errors[at] = 1.0, mean - own, shifted
-        again[at] = max(shifted < limit, of_one > 4e-9 * shifted) if shifted - shifted == 0.0 else 0
+        again[at] = max(shifted < limit, one > 4e-9 * shifted) if shifted - shifted == 0.0 else 0
         at += n
         slopes[at], intercepts[at], errors[at] = first, 0.0, straight
-        again[at] = max(straight < limit, of_first > 4e-9 * straight) if straight - straight == 0.0 else 0
+        again[at] = max(straight < limit, two > 4e-9 * straight) if straight - straight == 0.0 else 0
         at += n
         slopes[at], intercepts[at], errors[at] = second, intercept, fitted
-        again[at] = max(fitted < least, of_second > 4e-9 * fitted) if fitted - fitted == 0.0 else 0
+        again[at] = max(fitted < least, three > 4e-9 * fitted) if fitted - fitted == 0.0 else 0
 
 
 @_native(writes=3)

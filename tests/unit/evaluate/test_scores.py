@@ -161,3 +161,17 @@ def test_the_error_of_an_exact_slope_is_mere_rounding():
     dataset = Dataset.from_arrays(x[:, None], 3.7 * x, features=("x",))
     simpler = evaluator_of(dataset, "mse", True, "float64", "machine").score(population).simpler
     assert simpler.losses[2, 0] < 1e-30 * np.mean(x**2) * 1e4
+
+
+@pytest.mark.parametrize("heavy", range(8))
+def test_beside_a_large_mean_of_the_target_a_loss_is_that_of_the_rounded_line(heavy):
+    """Where one row has all the weight, its error is the rounding of the line alone: moments do not show it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 1)), 1e33 + 1e27 * rng.normal(size=24)
+    weights = np.where(np.arange(24) == heavy, 1.0, 1e-15 * rng.random(24))
+    rows = Dataset.from_arrays(X, y, sample_weight=weights)
+    population = Population.from_trees([parse("x0", ("x0",))], PrimitiveSet(select(STANDARD, ("mul",)), ("x0",)))
+    found = evaluator_of(rows, "mse", True, "float64", "machine").score(population)
+    predictions = found.intercepts[0] + found.slopes[0] * X[:, 0]
+    expected = np.sum(weights * (predictions - y).astype(np.longdouble) ** 2) / np.sum(weights)
+    assert found.losses[0] == pytest.approx(float(expected), rel=1e-9)
