@@ -35,8 +35,10 @@ KINDS = {
     "positive": lambda rng, shape: rng.uniform(1, 5, shape),
     "binary": lambda rng, shape: np.where(np.arange(shape[1]) % 2, rng.normal(size=shape), rng.random(shape) < 0.4),
     "whole": lambda rng, shape: rng.poisson(4, shape).astype(float),
-}
-"""Distributions of the columns of a table."""
+    "levels": lambda rng, shape: np.where(np.arange(shape[0])[:, None] < shape[0] - FRESH,
+                                          rng.integers(-2, 3, shape) / 2, rng.uniform(-1, 1, shape)),
+}  # fmt: skip
+"""Distributions of the columns of a table; of a designed experiment with five levels, fresh rows lie between them."""
 
 TARGETS = {
     "linear": lambda X: X[:, 0] - 0.5 * X[:, 1] + X[:, 2],
