@@ -4,31 +4,23 @@ A formula can fit all rows and still have a pole between two of them, or take th
 beyond the last row. Interval arithmetic checks all points at once (Keijzer 2003): first in one box around the
 neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Doubtful segments
 are halved until their bounds are clear or the values next to a pole reveal it.
-
-A formula can also explode without any pole. So it has to stay within reach of the target's tails, or of its own on the
-known rows, on all plausible rows (see `shine.evaluate.domain.plausible`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
-from shine.compiler.arrays import COMPILED, exp, log
-from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.domain.between import Gaps, has_gaps
+from shine.compiler.arrays import COMPILED
+from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.intervals import INTERVALS, Interval
 from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
-from shine.evaluate.domain.plausible import PlausibleRows
 from shine.lang.forms.interpretation import computed
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.interpret import Functions as Meanings
 from shine.lang.interpret import evaluate
 
 
@@ -86,59 +78,6 @@ class _Bounds:
         return self.constants.setdefault(value, Interval(number, number, np.asarray(False)))
 
 
-OUTER = 0.25
-"""Share of the values that the tail is estimated from, on each side of the median."""
-
-FEWEST = 3
-"""Least number of these values."""
-
-TELLING = 8
-"""Least number of values that say anything about tails."""
-
-FURTHER = 1.75
-"""Length of a tail in its mean steps: of values with its index, one in six goes further."""
-
-DOUBT = 3.0
-"""Margin for heavier tails than estimated, in standard errors."""
-
-
-def far_ends(values: Floats) -> tuple[float, float]:
-    """Values below and above which a fresh value would be a stranger.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        Finite numbers, at least one.
-
-    Returns
-    -------
-    float, float
-        Each is at least as far from the median as the furthest value on the other side: where a quantity ends at 0, a
-        formula may rightly go a little below. Infinite if there are too few values.
-    """
-    if len(values) < TELLING:
-        return -np.inf, np.inf
-    # Distances between huge values must not overflow.
-    scale = max(float(np.abs(values).max()), float(np.finfo(np.float64).tiny))
-    values = values / scale
-    median = float(np.sort(values)[len(values) // 2])
-    below, above = median - values, values - median
-    furthest = max(float(below.max()), float(above.max()))
-    down, up = (max(_reach(side[side > 0], len(values)), furthest) for side in (below, above))
-    return scale * (median - down), scale * (median + up)
-
-
-def _reach(distances: Floats, count: int) -> float:
-    """Largest distance of a fresh value from the median on one side, by the distances of the known ones."""
-    if len(distances) < 2:
-        return 0.0
-    outer = np.sort(distances)[::-1]
-    outer = outer[: min(max(int(OUTER * count), FEWEST), len(outer) - 1) + 1]
-    steps = log(outer[:-1]) - log(outer[-1:])
-    index = float(stable_sum(steps)) / len(steps) * (1 + DOUBT / np.sqrt(len(steps)))
-    return float(outer[0] * exp(np.array(FURTHER * index)))
-
-
 FAR = 100.0
 """Largest excursion of a formula between two rows, beyond its values at both rows. The unit is the range of its values
 on the known rows, or the range of the target if that is larger."""
@@ -158,17 +97,8 @@ _MOST_PIECES = 2048
 _ORDERED_ROWS = 10_000
 """Most rows that are sorted: of more rows, any order shows nearly the same."""
 
-_TAIL_ROWS = 2000
-"""Most rows that tell the tails of a formula's own values."""
-
-_BOXES = 1024
-"""Most boxes that cover the neighbourhood: where their bounds are clear, no plausible rows are needed."""
-
 SPARSE = 12
 """Most values of a column that leave wide gaps."""
-
-ENDING_AT_ZERO = {"sqrt": 0, "log": 0, "pow": 0, "div": 1}
-"""Primitives that have no value, or another sign, beyond zero in one of their arguments."""
 
 _CUT = 0.4877
 """Share of a piece before the cut. The middle of symmetric data may lie exactly on a removable singularity."""
@@ -188,10 +118,6 @@ class Domain:
     _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
     _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
-    _plausible: dict[tuple[str, ...], PlausibleRows] = field(default_factory=dict)
-    _explosive: dict[Tree, bool] = field(default_factory=dict)
-    _gaps: dict[tuple[str, ...], Gaps] = field(default_factory=dict)
-    _untested: dict[Tree, str | None] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
@@ -206,44 +132,10 @@ class Domain:
         Returns
         -------
         bool
-            False if the formula is undefined or infinite at some point, far from the values that it and the target have
-            on the known rows, or explodes.
+            False if the formula is undefined or infinite at some point, or far from the values that it and the target
+            have on the known rows.
         """
-        return self._is_plausible(tree, reach, steady=False) and not self.explodes(tree)
-
-    def explodes(self, tree: Tree) -> bool:
-        """Whether a formula leaves the range of known values by more than their tails do, on some plausible row."""
-        if tree not in self._explosive:
-            with np.errstate(all="ignore"):
-                self._explosive[tree] = bool(tree.used_parameters) and self._leaves_tails(tree)
-        return self._explosive[tree]
-
-    def untested(self, tree: Tree) -> str | None:
-        """The feature between whose levels a formula does what no row tests (see `shine.evaluate.domain.between`).
-
-        Of several, that of the fewest levels; None if there is none.
-        """
-        used = tree.used_parameters
-        if tree not in self._untested:
-            found = self._gaps_of(used).untested(partial(_values, tree), self._target_scale) if used else None
-            self._untested[tree] = None if found is None else used[found]
-        return self._untested[tree]
-
-    def is_alias(self, tree: Tree, feature: str) -> bool:
-        """Whether a slower formula may have the same values at the levels of a feature, which are equally spaced."""
-        used = tree.used_parameters
-        return self._gaps_of(used).is_alias(partial(_values, tree), used.index(feature))
-
-    def sparse_levels(self, tree: Tree) -> dict[str, int]:
-        """Features of a formula with few values, and how many: no row tests what it does between them."""
-        columns = {name: self._column(name) for name in tree.used_parameters}
-        found = {name: len(column.levels) for name, column in columns.items() if column.few and has_gaps(column)}
-        return {name: count for name, count in found.items() if count <= SPARSE}
-
-    def _gaps_of(self, used: tuple[str, ...]) -> Gaps:
-        if used not in self._gaps:
-            self._gaps[used] = Gaps.of([self._column(name) for name in used])
-        return self._gaps[used]
+        return self._is_plausible(tree, reach, steady=False)
 
     def is_steady(self, tree: Tree) -> bool:
         """Whether a formula surely stays near its values on the rows everywhere between them.
@@ -261,6 +153,12 @@ class Domain:
         """
         return self._is_plausible(tree, "within", steady=True)
 
+    def sparse_levels(self, tree: Tree) -> dict[str, int]:
+        """Features of a formula with few values, and how many: no row tests what it does between them."""
+        columns = {name: self._column(name) for name in tree.used_parameters}
+        found = {name: column.distinct for name, column in columns.items() if column.few and column.has_gaps}
+        return {name: count for name, count in found.items() if count <= SPARSE}
+
     def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
         key = (tree, reach, steady)
         if key not in self._known:
@@ -274,57 +172,10 @@ class Domain:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
         return _Course(tree, self._along(used, reach), self._target_range, steady).is_plausible()
 
-    def _leaves_tails(self, tree: Tree) -> bool:
-        used = tree.used_parameters
-        columns = [self._column(name) for name in used]
-        low, high = self._far_ends
-        # Most formulas cannot go so far anywhere in the box around the rows.
-        if self._stays_within(tree, columns, low, high, 1):
-            return False
-        some = slice(None, None, len(columns[0].values) // _TAIL_ROWS + 1)
-        own = _values(tree, np.array([column.values[some] for column in columns]))
-        if not np.isfinite(own).all():
-            return True
-        own_low, own_high = far_ends(own)
-        low, high = min(low, own_low), max(high, own_high)
-        if self._stays_within(tree, columns, low, high, _BOXES):
-            return False
-        if used not in self._plausible:
-            self._plausible[used] = PlausibleRows.of(columns)
-
-        def probe(points: Floats) -> tuple[bool, Floats]:
-            values, guides = _guided_values(tree, points)
-            return not ((values >= low) & (values <= high)).all(), guides
-
-        return self._plausible[used].any(probe)
-
-    def _stays_within(self, tree: Tree, columns: Sequence[Column], low: float, high: float, boxes: int) -> bool:
-        """Whether the bounds of a formula show that it stays between two values, in boxes that cover its columns."""
-        ends = np.array([[column.low, column.high] for column in columns])
-        count = math.floor(math.exp(math.log(boxes) / len(columns)) + 1e-9)
-        strides = np.array([math.prod([count] * at) for at in range(len(columns))])[:, None]
-        places = np.arange(count * strides[-1, 0]) // strides % count
-        cuts = np.linspace(ends[:, 0], ends[:, 1], count + 1, axis=1)
-        first, last = (np.take_along_axis(cuts, places + end, axis=1) for end in (0, 1))
-        return not _in_doubt(_bounds_within(tree, first, last), low, high).any()
-
-    @cached_property
-    def _far_ends(self) -> tuple[float, float]:
-        target, weights = self.dataset.target, self.dataset.weights
-        return far_ends(target if weights is None else target[weights > 0])
-
     @cached_property
     def _target_range(self) -> float:
         target = self.dataset.target
         return float(target.max() - target.min())
-
-    @cached_property
-    def _target_scale(self) -> tuple[float, float]:
-        """Range and standard deviation of the target, without overflow."""
-        size = float(np.abs(self.dataset.target).max()) or 1.0
-        shares = self.dataset.target / size
-        deviations = shares - float(stable_sum(shares)) / len(shares)
-        return self._target_range, size * math.sqrt(float(stable_sum(deviations**2)) / len(shares))
 
     def _along(self, used: tuple[str, ...], reach: Reach) -> LineSegments:
         """Segments in the columns that a formula reads; the other columns have no influence."""
@@ -402,32 +253,12 @@ def _bounds_within(tree: Tree, low: Floats, high: Floats) -> Interval:
     return bounds(tree, {name: Interval.of(a, b) for name, a, b in zip(tree.used_parameters, low, high, strict=True)})
 
 
-def _values(tree: Tree, points: Floats, functions: Meanings = COMPILED) -> Floats:
+def _values(tree: Tree, points: Floats) -> Floats:
     """Values of a formula at points in the columns that it reads."""
     by_name = dict(zip(tree.used_parameters, points, strict=True))
     nothing = np.zeros(points.shape[1])
     columns = [by_name.get(name, nothing) for name in tree.parameters]
-    return evaluate(tree, columns, np.float64, functions)
-
-
-def _guided_values(tree: Tree, points: Floats) -> tuple[Floats, Floats]:
-    """Values, and guides to points where they are extreme or do not exist, shape (n_guides, n_points).
-
-    A root or a pole may be tame until its argument reaches zero, so that the values alone do not lead there.
-    """
-    margins: list[Floats] = []
-
-    def watched(name: str, place: int) -> Callable[..., Floats]:
-        def function(*arguments: Floats) -> Floats:
-            if np.size(arguments[place]) == points.shape[1]:
-                margins.append(np.abs(arguments[place]))
-            return COMPILED[name](*arguments)
-
-        return function
-
-    functions = {**COMPILED, **{name: watched(name, place) for name, place in ENDING_AT_ZERO.items()}}
-    values = _values(tree, points, functions)
-    return values, np.array([values, -values, *margins])
+    return evaluate(tree, columns, np.float64, COMPILED)
 
 
 def _in_doubt(box: Interval, low: Floats | float, high: Floats | float) -> Mask:

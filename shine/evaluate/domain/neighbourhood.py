@@ -48,6 +48,9 @@ _END = 4, 0.1
 _REPEATS = 5
 """A column has few values if each occurs in at least this many rows on average."""
 
+FEWEST_LEVELS = 3
+"""Columns of fewer values have nothing between them."""
+
 _LEVELS = 4
 """Fewest positive values that show whether somebody chose them by ratio, such as ages of 3, 7, 14, 28 and 90 days."""
 
@@ -56,9 +59,6 @@ _VISIBLE = 3.0
 
 _MOST_VALUES = 5000
 """Largest number of values of a column that are examined."""
-
-_MOST_LEVELS = 100_000
-"""Most rows whose levels are told apart: no search finds a formula with a turn in so small a part of a column."""
 
 _LEAST_STEP = 1e-9
 """Smallest step as a share of the largest value; smaller differences are rounding errors."""
@@ -79,9 +79,6 @@ Reach = Literal["between", "beyond", "recombined", "within"]
 
 _MOST_ORDERED = 64
 """Largest number of columns whose order is examined, as every pair is."""
-
-TOGETHER = 0.9
-"""Least correlation of ranks of columns that move together."""
 
 _CHANCE = 1e-3
 """Largest probability that a pair of columns has the same order in all rows by chance."""
@@ -198,14 +195,6 @@ def linked(known: Floats, visible: float) -> list[list[int]]:
     return groups
 
 
-def ranks_of(known: Floats, values: Floats) -> Floats:
-    """Shares of the known values that are smaller, column by column; of equal values, half of them count."""
-    ranks = np.empty(values.shape)
-    for at, (own, each) in enumerate(zip(np.sort(known, axis=1), values, strict=True)):
-        ranks[at] = (np.searchsorted(own, each, "left") + np.searchsorted(own, each, "right")) / (2 * len(own))
-    return ranks
-
-
 def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
     """Pairs of columns, the first smaller in every row, though its values alone do not make it so."""
     if len(columns) > _MOST_ORDERED:
@@ -308,50 +297,6 @@ class Tail:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The different values of a column, in ascending order, and the rows that have them.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-    at : ndarray of shape (n_rows,), int64
-        The level of each row.
-    rows : ndarray of shape (n_rows,), int64
-        The rows, level by level.
-    first : ndarray of shape (n_levels + 1,), int64
-        Where each level begins in `rows`; then the number of rows.
-    """
-
-    values: Floats
-    at: Indices
-    rows: Indices
-    first: Indices
-
-    @classmethod
-    def of(cls, values: Floats) -> Levels:
-        """The levels of at most `_MOST_LEVELS` rows."""
-        if len(values) > _MOST_LEVELS:
-            values = values[np.random.default_rng(_SEED).integers(0, len(values), _MOST_LEVELS)]
-        rows = np.argsort(values, kind="stable")
-        begins = np.concatenate([[True], np.diff(values[rows]) != 0])
-        at = np.empty(len(values), np.int64)
-        at[rows] = np.cumsum(begins) - 1
-        return cls(values, at, rows, np.append(np.flatnonzero(begins), len(values)))
-
-    def __len__(self) -> int:
-        return len(self.first) - 1
-
-    @cached_property
-    def ranks(self) -> Floats:
-        """Shares of the values that are smaller, as by `ranks_of`."""
-        return (self.first[self.at] + self.first[self.at + 1]) / (2 * len(self.at))
-
-    def value(self, level: Indices) -> Floats:
-        """The value of some levels."""
-        return self.values[self.rows[self.first[level]]]
-
-
-@dataclass(frozen=True, eq=False)
 class Column:
     """Known values of a column, and where its fresh values may lie.
 
@@ -406,10 +351,18 @@ class Column:
         counts = multiples and distinct < len(sample) and _may_be_none(np.abs(sample), step)
         return cls(values, ends, median, down, up, step, few, sparse, counts, below)
 
-    @cached_property
-    def levels(self) -> Levels:
-        """The different values, of so many rows as tell all but the fastest oscillations."""
-        return Levels.of(self.values)
+    @property
+    def distinct(self) -> int:
+        """Number of different values."""
+        return len(np.unique(self.values))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values are possible between those of the column: not between adjacent whole numbers, nor of two."""
+        if self.distinct < FEWEST_LEVELS or self.step == 1:
+            return False
+        dense = self.step > 0 and self.distinct > (self.high - self.low) / self.step / 2
+        return not (dense and self.coarse_step)
 
     @property
     def low(self) -> float:

@@ -25,7 +25,6 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
-from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, oddities_of, population_of, unless_interrupted
@@ -318,7 +317,7 @@ class Finish:
         before = measured(trees, rows, self.loss, weights, primitives, self.threads, self._rules_as_written)
         evidence, enough = Evidence.of(rows, self.loss), self._enough(rows)
         finite = [model for model in (*front, *before) if math.isfinite(model.loss)]
-        kept = without_poles(finite, enough, Domain(rows), partial(squared_errors, rows=rows))
+        kept = without_poles(finite, enough, Domain(rows))
         before = [model for model in before if model in kept]
         return not_beaten(front, before, lambda a, b: evidence.nats(a.loss, b.loss), enough)
 

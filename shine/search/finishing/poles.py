@@ -1,14 +1,10 @@
-"""Formulas with a pole or a needle at a few rows: they fit an outlier, not a law.
+"""Formulas with a pole near the data: they fit an outlier, not a law.
 
 A formula with a pole between two rows is useless, however small its loss. It also hides useful formulas: those of the
 same or a larger complexity with a little more loss. So a front has no formula with poles, with exceptions, because laws
 of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than everything
 without poles that the data themselves speak for its poles. Less will do if its poles lie apart from the rows: where
 columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, as at n = 2 for 1/4 - 1/n**2.
-
-Explosions (see `shine.evaluate.domain.Domain.explodes`) count as poles near the data. So does what no row tests, as a
-sine that is faster than the rows show (see `shine.evaluate.domain.between`), unless so many levels speak for it that it
-cannot be chance: a level is an observation, however many rows it has.
 """
 
 from __future__ import annotations
@@ -19,7 +15,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shine.base.typing import Floats, Mask
-from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Reach
 from shine.evaluate.scores import Scores
@@ -46,13 +41,6 @@ chosen by what its numbers and its oddity change: what is further behind is show
 MAY_WIN = 12.0
 """Nats by which the best formula of a complexity may be longer than the shortest description, and still be chosen after
 its constants are fitted and rounded: individuals of other complexities that are not on the front are not polished."""
-
-SUPPORT = 15.0
-"""Nats by which levels must speak for a formula that does what no row tests between them: one of thousands of
-frequencies, with its amplitude and phase."""
-
-RowErrors = Callable[[Tree], Floats]
-"""Formula -> weighted errors of the rows, shape (n_rows,)."""
 
 
 def individuals_to_refine(
@@ -100,7 +88,7 @@ def individuals_to_refine(
                 break
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
             tree = with_line(archive.individuals.tree(row), slope, intercept)
-            if not domain.defines(tree) or domain.untested(tree):
+            if not domain.defines(tree):
                 poles.add(row)
             else:
                 limit = min(limit, length + BEHIND)
@@ -133,7 +121,6 @@ def without_poles(
     models: Sequence[Model],
     enough: float,
     domain: Domain,
-    errors: RowErrors | None = None,
     others: Sequence[Model] = (),
 ) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
@@ -145,8 +132,6 @@ def without_poles(
     enough : float
         Loss below which two formulas are equally right.
     domain : Domain
-    errors : callable, optional
-        Shows whether levels speak for formulas that the rows do not test; without it, only exact ones are kept.
     others : sequence of Model
         What they are compared with besides.
 
@@ -156,28 +141,11 @@ def without_poles(
         All models if each of them has poles.
     """
 
-    def wild(model: Model) -> str | None:
-        """The feature between whose levels no row tests a model. Poles have rules of their own."""
-        feature = domain.untested(model.tree) if model.loss > enough else None
-        return feature if feature and domain.defines(model.tree) else None
-
-    def is_tested(model: Model) -> bool:
-        """Whether rows test a model, levels speak for it, or none that they test is simpler."""
-        feature = wild(model)
-        simpler = (other for other in best if other.complexity <= model.complexity and not wild(other))
-        if not feature or (other := next(simpler, None)) is None:
-            return True
-        if errors is None or domain.is_alias(model.tree, feature):
-            return False
-        return _nats(errors(other.tree) - errors(model.tree), domain.dataset, feature) >= SUPPORT
-
     # Looked at one by one, the best first: most comparisons need no other.
     best = sorted([*models, *others], key=lambda model: model.loss)
-    models = list(filter(is_tested, models))
-    best = [model for model in best if model in models or model in others]
     least = next((model.loss for model in best if domain.defines(model.tree)), None)
     if least is None:
-        return models
+        return list(models)
     rows = np.count_nonzero(domain.dataset.row_weights)
     earned = []
     for model in models:
@@ -199,17 +167,6 @@ def without_poles(
     forms = {form_of(model.tree) for model in earned}
     earned += [model for model in models if domain.defines(model.tree) and form_of(model.tree) not in forms]
     return [model for model in models if model in earned]
-
-
-def _nats(gains: Floats, dataset: Dataset, feature: str) -> float:
-    """Nats by which the levels of a feature speak for the gains of the rows: those of a t-test over the levels."""
-    levels, at = np.unique(dataset.columns[dataset.features.index(feature)], return_inverse=True)
-    means, count = np.bincount(at, gains) / np.bincount(at), len(levels)
-    mean = float(stable_sum(means)) / count
-    spread = math.sqrt(float(stable_sum((means - mean) ** 2)) / count)
-    if not (math.isfinite(spread) and mean > 0):
-        return -math.inf
-    return count / 2 * math.log1p((mean / spread) ** 2) if spread > 0 else math.inf
 
 
 def _share(tree: Tree, domain: Domain) -> float:

@@ -33,7 +33,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.few_rows import FewRows, squared_errors
+from shine.search.finishing.few_rows import FewRows
 from shine.search.finishing.poles import (
     form_of,
     individuals_to_refine,
@@ -42,7 +42,6 @@ from shine.search.finishing.poles import (
 )
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
-from shine.search.finishing.trifles import Trifles
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
@@ -169,11 +168,8 @@ class Refinement:
         chosen = [constant_model, *map(partial(preferred, nats=nats), versions_of_each)]
         # With simple constants, many formulas are the same.
         chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
-        trifles = Trifles.of(dataset, enough)
-        shorter = [
-            model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
-        ] + ([] if trifles is None else trifles.plainer(chosen, primitives))
-        shorter += with_short_numbers(chosen, enough, dataset.ranges)
+        exact = shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
+        shorter = [*(model.tree for model in exact), *with_short_numbers(chosen, enough, dataset.ranges)]
         if shorter:
             chosen += measure(shorter)
         # Individuals have at most this size; with their lines they may be larger.
@@ -181,11 +177,11 @@ class Refinement:
             [each for each in some if math.isfinite(each.loss) and self.allows(each.tree.size, each.loss <= enough)]
             for some in (chosen, behind)
         )
-        defined = kept = without_poles(finite, enough, domain, partial(squared_errors, rows=dataset), behind)
+        kept = without_poles(finite, enough, domain, behind)
+        lost = [model for model in finite if model not in kept]
         # Where formulas that may win have earned their poles, those behind them have, too.
         earned = not all(domain.defines(model.tree) for model in kept)
         kept += [model for model in behind if earned or domain.defines(model.tree)]
-        untrifling = kept = kept if trifles is None else trifles.without(kept)
         odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
 
         def plainest(models: Sequence[Model]) -> list[Model]:
@@ -204,14 +200,11 @@ class Refinement:
         if not front or front[-1].loss <= enough:
             return front, (), ""
 
-        def lost(some: Sequence[Model], stay: Sequence[Model]) -> list[Model]:
-            return [model for model in some if model not in stay and nats(front[-1], model) > TIED]
-
+        owing = [model for model in front_of(kept) if model not in front]
         left_out = _told(
             {
-                "with a pole, or with what no row tests": lost(finite, defined),
-                "for parts that no row shows and that explode": lost(defined, untrifling),
-                "owing a pole or a needle to a few rows": lost(front_of(kept), front),
+                why: [model for model in some if nats(front[-1], model) > TIED]
+                for why, some in (("with a pole", lost), ("owing a pole or a needle to a few rows", owing))
             }
         )
         if dataset.n_rows > MOST_ROWS:
@@ -241,8 +234,7 @@ class Refinement:
 
         def is_sound(place: int) -> bool:
             tree = trees[place]
-            steady = self.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
-            return steady and not domain.untested(tree)
+            return self.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
 
         may_win, shown = prospects(lengths, weighed(versions[0], self.weights) - 2 * idle, is_sound)
         may_win[0], shown[0] = True, False

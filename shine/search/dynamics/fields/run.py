@@ -16,6 +16,7 @@ from shine.data.fields import Field
 from shine.evaluate.rollouts.rates import with_named_constants
 from shine.search.dynamics.fields.model import FieldModel
 from shine.search.dynamics.fields.mollifying import features_of, likeliest_widths, mollified
+from shine.search.dynamics.fields.operands import without_an_operand
 from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_back_loss, weak_fit
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
@@ -24,7 +25,6 @@ from shine.search.dynamics.rows import LEAST_EVIDENCE
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers
-from shine.search.finishing.trifles import without_an_operand
 from shine.search.models.model import Model
 from shine.search.models.result import USER, Result
 from shine.search.problem.settings import SearchSettings

@@ -354,8 +354,6 @@ def explained(tree: Tree, columns: Mapping[str, Floats], target: Floats | None =
         "a little beyond them": domain.defines(tree, "beyond"),
         "where their features are combined anew": domain.defines(tree, "recombined"),
     }
-    if (untested := domain.untested(tree)) is not None:
-        told["untested"] = f"it does between the values of {untested} what no row tests"
     return told
 
 

@@ -32,17 +32,12 @@ def untested_text(model: Model) -> str:
     """The sentence about the values between which no row tests a formula; empty if none, or without its rows."""
     if model.basis is None or not isinstance(model.basis.rows, Dataset):
         return ""
-    domain = Domain(model.basis.rows)
-    wild, levels = domain.untested(model.tree), domain.sparse_levels(model.tree)
-    parts = []
-    for name in dict.fromkeys([*([wild] if wild else []), *levels]):
-        heading = model.headings.get(name, name)
-        if name not in model.categories:
-            parts.append(f"the {levels[name]} values of {heading}" if name in levels else f"the values of {heading}")
-    if not parts:
-        return ""
-    doubt = ", and it turns or bends there" if wild else ""
-    return f"no row tests the formula between {' and '.join(parts)}{doubt}"
+    parts = [
+        f"the {count} values of {model.headings.get(name, name)}"
+        for name, count in Domain(model.basis.rows).sparse_levels(model.tree).items()
+        if name not in model.categories
+    ]
+    return f"no row tests the formula between {' and '.join(parts)}" if parts else ""
 
 
 def ties_text(front: Front) -> str:

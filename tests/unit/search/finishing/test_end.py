@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.markers import mostly_slow
+from scipy.interpolate import CubicSpline
 
 import shine
 from shine.data.datasets.dataset import Dataset
+from shine.lang.parse import parse
 from shine.search.description import DescriptionLength
 from shine.search.finishing.end import turns
 from shine.search.models.certainty import NATS_A_TURN, choose
@@ -113,3 +115,20 @@ def test_the_reason_tells_which_better_formulas_the_front_leaves_out():
 
     assert "left out, though of less loss (R2 up to 1): 1 owing a pole or a needle to a few rows" in reasons[0]
     assert "left out" not in reasons[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["linear", "waves"])
+def test_laws_from_rates_of_splines_have_no_terms_for_the_errors_of_the_spline(law):
+    t = np.linspace(0, 10, 101)
+    if law == "linear":
+        x = 0.84 + 1.66 * np.exp(-0.36075 * t)
+        X, y, expected = x[:, None], CubicSpline(t, x)(t, 1), "0.303 - 0.36075*x0"
+    else:
+        u = t / 2.5 + 0.1
+        X, expected = np.column_stack([np.sin(u), np.cos(1.3 * u)]), "1.5*x0*x1"
+        y = 1.5 * X[:, 0] * X[:, 1] * (1 + 1e-8 * np.sin(9 * u) * np.exp(u / 2))
+    best = shine.evolve(X, y, generations=20, seconds=None, seed=0).best
+    wanted = parse(expected, [f"x{at}" for at in range(X.shape[1])])
+    assert best.tree.size == wanted.size
+    assert best.predict(X) == pytest.approx(y, abs=1e-4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +17,6 @@ from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.few_rows import squared_errors
 from shine.search.finishing.poles import EARNED, individuals_to_refine, prospects, without_poles
 from shine.search.models.model import Model
 
@@ -39,55 +37,6 @@ def texts(models) -> list[str]:
 def test_formulas_with_poles_are_left_out():
     models = [model("2.0", 1.0), model("1/a", 0.5), model("a + b", 0.6), model("a/(b - 0.5)", 0.1)]
     assert texts(without_poles(models, 0.0, DOMAIN)) == ["2", "a + b"]
-
-
-def test_formulas_that_explode_beside_the_rows_are_left_out_however_much_better_they_fit():
-    explosion = "a + 0.1*exp(exp((cos(9*a)*cos(9*b))**2)**2)*b"
-    models = [model("2.0", 1.0), model("a + b", 0.6), model(explosion, 0.01)]
-    rows = X[np.abs(np.cos(9 * X).prod(axis=1)) < 0.7]
-    domain = Domain(Dataset.from_arrays(rows, rows[:, 0], features=FEATURES))
-    assert texts(without_poles(models, 0.0, domain)) == ["2", "a + b"]
-
-
-def on_levels(count: int, noise: float) -> tuple[Domain, list[Model], np.ndarray]:
-    """A domain with so many levels, and the best constant, line and a sine that is faster than the levels show."""
-    rng = np.random.default_rng(2)
-    a = rng.choice(rng.uniform(0, 50, count), 300)
-    y = np.sin(40 * a) + noise * rng.normal(size=300)
-    rows = Dataset.from_arrays(a[:, None], y, features=["a"])
-    forms = [f"{y.mean()}", f"{y.mean()} + 0.001*a", "sin(40*a)"]
-    errors = [(y - np.broadcast_to(shine.jit(form, ["a"])(a), y.shape)) ** 2 for form in forms]
-    models = [
-        Model(shine.parse(form, ["a"]), each.mean(), 1 - each.mean()) for form, each in zip(forms, errors, strict=True)
-    ]
-    return Domain(rows), models, y
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count, kept", [(5, False), (8, False), (150, True), (300, True)])
-def test_levels_are_observations_of_what_no_row_tests(count, kept):
-    domain, models, _ = on_levels(count, 0.1)
-    assert domain.untested(models[-1].tree) == "a"
-    found = without_poles(models, 0.0, domain, partial(squared_errors, rows=domain.dataset))
-    assert (models[-1] in found) == kept
-    assert models[:2] == found[:2]
-
-
-@pytest.mark.parametrize("a_step, kept", [(0.4, True), (0.7, False), (2.3, False)])
-def test_levels_of_a_grid_do_not_speak_for_more_than_half_a_turn_a_step(a_step, kept):
-    a = np.linspace(0, 20, 150)
-    text = f"sin({2 * np.pi * a_step / a[1]}*a + 0.3)"
-    y = shine.jit(text, ["a"])(a) + 0.1 * np.random.default_rng(2).normal(size=150)
-    domain = Domain(Dataset.from_arrays(a[:, None], y, features=["a"]))
-    models = [Model(shine.parse("0.01", ["a"]), 0.5, 0.0), Model(shine.parse(text, ["a"]), 0.01, 0.98)]
-    assert domain.untested(models[1].tree) == "a"
-    found = without_poles(models, 0.0, domain, partial(squared_errors, rows=domain.dataset))
-    assert (models[1] in found) == kept
-
-
-def test_an_exact_formula_needs_no_rows_between_its_levels():
-    domain, models, _ = on_levels(5, 0.0)
-    assert models[-1] in without_poles(models, 1e-20, domain, partial(squared_errors, rows=domain.dataset))
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-13])
