@@ -119,14 +119,6 @@ RULES = {
         "search/finishing/few_rows.py",
         ((FINISHING + "few_rows", "FewRows.front", _any_front),),
     ),
-    "trifles": Rule(
-        "operands that no row notices leave",
-        "search/finishing/trifles.py",
-        (
-            (FINISHING + "trifles", "Trifles.without", lambda self, models: list(models)),
-            (FINISHING + "trifles", "Trifles.plainer", nothing),
-        ),
-    ),
     "shorter forms": Rule(
         "exact formulas get shorter", "search/finishing/shorter.py", ((FINISHING + "refinement", "shortened", nothing),)
     ),
@@ -175,18 +167,10 @@ RULES = {
         "search/finishing/refinement.py",
         ((FINISHING + "refinement", "surprise", lambda model, *_: model.loss),),
     ),
-    "untested": Rule(
-        "what no row tests between levels",
-        "evaluate/domain/between.py",
-        ((DOMAIN, "Domain.untested", lambda self, *_: ""),),
-    ),
     "steady": Rule(
         "steady formulas only, of those that may win",
         "evaluate/domain/check.py",
         ((DOMAIN, "Domain.is_steady", lambda *_: True),),
-    ),
-    "explosions": Rule(
-        "explosions count as poles", "evaluate/domain/check.py", ((DOMAIN, "Domain.explodes", lambda *_: False),)
     ),
     "defined": Rule(
         "values wherever rows may lie", "evaluate/domain/check.py", ((DOMAIN, "Domain.defines", lambda *_: True),)
@@ -199,10 +183,8 @@ def _together(purpose: str, *names: str) -> Rule:
     return Rule(purpose, "", tuple(part for name in names for part in RULES[name].off))
 
 
-BEYOND_POLES = ("few rows", "trifles", "untested", "explosions")
 RULES |= {
-    "all of these but poles": _together("what overlaps with poles", *BEYOND_POLES),
-    "all of the domain": _together("poles, and what overlaps with them", "poles", *BEYOND_POLES, "defined", "steady"),
+    "all of the domain": _together("poles and what is like them", "poles", "few rows", "defined", "steady"),
     "all nats of form": _together("prices beside the description", "oddity", "turns", "written length"),
     "all digits": _together(
         "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
