@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows
     from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
 
-PAUSE = 1.0
-"""Least seconds between two lines if there is nothing new."""
+PAUSE = 10.0
+"""Least seconds between two lines if no stage begins."""
 
 LONGEST = 40
 """Characters of a formula in the text."""
@@ -106,7 +106,7 @@ class Status:
         return text if longest is None else shortened(text, 3 * longest)
 
     def is_due(self, said: float) -> bool:
-        """Whether a line of an earlier time, by `seconds`, is old: by a second, or a sixtieth of the time so far."""
+        """Whether a line of an earlier time, by `seconds`, is old: by `PAUSE`, or a sixtieth of the time so far."""
         seconds = self.seconds
         return seconds - said >= max(PAUSE, seconds / 60)
 

@@ -24,7 +24,8 @@ from shine.data.fields import Field
 from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
 from shine.data.trajectories import Trajectories
 from shine.data.trajectory_files import TrajectoryColumns, field_of_file, trajectories_of_file
-from shine.evaluate.losses import loss_for, loss_text
+from shine.evaluate.losses import loss_for, loss_from, loss_text
+from shine.evaluate.losses.reading import predicts_classes
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import (
     DataSettings,
@@ -272,7 +273,7 @@ def _graph_tree(guess: GraphGuess, base: Path, features: Sequence[str], primitiv
 
 
 def constraint_problems(
-    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, linear_scaling: bool
+    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, fitness: FitnessSettings
 ) -> Iterator[Problem]:
     """Problems of constraints that do not fit the primitives, the features or the scaling."""
     table, names = primitive_table(primitives)
@@ -283,7 +284,8 @@ def constraint_problems(
         return
     # Problems have their place in the file, where columns and functions may have other names.
     given = {name(word): word for word in _words(constraints) for name in (column_name(dataset), any_name(dataset))}
-    for loc, message in own.problems(select(table, names), dataset.features, linear_scaling):
+    of_classes = predicts_classes(loss_from(fitness.loss))
+    for loc, message in own.problems(select(table, names), dataset.features, fitness.linear_scaling, of_classes):
         yield ("constraints", *(given.get(key, key) for key in loc)), message
 
 

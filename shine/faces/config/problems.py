@@ -58,8 +58,8 @@ def unknown_key(name: str, loc: Loc, schema: dict[str, Any]) -> str:
     if colon and key in allowed:
         return f"unknown key {shown(name)}; a colon needs a blank after it: '{key}: {value}'"
     # A key that is not indented is beside the section that it belongs to.
-    sections = [each for each in allowed if not loc and name in allowed_keys(schema, (each,))]
-    return unknown("key", name, allowed, f"{sections[0]}.{name}" if len(sections) == 1 else None)
+    places = [f"{each}.{name}" for each in allowed_keys(schema, ()) if name in allowed_keys(schema, (each,))]
+    return unknown("key", name, allowed, synonym(name, allowed) or '" or "'.join(places))
 
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:

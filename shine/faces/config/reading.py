@@ -268,8 +268,7 @@ class Sections:
             found += complexity_problems(values["evolution"], values["primitives"], dataset)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
-            linear_scaling = values["fitness"].linear_scaling
-            found += constraint_problems(values["constraints"], values["primitives"], dataset, linear_scaling)
+            found += constraint_problems(values["constraints"], values["primitives"], dataset, values["fitness"])
         if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
             found += validation_problems(values["fitness"], dataset, values["seed"])
             found += loss_problems(values["fitness"], dataset)
