@@ -29,18 +29,7 @@ SHAPE = "{percentage:3.0f}%|{bar:12}| {desc}"
 
 
 def progress_text(progress: Progress, stop: StopSettings | None, longest: int | None = LONGEST) -> str:
-    """Generation, best loss, evaluations per second, and the formula.
-
-    The formula is last because terminals cut it.
-
-    Parameters
-    ----------
-    progress : Progress
-    stop : StopSettings, optional
-        The limits of the search.
-    longest : int, optional
-        Most characters of the formula.
-    """
+    """Generation, best loss, evaluations per second, and the formula, which is last because terminals cut it."""
     most = "" if stop is None or stop.generations is None else f"/{stop.generations}"
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     told = f"generation {progress.generation}{most}, loss {loss_text(progress.best_loss)}, {rate:,.0f} evaluations/s"

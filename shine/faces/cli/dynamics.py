@@ -242,7 +242,7 @@ def exported_system(
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
     try:
-        text = exported(model, to, name, precision=precision, file=out and out.stem)
+        text = exported(model, to, name, precision=precision, file=out.stem if out else None)
     except ValueError as error:
         raise click.UsageError(f"--name {name}: {error}") from None
     if out is not None:

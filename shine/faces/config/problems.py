@@ -19,15 +19,7 @@ Problem = tuple[Loc, str]
 
 
 def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tuple[BaseModel | None, list[Problem]]:
-    """A value as a model, or None and all its problems.
-
-    Parameters
-    ----------
-    model : type
-    value : Json
-    schema : dict
-        JSON schema of the whole document; messages list the keys that it allows.
-    """
+    """A value as a model, or None and all its problems, which list the keys that the schema of the document allows."""
     try:
         # In JSON's strict mode a list can be a tuple, but text is never a number and a boolean never an integer.
         return model.model_validate_json(json.dumps(value), strict=True), []
