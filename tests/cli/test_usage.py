@@ -76,7 +76,6 @@ for arguments in {asked!r}:
         (["evolve", "c.yaml", "--seed", "-1"], "error: Invalid value for '--seed': -1 is not in the range"),
         (["evolve", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
         (["evolve", "c.yaml", "--quiet", "--json"], "error: --quiet and --json exclude each other"),
-        (["config", "check", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
         (["predict", "run"], "error: Missing argument 'DATA'; see 'shine predict --help'\n"),
         (["predict", "run", "data.csv", "--index", "-1"], "error: Invalid value for '--index': -1 is not in the range"),
         (["export", "a"], "error: Missing option '--to'; see 'shine export --help'\n"),

@@ -180,9 +180,9 @@ def named_columns(data: DataSettings, base: Path) -> Dataset | None:
         return None
     try:
         found = opened(base / data.path, data.reading)
-        if found.stream is not None:
+        others = {data.target, *filter(None, (data.weights, data.sigma, data.groups)), *data.loss_columns}
+        if found.stream is not None or (data.features is None and others - {*found.source.headings}):
             return None
-        others = [data.target, data.weights, data.sigma, data.groups, *data.loss_columns]
         headings = data.features or [each for each in found.source.headings if each not in others]
         known = [place for place, each in enumerate(found.source.headings) if each in headings]
         kinds = {recognized(raw, ".", data.reading.marks).kind for raw in found.source.read(known)}

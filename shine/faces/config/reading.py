@@ -247,7 +247,7 @@ class Sections:
     def loaded(self, problems: Sequence[Problem]) -> tuple[Loaded | None, list[Problem]]:
         """The data, and the problems of the data and of formulas that name their columns."""
         values, base = self.values, self._base(("data", "path"))
-        if values["dynamics"] is not None:
+        if self.document.value.get("dynamics") is not None:
             return None, [(("dynamics",), "is for 'shine evolve' alone: this needs a search for one target")]
         if "data" not in values:
             return None, []
