@@ -41,6 +41,7 @@ from shine.faces.config.problems import Problem, shown, unknown
 from shine.faces.keywords import read_program
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
 from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import similar
 from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.forms.printing import definition_source
 from shine.lang.forms.tree import Tree
@@ -183,8 +184,11 @@ def named_columns(data: DataSettings, base: Path) -> Dataset | None:
         others = {data.target, *filter(None, (data.weights, data.sigma, data.groups)), *data.loss_columns}
         if found.stream is not None or (data.features is None and others - {*found.source.headings}):
             return None
-        headings = data.features or [each for each in found.source.headings if each not in others]
-        known = [place for place, each in enumerate(found.source.headings) if each in headings]
+        own = found.source.headings
+        headings = [each for each in own if each not in others]
+        if data.features:  # those that are meant
+            headings = [each if each in own else similar(each, own) or each for each in data.features]
+        known = [place for place, each in enumerate(own) if each in headings]
         kinds = {recognized(raw, ".", data.reading.marks).kind for raw in found.source.read(known)}
         if kinds - {"number", "truth"}:
             return None

@@ -232,7 +232,7 @@ class Sections:
         if isinstance(value, dict) and wrong & set(value):
             # pydantic reports problems between keys only if each key is valid: check again without the wrong keys.
             rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
-            found += [problem for problem in rest if problem not in found]
+            found += [(loc, text) for loc, text in rest if (loc, text) not in found and not wrong & {*loc[1:2]}]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
     def trajectories(self, problems: Sequence[Problem]) -> tuple[Trajectories | Field | None, list[Problem]]:

@@ -292,7 +292,8 @@ def words_of(formula: str) -> frozenset[str]:
 
 def word(given: str) -> str:
     """The word for a function, an operator or a feature, which may go by its heading, as users name it."""
-    return OPERATORS.get(given) or FUNCTIONS.get(given) or identifier(given)
+    known = OPERATORS.get(given) or FUNCTIONS.get(given)
+    return known or (identifier(given) if any(map(str.isalnum, given)) else given)
 
 
 @dataclass(frozen=True)
