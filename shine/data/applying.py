@@ -64,9 +64,10 @@ def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedC
     if missing:
         near = {similar(heading, source.headings): None for heading in missing}
         hint = f"did you mean {listed(shown(each) for each in near if each)}? " if any(near) else ""
-        needed = f"{hint}the formula needs {listed(column.heading for column in wanted)}"
+        if len(missing) < len(wanted):
+            hint += f"the formula needs {listed(column.heading for column in wanted)}, and "
         raise DataError(
-            f"{source.path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
+            f"{source.path}: there is no column {listed(missing)}; {hint}the file has {listed(source.headings)}"
         )
     return [place for place in places if place is not None]
 

@@ -11,9 +11,10 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.base.typing import AnyArray
 from shine.data.columns.headings import names_of_headings
-from shine.data.columns.kinds import recognized
+from shine.data.columns.kinds import HOLDS, recognized
 from shine.data.datasets.preparation import Reading
 from shine.data.fields import Field, field_of, on_grid
+from shine.data.files.grids import shortened
 from shine.data.opening import open_source, writing
 from shine.data.trajectories import Trajectories
 from shine.data.trajectory_tables import Names, trajectories
@@ -32,57 +33,34 @@ class TrajectoryColumns:
 
 
 def columns_of_file(path: Path, headings: Sequence[str], label: str | None, reading: Reading) -> dict[str, AnyArray]:
-    """Columns of numbers, with NaN where one is missing, and the labels of runs.
+    """Columns of numbers, by headings or names, with NaN where one is missing; the one of labels may hold texts.
 
-    Parameters
-    ----------
-    path : Path
-    headings : sequence of str
-        As in the file, or as names.
-    label : str, optional
-        The one among them that may hold texts.
-    reading : Reading
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or a column is missing or holds texts.
+    A `DataError`, with a line for each problem, if the file cannot be read, or a column is missing or holds texts.
     """
     source = open_source(path, reading.marks)
     raws = source.read(source.indices(headings))
     decimal = writing(source, raws, reading.decimal).decimal
     found: dict[str, AnyArray] = {}
+    problems: list[str] = []
     for heading, raw in zip(headings, raws, strict=True):
         column = recognized(raw, decimal, reading.marks)
+        if heading == label and column.problems:  # some labels are numbers
+            column = recognized(raw, decimal, reading.marks, "text")
         if heading != label and column.values.dtype.kind != "f":
-            raise DataError(f"{path}: column {shown(heading)} holds {_held(column.values)}; numbers are needed")
+            problems.append(f"{path}: column {shown(heading)} holds {HOLDS[column.kind]}; numbers are needed")
+        problems += column.problems
         found[heading] = column.values
+    if problems:
+        raise DataError("\n".join(shortened(path, problems)))
     return found
-
-
-def _held(values: AnyArray) -> str:
-    return "dates or durations" if values.dtype.kind in "mM" else "text"
 
 
 def trajectories_of_file(
     path: Path, columns: TrajectoryColumns, reading: Reading | None = None, continuous: bool = True
 ) -> Trajectories:
-    """Read trajectories.
+    """Read trajectories, whose motion may go on between the times.
 
-    Parameters
-    ----------
-    path : Path
-    columns : TrajectoryColumns
-    reading : Reading, optional
-        Marks of missing values and the decimal sign.
-    continuous : bool
-        Whether the motion goes on between the times.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, a column is missing or holds texts, or the trajectories cannot be used; the message
-        names the file.
+    A `DataError`, which names the file, as of `columns_of_file`, or if the trajectories cannot be used.
     """
     reading = reading or Reading()
     others, states = _roles(path, columns, reading)
@@ -100,21 +78,9 @@ def trajectories_of_file(
 def field_of_file(
     path: Path, columns: TrajectoryColumns, reading: Reading | None = None, periodic: bool = False
 ) -> Field:
-    """Read fields from a long table: a row for each time and point.
+    """Read fields from a long table: a row for each time and point; `columns` have one or two coordinates in `space`.
 
-    Parameters
-    ----------
-    path : Path
-    columns : TrajectoryColumns
-        With one or two headings of coordinates in `space`.
-    reading : Reading, optional
-        Marks of missing values and the decimal sign.
-    periodic : bool
-
-    Raises
-    ------
-    DataError
-        As of `trajectories_of_file`; or if a point of the grid lacks or repeats, or the steps are not equal.
+    A `DataError` as of `trajectories_of_file`; or if a point of the grid lacks or repeats, or steps are not equal.
     """
     reading = reading or Reading()
     others, states = _roles(path, columns, reading)
@@ -132,10 +98,9 @@ def _roles(path: Path, columns: TrajectoryColumns, reading: Reading) -> tuple[li
     """Headings of the columns with a role of their own, and of the states."""
     source = open_source(path, reading.marks)
     others = [columns.time, *columns.space, *([] if columns.run is None else [columns.run]), *columns.controls]
-    roles = {source.headings[source.index(heading)] for heading in others}
-    states = list(columns.states or [heading for heading in source.headings if heading not in roles])
-    both = [state for state in states if source.headings[source.index(state)] in roles]
-    if both or len(roles) < len(others) or len(set(states)) < len(states):
+    places = source.indices([*others, *(columns.states or ())])
+    states = list(columns.states or [each for place, each in enumerate(source.headings) if place not in places])
+    if len(set(places)) < len(places):
         raise DataError(f"{path}: a column is used twice among {listed([*others, *states])}")
     if not states:
         raise DataError(f"{path}: no column is left to be a state")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows
     from shine.search.evolution.observers import Progress
     from shine.search.evolution.settings import StopSettings
 
-PAUSE = 1.0
-"""Least seconds between two lines if there is nothing new."""
+PAUSE = 10.0
+"""Least seconds between two lines if no stage begins."""
 
 LONGEST = 40
 """Characters of a formula in the text."""
@@ -29,18 +29,7 @@ SHAPE = "{percentage:3.0f}%|{bar:12}| {desc}"
 
 
 def progress_text(progress: Progress, stop: StopSettings | None, longest: int | None = LONGEST) -> str:
-    """Generation, best loss, evaluations per second, and the formula.
-
-    The formula is last because terminals cut it.
-
-    Parameters
-    ----------
-    progress : Progress
-    stop : StopSettings, optional
-        The limits of the search.
-    longest : int, optional
-        Most characters of the formula.
-    """
+    """Generation, best loss, evaluations per second, and the formula, which is last because terminals cut it."""
     most = "" if stop is None or stop.generations is None else f"/{stop.generations}"
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     told = f"generation {progress.generation}{most}, loss {loss_text(progress.best_loss)}, {rate:,.0f} evaluations/s"
@@ -106,7 +95,7 @@ class Status:
         return text if longest is None else shortened(text, 3 * longest)
 
     def is_due(self, said: float) -> bool:
-        """Whether a line of an earlier time, by `seconds`, is old: by a second, or a sixtieth of the time so far."""
+        """Whether a line of an earlier time, by `seconds`, is old: by `PAUSE`, or a sixtieth of the time so far."""
         seconds = self.seconds
         return seconds - said >= max(PAUSE, seconds / 60)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,16 @@ def test_a_system_is_exported_as_a_program(spring: str) -> None:
     assert r"\dot{x}" in Path("system.tex").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
+def test_a_program_in_c_is_compiled_as_it_says(spring: str) -> None:
+    shine("export", spring, "--to", "c", "--name", "law", "--out", "my law.c")
+    command = re.search(r"cc -O2 .* -o law", Path("my law.c").read_text())
+    assert command
+    told = subprocess.run(f"{command[0]} && ./law 1 0 3 1", shell=True, capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(table(told.stdout)[1][:, 1], np.cos(range(4)), atol=1e-7)
+
+
 def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None:
     assert shine("report", spring).stdout == "runs/spring/report.html\n"
     page = Path("runs/spring/report.html").read_text()
@@ -104,7 +117,8 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         (("predict", "spring", "start.csv", "--times", "3:0:0.1"), "--times 3:0:0.1: must be FIRST:LAST:STEP"),
         (("predict", "spring", "start.csv", "--times", "0:1e9:1e-9"), "with at most 10000000 times"),
         (("predict", "spring", "start.csv", "--times", "0:1"), "must be FIRST:LAST:STEP, such as 0:20:0.1"),
-        (("predict", "spring", "start.csv"), "there is no column 'time'"),
+        (("predict", "spring", "start.csv"), "has no column 'time' of times; give them by --times, such as 0:20:0.1"),
+        (("export", "spring", "--to", "c", "--name", "my law"), "--name my law: is not a valid name of a function"),
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--index", "5"), "has the indices 0 to 1"),
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--out", "a.doc"), "--out a.doc: files end in"),
         (("export", "spring", "--to", "excel"), "no such format for dynamics; use one of python, c"),

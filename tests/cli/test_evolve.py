@@ -97,12 +97,6 @@ def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:
     assert result.stderr.startswith("note: run: is finished")
 
 
-def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
-    result = shine("resume", run, "--set", "evolution.population=51")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "evolution.population" in result.stderr
-
-
 def test_a_failed_write_is_reported_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shine.faces.runs as module
 

@@ -16,6 +16,8 @@ import pytest
 from cli.commandline import ENDLESS, await_text, command, environment, process, shine, started
 from helpers.markers import mostly_slow
 
+from shine.faces.cli.progress import Lines
+from shine.faces.progress import Status
 from shine.runs import read_result
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as Unix has them")
@@ -275,6 +277,15 @@ def test_where_there_is_no_terminal_every_stage_is_a_line(small: Path, tmp_path:
     again = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
     told = [line for line in again.stderr.splitlines() if not re.search(r", \d+ s|^generation", line)]
     assert told == [STAGES[0] + "-2", STAGES[1], "refining the best formulas"]
+
+
+def test_a_long_stage_is_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    lines = Lines(Status(None, lambda: now[0]))
+    lines.enter("looking")
+    for now[0] in range(1, 25):
+        lines.tick()
+    assert capsys.readouterr().err.splitlines() == ["looking", "looking, 10 s", "looking, 20 s"]
 
 
 def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch, small: Path) -> None:

@@ -33,9 +33,7 @@ def test_nothing_found_is_told(runs: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--nodes", "few"], "'few' is not a number"),
         (["--set", "seed"], "--set seed: write KEY=VALUE"),
-        (["--where", "seed"], "'seed' is no condition"),
         (["--in", "nowhere"], "nowhere: no such folder; name the folder that holds the runs with --in"),
         (["--in", "runs/plants"], "runs/plants: is a run itself"),
         (["compare", "plants"], "compare needs at least two runs"),

@@ -12,6 +12,7 @@ import click
 import pytest
 from cli.commandline import environment, shine
 
+from shine.base.distribution import install_hint
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.faces.cli.commands import shine as group
 
@@ -75,7 +76,6 @@ for arguments in {asked!r}:
         (["evolve", "c.yaml", "--seed", "-1"], "error: Invalid value for '--seed': -1 is not in the range"),
         (["evolve", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
         (["evolve", "c.yaml", "--quiet", "--json"], "error: --quiet and --json exclude each other"),
-        (["config", "check", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
         (["predict", "run"], "error: Missing argument 'DATA'; see 'shine predict --help'\n"),
         (["predict", "run", "data.csv", "--index", "-1"], "error: Invalid value for '--index': -1 is not in the range"),
         (["export", "a"], "error: Missing option '--to'; see 'shine export --help'\n"),
@@ -133,12 +133,12 @@ def test_a_run_without_a_result_says_how_to_finish_it(run: Path) -> None:
 RAISED = [
     (RuntimeError("odd\nthing"), 1, "error: RuntimeError: odd thing; run with --debug for the traceback\n"),
     (AssertionError(), 1, "error: AssertionError; run with --debug for the traceback\n"),
-    (RecursionError("deep"), 1, "error: RecursionError: deep; run with --debug for the traceback\n"),
     (MemoryError(), 1, "error: out of memory; use fewer rows or a smaller population\n"),
     (OSError(errno.EACCES, "Permission denied", "f.csv"), 1, "error: f.csv: Permission denied\n"),
     (OSError("odd"), 1, "error: OSError: odd; run with --debug for the traceback\n"),
     (ExportError("no"), 1, "error: no\n"),
     (DataError("no"), 2, "error: no\n"),
+    (DataError(install_hint("parquet")), 1, "error: pip install 'shine-gp[parquet]'\n"),
     (ConfigError(["one", "two"]), 2, "error: one\nerror: two\n"),
     (KeyboardInterrupt(), 130, "error: interrupted\n"),
     (click.Abort(), 130, "error: interrupted\n"),

@@ -140,6 +140,8 @@ def two_formulas_are_compared(face: str) -> None:
         assert told[name]["root_mean_squared_error"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=0.01)
         assert told[name]["largest_error"] == pytest.approx(abs(error).max(), rel=0.05)
     assert told["verdict"] == "the first formula has the smaller squared errors"
+    told = refused("compare", first=RUN, second=RUN, data="rows.csv", target="z")
+    assert "there is no column z; the file has a, b, y" in told
     other = ask("compare", first={**RUN, "index": 0}, second=RUN, data="rows.csv", target="a")
     assert other["first"]["mean_absolute_error"] == pytest.approx(abs(TARGET.mean() - LEFT).mean(), rel=0.01)
 
@@ -156,6 +158,7 @@ def rows_are_predicted(face: str) -> None:
     np.testing.assert_allclose(plain["first_rows"]["prediction"], (LEFT + RIGHT)[:10], rtol=1e-5)
     assert (plain["least"], plain["greatest"]) == pytest.approx((min(LEFT + RIGHT), max(LEFT + RIGHT)), rel=1e-5)
     assert "exists already" in refused("predict", of=RUN, data="rows.csv", out="out.csv")
+    assert "name a run" in refused("predict", of={"formula": "2.5*a"}, data="rows.csv", interval=0.9)
 
 
 @tool("plot", "plot.of", "plot.kind", "plot.out", slow=True)
@@ -169,7 +172,7 @@ def every_kind_is_drawn(face: str) -> None:
         pictures.add(Path(f"{kind}.png").read_bytes())
         assert base64.b64decode(found["png"]) == Path(f"{kind}.png").read_bytes()
     assert len(pictures) == 6 and all(each.startswith(b"\x89PNG") for each in pictures)
-    assert "this is told of runs" in refused("plot", of={"formula": "a"})
+    assert "name a run" in refused("plot", of={"formula": "a"})
 
 
 @tool("export", "export.of", "export.to", "export.name", "export.precision", "export.out")
@@ -195,7 +198,7 @@ def points_to_measure_are_told(face: str) -> None:
     assert [(1 <= each["a"] <= 9, each["b"]) for each in points] == [(True, 3)] * 2
     (dear,) = ask("next_measurement", of=RUN, box={"a": [1, 9]}, cost="1 + a**9")["points"]
     assert dear["a"] < points[0]["a"]
-    assert "this is told of runs" in refused("next_measurement", of={"formula": "a"})
+    assert "name a run" in refused("next_measurement", of={"formula": "a"})
 
 
 @tool("past_runs", "past_runs.folder", "past_runs.where", "past_runs.sort", "past_runs.limit")

@@ -138,7 +138,9 @@ def standard_errors_are_those_of_least_squares(face: str) -> None:
     product = LEFT * RIGHT
     slope = (product @ TARGET) / (product @ product)
     error = math.sqrt(np.sum((TARGET - slope * product) ** 2) / 39 / (product @ product))
-    (constant,) = json.loads(told("summary", run, "--json"))["constants"]
+    whole = json.loads(told("summary", run, "--json"))
+    assert {*whole} == {"index", "expression"} | {*record(run)["best"]["uncertainty"]} - {"details"}
+    (constant,) = whole["constants"]
     np.testing.assert_allclose([constant["value"], constant["standard_error"]], [slope, error], rtol=0.01)
     (constant,) = json.loads(told("summary", run, "--index", "0", "--json"))["constants"]
     np.testing.assert_allclose(constant["standard_error"], TARGET.std(ddof=1) / math.sqrt(40), rtol=0.01)

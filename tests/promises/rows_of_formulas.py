@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from promises.faces import LAW, X, calculated, occurrences, same, search
+from promises.faces import LAW, X, Y, calculated, occurrences, same, search
 from promises.table import FITTED, PYTHON, row
 
 import shine
@@ -159,6 +159,10 @@ def formulas_have_the_unit_of_the_target(face: str) -> None:
         for model in found.fitted.front:
             np.testing.assert_allclose(calculated(model.expression, 2 * X), 4 * calculated(model.expression, X))
     assert found.expressions
+    odds = {"loss": "binomial", "y": Y.mean() < Y, "constraints": {"units": {"x0": "m", "x1": "m"}, "target_unit": "m"}}
+    if face in ("config", "SymbolicClassifier"):
+        with pytest.raises((ValueError, AssertionError), match="odds and scores of classes have no unit"):
+            search(face, **(odds if face == "config" else {"units": (["m", "m"], "m")}))
     with pytest.raises(Exception, match="furlongs"):
         search(face, **{**words, **({"units": (["furlongs", "m"], target)} if face != "config" else _wrong(words))})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -70,6 +71,11 @@ def each_condition_finds_its_runs(face: str) -> None:
     }
     for words, names in expected.items():
         assert "".join(found(*words)) == names, words
+    past_run(Path("runs/d"), model("Länge_m", 1.0, 1, 0.5), date=NOON, data=str(Path("rows.csv").resolve()))
+    Path("link.csv").symlink_to("rows.csv")
+    for words in (("--uses", "Länge [m]"), ("--data", "link.csv"), ("--data", "./rows.csv")):
+        assert found(*words) == ["d"], words
+    shutil.rmtree("runs/d")
     assert len(found("--formulas")) == 6
     assert {each["nodes"] for each in json.loads(told("runs", "--without", "exp", "--json"))} == {1, 5, 6}
     Path("runs").rename("elsewhere")

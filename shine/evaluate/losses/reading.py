@@ -12,7 +12,7 @@ from typing import Any
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.evaluate.losses.form import LOSSES, SIGMA, WEIGHT, Loss, RowLoss
-from shine.evaluate.losses.library import LIBRARY, BuiltIn
+from shine.evaluate.losses.library import LIBRARY, SHARES, SIGNS, BuiltIn
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, similar, value_text
 from shine.lang.forms.printing import definition_source
@@ -90,6 +90,12 @@ def built_in_of(loss: Loss) -> BuiltIn | None:
     # A function of the user's may have the same name.
     own = (_loss(loss.name, of_sigma).kind.function for of_sigma in (False, True))
     return built_in if loss.kind.function in own else None
+
+
+def predicts_classes(loss: Loss) -> bool:
+    """Whether predictions are odds or scores of classes, which have no unit."""
+    built_in = built_in_of(loss)
+    return built_in is not None and built_in.values.get("target") in (SHARES, SIGNS)
 
 
 @cache

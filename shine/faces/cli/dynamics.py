@@ -119,6 +119,7 @@ def predicted_states(
     import numpy as np
 
     from shine.base.errors import DataError
+    from shine.data.opening import open_source
     from shine.data.trajectory_files import columns_of_file
     from shine.faces.dynamics.scoring import run_number
 
@@ -136,12 +137,13 @@ def predicted_states(
     # States that nobody read are columns of their own, and lags are the rows before.
     labels = dynamics.run if model.runs else None
     headings = [*read, *model.unread]
-    given = columns_of_file(
-        data,
-        [*headings, *dynamics.controls, *([dynamics.time] if times is None else []), *([labels] if labels else [])],
-        labels,
-        run.config.data.reading,
-    )
+    needed = [*headings, *dynamics.controls, *([labels] if labels else [])]
+    if times is None:
+        source = open_source(data, run.config.data.reading.marks)
+        if dynamics.time not in (*source.headings, *source.names):
+            raise DataError(f"{data}: has no column {dynamics.time!r} of times; give them by --times, such as 0:20:0.1")
+        needed.append(dynamics.time)
+    given = columns_of_file(data, needed, labels, run.config.data.reading)
     states = np.column_stack([given[heading] for heading in headings])
     controls = np.array([given[heading] for heading in dynamics.controls]).reshape(-1, len(states)).T
     asked = given[dynamics.time] if times is None else times_of(times)
@@ -152,8 +154,8 @@ def predicted_states(
         asked = asked[model.lags :] if times is None else asked
     else:
         starts = range(1) if times is None else range(len(states))
-    if times is None and not (asked[1:] > asked[:-1]).all():
-        raise DataError(f"{data}: the times must increase; for starts of several trajectories give --times")
+    if times is None and not (len(asked) > 1 and (asked[1:] > asked[:-1]).all()):
+        raise DataError(f"{data}: times are at least two and increase; for starts alone give --times, such as 0:20:0.1")
     if np.isnan(states[: starts.stop]).any() or np.isnan(controls).any():
         raise DataError(f"{data}: a state at the start, or a control, is missing")
     parts = []
@@ -240,7 +242,7 @@ def exported_system(
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
     try:
-        text = exported(model, to, name, precision=precision)
+        text = exported(model, to, name, precision=precision, file=out.stem if out else None)
     except ValueError as error:
         raise click.UsageError(f"--name {name}: {error}") from None
     if out is not None:

@@ -17,14 +17,17 @@ from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxErro
 from shine.base.parallel import ParallelSettings
 from shine.compiler.tapes import depths
 from shine.data.columns.headings import names_of_headings
+from shine.data.columns.kinds import recognized
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.folds import fold_problem, kept_back_by
 from shine.data.datasets.preparation import Reading
 from shine.data.fields import Field
 from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
+from shine.data.opening import opened
 from shine.data.trajectories import Trajectories
 from shine.data.trajectory_files import TrajectoryColumns, field_of_file, trajectories_of_file
-from shine.evaluate.losses import loss_for, loss_text
+from shine.evaluate.losses import loss_for, loss_from, loss_text
+from shine.evaluate.losses.reading import predicts_classes
 from shine.evaluate.losses.rows import data_for_loss
 from shine.faces.config.models import (
     DataSettings,
@@ -38,6 +41,7 @@ from shine.faces.config.problems import Problem, shown, unknown
 from shine.faces.keywords import read_program
 from shine.formats.read.guesses import GraphGuessError, formula_tree, graph_tree
 from shine.lang.forms.library import STANDARD
+from shine.lang.forms.names import similar
 from shine.lang.forms.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.forms.printing import definition_source
 from shine.lang.forms.tree import Tree
@@ -57,14 +61,8 @@ from shine.search.problem.settings import FitnessSettings, SearchSettings
 def primitive_texts(
     primitives: Sequence[str | LlvmFunction], bases: Sequence[Path]
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """Primitives as text, each a name or a definition in the language, and their problems.
-
-    Parameters
-    ----------
-    primitives : sequence of str or LlvmFunction
-    bases : sequence of Path
-        Folder of each entry's relative path.
-    """
+    """Primitives as text, each a name or a definition in the language, and their problems; relative paths begin at
+    the folders `bases`."""
     texts: list[str] = []
     problems: list[Problem] = []
     if not primitives:
@@ -106,6 +104,7 @@ def _lifted_text(given: LlvmFunction, base: Path) -> str:
 def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of settings that a search for equations of motion does not have."""
     data: DataSettings = sections["data"]
+    dynamics: DynamicsSection = sections["dynamics"] or DynamicsSection(time="")
     if data.path is None:
         yield ("data",), "dynamics needs a path: a table of states at times"
     for key in ("target", "features", "weights", "sigma", "groups", "loss_columns", "generate", "fold", "stream"):
@@ -118,7 +117,6 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
             yield (key,), "is not for dynamics"
     for key in unfit_for_dynamics(sections["fitness"]):
         yield ("fitness", key), "is not for dynamics, which estimates it from the readings"
-    dynamics: DynamicsSection = sections["dynamics"]
     if sections["constraints"].units:
         yield ("constraints", "units"), "is for one target; write dynamics.units"
     if (dynamics.kind == "pde") != bool(dynamics.space):
@@ -161,6 +159,43 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
                 yield ("data", field.name), "belongs to path; generated data are numbers"
         for loc, message in recipe_problems(data.generate):
             yield ("data", "generate", *loc), message
+
+
+def column_problems(data: DataSettings, dynamics: DynamicsSection | None, base: Path) -> list[Problem]:
+    """Problems of the file and the headings of columns, where other keys are wrong."""
+    if data.path is None:
+        return []
+    wanted = [data.target, data.weights, data.sigma, data.groups, *data.loss_columns, *(data.features or ())]
+    if dynamics is not None:
+        wanted = [dynamics.time, *dynamics.space, dynamics.run, *dynamics.controls, *(dynamics.states or ())]
+    try:
+        opened(base / data.path, data.reading).source.indices(filter(None, wanted))
+    except DataError as error:
+        return [(("data", "path"), line) for line in str(error).splitlines()]
+    return []
+
+
+def named_columns(data: DataSettings, base: Path) -> Dataset | None:
+    """A data set that has only the names of features, for checks of formulas; None if names depend on what is wrong."""
+    if data.path is None:
+        return None
+    try:
+        found = opened(base / data.path, data.reading)
+        others = {data.target, *filter(None, (data.weights, data.sigma, data.groups)), *data.loss_columns}
+        if found.stream is not None or (data.features is None and others - {*found.source.headings}):
+            return None
+        own = found.source.headings
+        headings = [each for each in own if each not in others]
+        if data.features:  # those that are meant
+            headings = [each if each in own else similar(each, own) or each for each in data.features]
+        known = [place for place, each in enumerate(own) if each in headings]
+        kinds = {recognized(raw, ".", data.reading.marks).kind for raw in found.source.read(known)}
+        if kinds - {"number", "truth"}:
+            return None
+        one = np.zeros((1, len(headings)))
+        return Dataset.from_arrays(one, one[:, 0], features=names_of_headings(headings), headings=headings)
+    except DataError:
+        return None
 
 
 def trajectory_problems(
@@ -229,15 +264,7 @@ def guess_formulas(
     evolution: EvolutionSettings,
 ) -> tuple[tuple[str, ...], list[Problem]]:
     """Guesses as text, graphs too, and their problems: a search accepts only guesses that it could make itself.
-
-    Parameters
-    ----------
-    guesses : sequence of str or GraphGuess
-    bases : sequence of Path
-        Folder of each guess's relative path.
-    primitives, features : sequence of str
-    evolution : EvolutionSettings
-    """
+    Relative paths begin at the folders `bases`."""
     table, names = primitive_table(primitives)
     known = PrimitiveSet(select(table, names), tuple(features))
     formulas: list[str] = []
@@ -272,7 +299,7 @@ def _graph_tree(guess: GraphGuess, base: Path, features: Sequence[str], primitiv
 
 
 def constraint_problems(
-    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, linear_scaling: bool
+    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, fitness: FitnessSettings
 ) -> Iterator[Problem]:
     """Problems of constraints that do not fit the primitives, the features or the scaling."""
     table, names = primitive_table(primitives)
@@ -283,7 +310,8 @@ def constraint_problems(
         return
     # Problems have their place in the file, where columns and functions may have other names.
     given = {name(word): word for word in _words(constraints) for name in (column_name(dataset), any_name(dataset))}
-    for loc, message in own.problems(select(table, names), dataset.features, linear_scaling):
+    of_classes = predicts_classes(loss_from(fitness.loss))
+    for loc, message in own.problems(select(table, names), dataset.features, fitness.linear_scaling, of_classes):
         yield ("constraints", *(given.get(key, key) for key in loc)), message
 
 

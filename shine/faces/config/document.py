@@ -78,18 +78,9 @@ class Document:
 
 
 def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
-    """Read a YAML file and apply overrides to it.
+    """Read a YAML file and apply overrides to it, each ``key.key=value``, with the value in YAML.
 
-    Parameters
-    ----------
-    path : Path
-    overrides : sequence of str
-        Each ``key.key=value``, with the value in YAML.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read at all. Problems of single values are collected in the document.
+    A `ConfigError` if the file cannot be read at all. Problems of single values are collected in the document.
     """
     document = parse_document(_file_text(path), str(path))
     for position, text in enumerate(overrides, start=1):
@@ -107,19 +98,9 @@ def parse_document(text: str, source: str) -> Document:
 
 
 def document_of(values: Mapping[str, Any], source: str) -> Document:
-    """Values that another program has given, as a document: they pass the checks of a file, and have no lines.
+    """Values of JSON that another program has given, as a document: they pass the checks of a file, and have no lines.
 
-    Parameters
-    ----------
-    values : mapping
-        As JSON has them.
-    source : str
-        Name of the values for messages.
-
-    Raises
-    ------
-    ConfigError
-        If a text holds a forbidden character, or they are nested too deeply or too many.
+    A `ConfigError` if a text holds a forbidden character, or they are nested too deeply or too many.
     """
     text = _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(values, ensure_ascii=False))
     return _document(text, SourcePosition(1, 0, 0, source))

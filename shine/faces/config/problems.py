@@ -19,15 +19,7 @@ Problem = tuple[Loc, str]
 
 
 def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tuple[BaseModel | None, list[Problem]]:
-    """A value as a model, or None and all its problems.
-
-    Parameters
-    ----------
-    model : type
-    value : Json
-    schema : dict
-        JSON schema of the whole document; messages list the keys that it allows.
-    """
+    """A value as a model, or None and all its problems, which list the keys that the schema of the document allows."""
     try:
         # In JSON's strict mode a list can be a tuple, but text is never a number and a boolean never an integer.
         return model.model_validate_json(json.dumps(value), strict=True), []
@@ -58,8 +50,8 @@ def unknown_key(name: str, loc: Loc, schema: dict[str, Any]) -> str:
     if colon and key in allowed:
         return f"unknown key {shown(name)}; a colon needs a blank after it: '{key}: {value}'"
     # A key that is not indented is beside the section that it belongs to.
-    sections = [each for each in allowed if not loc and name in allowed_keys(schema, (each,))]
-    return unknown("key", name, allowed, f"{sections[0]}.{name}" if len(sections) == 1 else None)
+    places = [f"{each}.{name}" for each in allowed_keys(schema, ()) if name in allowed_keys(schema, (each,))]
+    return unknown("key", name, allowed, synonym(name, allowed) or '" or "'.join(places))
 
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:

@@ -19,6 +19,7 @@ from shine.data.fields import Field
 from shine.data.loading import Loaded
 from shine.data.trajectories import Trajectories
 from shine.faces.config.checks import (
+    column_problems,
     complexity_problems,
     constraint_problems,
     data_problems,
@@ -26,6 +27,7 @@ from shine.faces.config.checks import (
     guess_formulas,
     loading_problems,
     loss_problems,
+    named_columns,
     parallel_problems,
     primitive_texts,
     search_problems,
@@ -193,35 +195,34 @@ class Sections:
         for name, value in self.document.value.items():
             if name in Config.model_fields:
                 found += self._read(name, value)
-        # Checks of a whole section may mislead if parts of it could not be read.
-        if not self._wrong("data", found) and not self._wrong("dynamics", found):
-            if self.values["dynamics"] is None:
-                found += data_problems(self.values["data"])
-            elif not self._wrong("guesses", found) and not self._wrong("template", found):
-                found += dynamics_problems(self.values)
+        if "data" in self.values:
+            free = self.document.value.get("dynamics") is None
+            told = data_problems(self.values["data"]) if free else dynamics_problems(self.values)
+            # A check of a whole section may mislead if a part of it could not be read.
+            wrong = {name for name in ("data", "dynamics", "guesses", "template") if self._wrong(name, found)}
+            found += [(loc, text) for loc, text in told if loc[0] not in wrong or (loc[0] == "data" and len(loc) > 1)]
         if not self._wrong("template", found):
             found += template_problems(self.values["template"])
-        if "primitives" in self.values:
-            given = self.values["primitives"]
-            bases = [self._base(("primitives", index)) for index in range(len(given))]
-            self.values["primitives"], wrong = primitive_texts(given, bases)
-            found += wrong
-        if "fitness" in self.values and not self._wrong("fitness", found):
+        given = self.values["primitives"]
+        bases = [self._base(("primitives", index)) for index in range(len(given))]
+        self.values["primitives"], more = primitive_texts(given, bases)
+        found += more
+        if not self._wrong("fitness", found):
             found += loss_problems(self.values["fitness"])
         if not self._wrong("parallel", found) and not self._wrong("evolution", found):
             found += parallel_problems(self.values["parallel"], self.values["evolution"])
         return found
 
     def _keys(self) -> Iterator[Problem]:
-        """Problems of unknown and missing sections; optional sections get their defaults."""
+        """Problems of unknown and missing sections; all other sections get their defaults."""
         for name in self.document.value:
             if name not in Config.model_fields:
                 yield (name,), unknown_key(name, (), _cached_schema())
         for name, info in Config.model_fields.items():
-            if name not in self.document.value and info.is_required():
-                yield (name,), "is missing, and has no default"
-            elif name not in self.document.value:
+            if not info.is_required():
                 self.values[name] = info.get_default(call_default_factory=True)
+            elif name not in self.document.value:
+                yield (name,), "is missing, and has no default"
 
     def _read(self, name: str, value: Json) -> list[Problem]:
         section, found = checked(_section_model(name), {name: value}, _cached_schema())
@@ -231,33 +232,37 @@ class Sections:
         if isinstance(value, dict) and wrong & set(value):
             # pydantic reports problems between keys only if each key is valid: check again without the wrong keys.
             rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
-            found += [problem for problem in rest if problem not in found]
+            found += [(loc, text) for loc, text in rest if (loc, text) not in found and not wrong & {*loc[1:2]}]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
     def trajectories(self, problems: Sequence[Problem]) -> tuple[Trajectories | Field | None, list[Problem]]:
         """The trajectories or fields of a configuration of dynamics, and the problems of their file."""
-        dynamics = self.values.get("dynamics")
-        if dynamics is None or any(self._wrong(name, problems) for name in ("data", "dynamics")):
+        data, dynamics, base = self.values.get("data"), self.values["dynamics"], self._base(("data", "path"))
+        if dynamics is None or data is None:
             return None, []
-        return trajectory_problems(self.values["data"], dynamics, self._base(("data", "path")))
+        if any(self._wrong(name, problems) for name in ("data", "dynamics")):
+            return None, column_problems(data, dynamics, base)
+        return trajectory_problems(data, dynamics, base)
 
     def loaded(self, problems: Sequence[Problem]) -> tuple[Loaded | None, list[Problem]]:
         """The data, and the problems of the data and of formulas that name their columns."""
-        if self._wrong("data", problems):
-            return None, []
-        values = self.values
-        if values.get("dynamics") is not None:
+        values, base = self.values, self._base(("data", "path"))
+        if self.document.value.get("dynamics") is not None:
             return None, [(("dynamics",), "is for 'shine evolve' alone: this needs a search for one target")]
-        if self._wrong("template", problems):
-            return None, []  # it says which column may hold texts
-        template = template_of(values["template"])
-        numbered = [] if template is None or template.groups is None else [template.groups]
-        loaded, found = loading_problems(values["data"], self._base(("data", "path")), numbered)
-        dataset = None if loaded is None else loaded.dataset
+        if "data" not in values:
+            return None, []
+        template, loaded = None, None
+        if any(self._wrong(name, problems) for name in ("data", "template")):  # a template says what may be texts
+            found = column_problems(values["data"], None, base)
+        else:
+            template = template_of(values["template"])
+            numbered = [] if template is None or template.groups is None else [template.groups]
+            loaded, found = loading_problems(values["data"], base, numbered)
         if template is not None and not problems:
-            if dataset is not None:
-                found += search_problems(dataset, Config(**values).search)
+            if loaded is not None:
+                found += search_problems(loaded.dataset, Config(**values).search)
             return loaded, found
+        dataset = named_columns(values["data"], base) if loaded is None else loaded.dataset
         wrong = any(self._wrong(name, problems) for name in ("guesses", "primitives", "evolution"))
         if dataset is not None and not wrong:
             bases = [self._base(("guesses", index)) for index in range(len(values["guesses"]))]
@@ -268,11 +273,10 @@ class Sections:
             found += complexity_problems(values["evolution"], values["primitives"], dataset)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
-            linear_scaling = values["fitness"].linear_scaling
-            found += constraint_problems(values["constraints"], values["primitives"], dataset, linear_scaling)
-        if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
-            found += validation_problems(values["fitness"], dataset, values["seed"])
-            found += loss_problems(values["fitness"], dataset)
+            found += constraint_problems(values["constraints"], values["primitives"], dataset, values["fitness"])
+        if loaded is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
+            found += validation_problems(values["fitness"], loaded.dataset, values["seed"])
+            found += loss_problems(values["fitness"], loaded.dataset)
         return loaded, found
 
     def finish(self, problems: Sequence[Problem]) -> Config:

@@ -55,17 +55,19 @@ def system_of(model: SystemModel, precision: Precision = None, rounded: bool = F
     return System(tuple(trees), model.states, model.controls, model.time or "t", *kinds)
 
 
-def exported(model: SystemModel, to: str, name: str = "f", *, precision: Precision = None) -> str:
+def exported(
+    model: SystemModel, to: str, name: str = "f", *, precision: Precision = None, file: str | None = None
+) -> str:
     """A system in another form (see `shine.formats.write.systems.system.export_system`).
 
     Parameters
     ----------
     model : SystemModel
-    to, name : str
+    to, name, file : str
     precision : int, "exact" or None
         Significant digits of constants; by default all, and in LaTeX those that the data support.
     """
-    return export_system(system_of(model, precision, rounded=to == "latex"), to, name)
+    return export_system(system_of(model, precision, rounded=to == "latex"), to, name, file)
 
 
 def notebook_html(front: SystemFront) -> str:

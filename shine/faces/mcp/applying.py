@@ -63,7 +63,7 @@ class Chosen:
     def its_run(self) -> OpenedRun:
         """The run that it is from."""
         if self.run is None:
-            raise CallError('this is told of runs; name one: {"run": "runs/NAME"}')
+            raise CallError('a formula that is given as text knows no rows; name a run: {"run": "runs/NAME"}')
         return self.run
 
     @property
@@ -138,10 +138,13 @@ def predict(
 ) -> Answer:
     """Predictions for the rows of a table: the first ten, or all in a CSV file."""
     chosen, path = Chosen.of(of), None if out is None else new_file(out, (".csv",))
-    columns, notes = predict_table(chosen.model, existing(data), interval)
+    model = chosen.model
+    if interval is not None and model.known is None:
+        model = with_rows(model, job_of_run(chosen.its_run()))
+    columns, notes = predict_table(model, existing(data), interval)
     values = columns[PREDICTION]
     known = values[np.isfinite(values)]
-    told: Answer = {"formula": chosen.model.formula(), "rows": len(values), "without_value": len(values) - len(known)}
+    told: Answer = {"formula": model.formula(), "rows": len(values), "without_value": len(values) - len(known)}
     if len(known):
         told |= {"least": known.min(), "median": float(np.median(known)), "greatest": known.max()}
     if path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def compared(key: str, text: object) -> str:
     assert match is not None
     sign, value = match[1] or BARE.get(key, "=="), match[2]
     if not value:
-        raise ValueError(f"{key}: {str(text)!r} has no value to compare with")
+        raise ValueError(f"{key}: has no value to compare with")
     known: object = value
     if key not in COLUMNS:
         known = comparable(_value(value))
@@ -67,7 +68,8 @@ def compared(key: str, text: object) -> str:
         try:
             known = float(value)
         except ValueError:
-            raise ValueError(f"{key}: {value!r} is not a number; write for example '{key} {sign} 10'") from None
+            allowed = "a number, or one after <=, <, >=, >, == or !=, such as '<12'"
+            raise ValueError(f"{key}: {value!r} is not a number; write {allowed}") from None
     return f"`{key}` {'==' if sign == '=' else sign} {known!r}"
 
 
@@ -240,7 +242,7 @@ def _holds(comparison: str, value: float | str | None, other: float | str) -> bo
 def _is_of_data(run: Entry, name: str) -> bool:
     """Whether a run is on a file, which is named by its path, by its name alone or by the beginning of its hash."""
     return (
-        run.data in (name, str(Path(name).absolute()))
+        run.data in (name, os.path.realpath(name))
         or bool(_HASH.fullmatch(name) and run.data_hash.startswith(name))
         or (Path(name).name == name and run.data.endswith((f"/{name}", f"\\{name}")))
     )

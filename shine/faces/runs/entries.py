@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from shine.base.errors import ExportError, ShineError
 from shine.base.lazy import cached_property
-from shine.lang.forms.names import cut
+from shine.lang.forms.names import cut, identifier
 from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
 
 UNFINISHED, DAMAGED = "unfinished", "damaged"
@@ -291,8 +291,9 @@ def words_of(formula: str) -> frozenset[str]:
 
 
 def word(given: str) -> str:
-    """The word for a function, an operator or a feature as users name it."""
-    return OPERATORS.get(given) or FUNCTIONS.get(given, given)
+    """The word for a function, an operator or a feature, which may go by its heading, as users name it."""
+    known = OPERATORS.get(given) or FUNCTIONS.get(given)
+    return known or (identifier(given) if any(map(str.isalnum, given)) else given)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
             ]
         )
     if header["data"] != data_digest(job.dataset):
-        raise DataError(f"{folder}: the data have changed since the run began")
+        told = "only these rows can go on, perhaps from another file: --set data.path=FILE"
+        raise DataError(f"{folder}: the data have changed since the run began; {told}")
 
 
 def check_limits(stop: StopSettings, state: State, record: ResultRecord | None) -> None:

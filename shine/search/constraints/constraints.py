@@ -141,9 +141,9 @@ class Constraints:
             yield "; ".join(wrong)
 
     def problems(
-        self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
+        self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool, of_classes: bool = False
     ) -> Iterator[Problem]:
-        """Mistakes given the primitives and features of a search."""
+        """Mistakes given the primitives and features of a search, perhaps one for the odds of classes."""
         names = [function.name for function in functions]
         everything = dict.fromkeys([*names, *features, CONSTANT_NAME])
         for name in self.limits:
@@ -169,6 +169,8 @@ class Constraints:
             yield ("forbidden",), "every feature is forbidden; allow at least one"
         if self.units:
             yield from self._unit_problems(functions, features, linear_scaling)
+        if of_classes and parse_unit(self.target_unit or "1") != DIMENSIONLESS:
+            yield ("target_unit",), f'is {self.target_unit!r}; odds and scores of classes have no unit: give "1"'
 
     def _unit_problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
@@ -220,7 +222,11 @@ def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Collection[str
 
 
 def check_constraints(
-    constraints: Constraints, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
+    constraints: Constraints,
+    functions: Sequence[Primitive],
+    features: Sequence[str],
+    linear_scaling: bool,
+    of_classes: bool = False,
 ) -> None:
     """Raise an error if constraints do not fit a search.
 
@@ -231,7 +237,7 @@ def check_constraints(
     """
     found = [
         f"constraints.{'.'.join(map(shortened, loc))}: {message}"
-        for loc, message in constraints.problems(functions, features, linear_scaling)
+        for loc, message in constraints.problems(functions, features, linear_scaling, of_classes)
     ]
     if found:
         raise ValueError("\n".join(found))

@@ -186,7 +186,7 @@ class ClassesProblem(OneFormula):
         evolving, dtype = self.evolving, self.fitness.dtype
         if dtype not in ("float64", "float32"):
             raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
-        task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
+        task = prepared(dataset, settings, LOG_LOSS, linear_scaling=True, scale_target=False)
         budget = planned(self.budget, task.dataset, steps_of(task.primitives, LOG_LOSS, self.threads))
         self.budget, self.task, _ = with_affordable_rows(budget, task, dataset)
         self.rows = self.task.dataset

@@ -180,7 +180,7 @@ class FormulaProblem(OneFormula):
         read = data_for_loss(loss, dataset, fitness.noise)
         check_noise(fitness.noise)
         check_validation(fitness.validation, fitness.validation_fraction)
-        task = prepared(read, settings, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
+        task = prepared(read, settings, loss, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
         task, read = self._affordable(task, read)
         rows = without_gross(task.dataset, loss)
         self._with_outliers = None if rows is task.dataset else read

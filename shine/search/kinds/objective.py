@@ -105,7 +105,7 @@ class ObjectiveProblem(OneFormula):
         super().__init__(dataset, settings, observers, rng)
         read = data_for_loss(loss, dataset, fitness.noise)
         self.loss, self._objective = loss, objective
-        self.task = task = prepared(read, settings, linear_scaling=self.scaled, scale_target=False)
+        self.task = task = prepared(read, settings, loss, linear_scaling=self.scaled, scale_target=False)
         self.rows = rows = task.dataset
         self.budget = planned(self.budget, rows, steps_of(task.primitives, loss, self.threads))
         self.fitting = rows.sampled(evolving.fitting_rows, rng)

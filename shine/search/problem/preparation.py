@@ -16,6 +16,7 @@ from shine.base.typing import Floats
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss
+from shine.evaluate.losses.reading import predicts_classes
 from shine.evaluate.protocols import Linearizer, PopulationEvaluator
 from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.fitted_lines import FittedLines
@@ -165,7 +166,7 @@ def _warn_of_guesses(
 
 
 def prepared(
-    dataset: Dataset, settings: TranslatedSettings, *, linear_scaling: bool, scale_target: bool = True
+    dataset: Dataset, settings: TranslatedSettings, loss: Loss, *, linear_scaling: bool, scale_target: bool = True
 ) -> Task:
     """The task of a search.
 
@@ -173,6 +174,7 @@ def prepared(
     ----------
     dataset : Dataset
     settings : TranslatedSettings
+    loss : Loss
     linear_scaling : bool
         Whether formulas are judged with a slope and an intercept.
     scale_target : bool
@@ -190,7 +192,7 @@ def prepared(
         _guess(position, source, dataset.features, table, names, linear_scaling)
         for position, source in enumerate(settings.guesses)
     ]
-    check_constraints(constraints, functions, dataset.features, linear_scaling)
+    check_constraints(constraints, functions, dataset.features, linear_scaling, predicts_classes(loss))
     # Formulas of an earlier front are guesses of nobody.
     own = [(at, tree) for at, tree in enumerate(trees) if not isinstance(settings.guesses[at], Tree)]
     _warn_of_guesses(own, constraints, PrimitiveSet(functions, dataset.features), linear_scaling)

@@ -62,14 +62,14 @@ def export_command(
     options: dict[str, Any] = {} if dialect is None else {"dialect": dialect}
     if options and to != "sql":
         raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise click.UsageError(f"--name {name}: is not a valid name of a function")
     system = dynamics_run(Path(source))
     if system is not None:
         exported_system(system, to, name, index, precision, out, as_json)
         return
     if to not in EXPORTS:
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise click.UsageError(f"--name {name}: is not a valid name of a function")
     if dialect not in (None, *DIALECTS):
         raise click.UsageError(f"--dialect {dialect}: is unknown; use one of {', '.join(DIALECTS)}")
     found, _ = model_of(source, index)

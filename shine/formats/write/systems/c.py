@@ -285,7 +285,7 @@ def c_program(system: System, name: str = "f") -> str:
     use = (
         f"Use {name}_{'iterate' if system.is_map else 'integrate'}."
         if system.inputs
-        else f"As a program: cc -O2 -D{name.upper()}_MAIN {name}.c -lm -o {name}."
+        else f"As a program: cc -O2 -D{name.upper()}_MAIN @FILE@.c -lm -o {name}."
     )
     if system.stiff:
         use += " The fit took implicit steps, as stiff systems need: those of this method are many."

@@ -118,7 +118,7 @@ _FIELDS = '''\
 Written by Shine. Run it with fields at time 0, an array of shape @SHAPE@ in a file of NumPy; the last
 time; the step; and the file of the result, which has one more axis for the times in front:
 
-    python @NAME@.py START.npy END STEP RESULT.npy
+    python @FILE@.py START.npy END STEP RESULT.npy
 """
 
 import sys
@@ -265,7 +265,7 @@ def _surroundings(system: System, name: str) -> dict[str, str]:
         "MAIN": run,
         "IN": _INPUTS,
         "GIVEN": _MAP_GIVEN if system.is_map else _FLOW_GIVEN,
-        "USE": f"Run it with {use}:\n\n    python {name}.py {starts} {ends}" if run else "Call simulate.",
+        "USE": f"Run it with {use}:\n\n    python @FILE@.py {starts} {ends}" if run else "Call simulate.",
         "N_WORDS": str(1 + len(f"{starts} {ends}".split())),
         "GIVE": repr(f"give {use}: {starts} {ends}"),
         "WHAT": f"{what}, from the states at one time: both have shape (n_states,).",

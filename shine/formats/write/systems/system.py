@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from shlex import quote
 
 from shine.base.errors import ExportError
 from shine.lang.forms.names import check_text, value_text
@@ -101,7 +102,7 @@ OF_FIELDS = "python", "jax", "sympy", "latex"
 """The forms that fields have, too."""
 
 
-def export_system(system: System, to: str, name: str = "f") -> str:
+def export_system(system: System, to: str, name: str = "f", file: str | None = None) -> str:
     """A system in another form.
 
     Parameters
@@ -111,6 +112,8 @@ def export_system(system: System, to: str, name: str = "f") -> str:
         One of `SYSTEM_EXPORTS`.
     name : str
         Name of the right-hand side, in forms that have one.
+    file : str, optional
+        Name of the file, without its ending, for the comment that says how to run it; by default `name`.
 
     Raises
     ------
@@ -126,7 +129,7 @@ def export_system(system: System, to: str, name: str = "f") -> str:
         raise ExportError(f"there is no export {to} of fields; use one of {', '.join(OF_FIELDS)}")
     module, function = SYSTEM_EXPORTS[to]
     write: Callable[[System, str], str] = getattr(import_module(f"shine.formats.write.systems.{module}"), function)
-    return write(system, name)
+    return write(system, name).replace("@FILE@", quote(file or name))
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -318,7 +318,7 @@ def _limited(axis: Axis, limits: object) -> Axis:
     told = f"box: {shown(axis.heading)} is {value_text(limits)}"
     ends = [limits] * 2 if _is_number(limits) else limits
     if not isinstance(ends, Sequence | np.ndarray) or len(ends) != 2 or not all(_is_number(each) for each in ends):
-        raise ValueError(f"{told}; it is a pair of limits, such as (0, 10), or a number")
+        raise ValueError(f"{told}; it is a number, or a pair of limits: the lowest and the highest")
     low, high = (float(each) for each in ends)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"{told}; its limits are finite numbers")

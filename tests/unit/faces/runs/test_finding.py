@@ -104,8 +104,8 @@ def test_what_is_unknown_comes_last_in_any_order(folder: Path):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"nodes": "few"}, "nodes: 'few' is not a number"),
-        ({"nodes": "<"}, "nodes: '<' has no value"),
+        ({"nodes": "~12"}, "nodes: '~12' is not a number; write a number, or one after <=, <, >"),
+        ({"data": ""}, "data: has no value to compare with"),
         ({"where": "r2"}, "line 1, column 1: 'r2' is no condition"),
         ({"where": "r2 > 0.9; DROP TABLE runs"}, "line 1, column 9: not an expression"),
         ({"where": "seed = 3"}, "line 1, column 6: a query assigns nothing; write '=='"),

@@ -256,7 +256,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("data: {path: d.csv, target: y}\nevolution: {population: 9, seeding: 0.0}")
     run_job(read_job(tmp_path / "c.yaml"), chosen_folder(tmp_path / "run"), until(2))
     (tmp_path / "d.csv").write_text("a,y\n1,2.5\n2,4\n3,6\n4,9.000000000000002\n")
-    with pytest.raises(DataError, match="the data have changed since the run began"):
+    with pytest.raises(DataError, match="the data have changed since the run began; only these rows can go on"):
         resume_job(tmp_path / "run")
 
 
