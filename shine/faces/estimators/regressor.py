@@ -76,7 +76,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         Choice of the formula: the shortest description, the least loss, or the largest fall of the loss's logarithm per
         unit of complexity; or a function from a `shine.Front` to a position in it.
     guesses : sequence of formulas and graphs
-        Formulas to start from, in the names of `formula_names_`; graphs as of `shine.evolve`.
+        Formulas and graphs to start from, as of `shine.evolve`, in the names of `formula_names_`.
     template : Template, str, function or mapping, optional
         The known part of the law (see `shine.template`): a fit finds its unknown functions and its parameters.
         Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
