@@ -102,7 +102,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     dtype : {"float64", "float32"}
         Number type of the search.
     random_state : int, RandomState instance or None
-        The same integer gives the same front, unless `max_time` ends the search.
+        The same integer gives the same front, unless `max_time` ends the search. The n-th target, class or component is
+        searched with n - 1 more.
     warm_start : bool
         Whether another `fit` starts from the formulas of the last one.
     verbose : int

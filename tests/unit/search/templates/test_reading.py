@@ -251,3 +251,5 @@ def test_the_repr_of_a_template_is_short():
 def test_a_function_with_the_name_of_a_primitive_is_refused(name):
     with pytest.raises(ValueError, match=f"functions: '{name}' is one of Shine's primitives; give yours another name"):
         template("f(x) + 1", functions=[f"def {name}(x): return x*x*x + 1"])
+    with pytest.raises(ValueError, match="functions: two have one name"):
+        template("f(x) + g(x)", functions=["def g(x): return x", "def g(x): return x*x"])
