@@ -15,15 +15,7 @@ from shine.base.typing import Floats
 from shine.data.columns.headings import LossColumns, split_loss_columns
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import (
-    check_in_memory,
-    checked_sigma,
-    checked_weights,
-    in_order,
-    merged,
-    seen,
-    validated,
-)
+from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
 from shine.search.problem import DEFAULT_PRIMITIVES
@@ -262,14 +254,12 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
                 f"an objective judges formulas of one target, and y has {targets.shape[1]}; fit one by one"
             )
         deviations = None if sigma is None else checked_sigma(sigma, rows)
-        weights, labels = checked_weights(sample_weight, rows), None
+        weights = checked_weights(sample_weight, rows)
         others = check_loss_columns(columns, len(rows))
-        if groups is not None or self.validation is not None or others or self.objective is not None:
-            numbered = None if groups is None else numbered_groups(groups, len(rows))
-            others = {name: seen(column, weights) for name, column in others.items()}
-            rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
-        else:
-            rows, targets, weights, deviations = merged(rows, targets, weights, deviations)
+        labels = None if groups is None else numbered_groups(groups, len(rows))
+        shuffled = labels is None and self.validation is None and not others and self.objective is None
+        others = {name: seen(weights, column)[1] for name, column in others.items()}
+        weights, rows, targets, deviations, labels = seen(weights, rows, targets, deviations, labels, shuffled=shuffled)
         count = 1 if several else targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
         names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")
