@@ -315,7 +315,7 @@ class UncertainModel:
         if self.known is None and self.sums is None:
             raise DataError(
                 "the model does not know the rows that it was fitted to, or an objective judged it, which does not say "
-                "how sure constants are; give it rows, for a loss: model.with_data(X, y)"
+                "how sure constants are; give them to it: model.with_data(X, y)"
             )
         raise DataError(
             "a model from a file, or a pickle of many rows, knows only the constants and the covariance that it chose "
