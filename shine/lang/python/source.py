@@ -123,7 +123,8 @@ def _may_be(node: Definition, code: CodeType) -> bool:
         name, first = node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     given = tuple(argument.arg for argument in arguments)
-    return (name, first, given) == (code.co_name, code.co_firstlineno, code.co_varnames[: len(given)])
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return (name, first, given) == (code.co_name, code.co_firstlineno, own)
 
 
 def _ends(node: Definition) -> list[ast.expr]:

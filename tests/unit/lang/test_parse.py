@@ -90,6 +90,7 @@ def test_a_lambda_is_a_function_of_its_arguments():
     for given in (lambda b, a: 1 + 2 * 3, "lambda b, a: 1 + 2 * 3"):
         assert parse(given).parameters == ("b", "a")
         assert str(parse(given)) == "1 + 2*3"
+    assert (lambda: str(parse(lambda a: a if a > 0 else -a)))() == "a if a > 0 else -a"
 
 
 def test_a_function_without_source_is_rejected():
