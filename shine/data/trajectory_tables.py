@@ -289,8 +289,8 @@ def _deviations(sigma: Any, states: Sequence[str]) -> Floats | None:
             raise DataError(f"sigma has {listed(map(str, sigma))}; it needs the states {listed(states)}")
         sigma = [sigma[name] for name in states]
     values = numbers(np.atleast_1d(sigma), "sigma", 1)
-    if len(values) not in (1, len(states)) or not (values > 0).all():
+    if (np.ndim(sigma) and len(values) != len(states)) or not (values > 0).all():
         raise DataError(
-            f"sigma must be a number above 0, or {len(states)} of them, one a state, is {value_text(sigma)}"
+            f"sigma is {value_text(sigma)}; give a number above 0, or one for each of the states {listed(states)}"
         )
     return np.array(np.broadcast_to(values, len(states)))

@@ -125,8 +125,8 @@ def evolve(
     seed : int
         Seed of the random generator: the same seed gives the same front.
     guesses : sequence of formulas and graphs
-        Formulas to start from: text, functions, trees, SymPy expressions; graphs read by `shine.load_graph` or paths of
-        graph files, if their inputs are named like features; otherwise mappings such as
+        Formulas to start from, as `shine.jit` takes them, of the features; graphs read by `shine.load_graph` or paths
+        of graph files, if their inputs are named like features; otherwise mappings such as
         ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` if the graph has several.
     template : Template, str, function or mapping, optional
         The known part of the law (see `shine.template`): the search finds its unknown functions and fits its

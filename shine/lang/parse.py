@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from shine.lang.forms.names import cut, listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.presentation import check_powers, in_python
 from shine.lang.python.known import bare_names
-from shine.lang.python.source import file_of
+from shine.lang.python.source import as_function, definition_of, file_of
 from shine.lang.sympy import Symbolic, is_symbolic, symbolic_tree
 
 MAX_SOURCE = 500_000
@@ -37,8 +36,8 @@ def parse(
     Parameters
     ----------
     source : str, function, ast node, Tree, Model or SymPy expression
-        An expression, in which ``^`` is a power as ``**`` is, the text of one function definition, a Python function
-        whose source is available, the syntax tree of either, or an expression that
+        An expression, in which ``^`` is a power as ``**`` is, the text of one function definition or lambda, a Python
+        function whose source is available, a lambda too, the syntax tree of either, a model, or an expression that
         `shine.formats.read.sympy.from_sympy` reads.
     parameters : sequence of str, optional
         Names of the arguments, in calling order, or SymPy's symbols. The default is the function's own parameters, or
@@ -72,12 +71,15 @@ def parse(
     elif isinstance(source, ast.AST):
         node = source
     elif inspect.isfunction(source):
-        node = function_definition(source)
+        try:
+            node = bare_names(definition_of(source))
+        except UnsupportedSyntaxError as error:
+            raise UnsupportedSyntaxError(f"function {source.__name__!r}: {error.message}") from None
     elif is_symbolic(source):
         source = _of_symbols(source, primitives)
     elif not isinstance(source, Tree):
         raise TypeError(
-            "a formula is a string, a Python function, an ast node, a Tree or a SymPy expression, "
+            "a formula is a string, a Python function, an ast node, a Tree, a model or a SymPy expression, "
             f"not {'None' if source is None else type(source).__name__}"
         )
     if parameters is not None:
@@ -102,6 +104,8 @@ def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping
             return _verify(function, parameters, primitives)
         case ast.Module(body=[ast.Expr(value=expression)]) | ast.Expression(body=expression):
             return _verify(expression, parameters, primitives)
+        case ast.Lambda():
+            return _verify(as_function(node), parameters, primitives)
         case ast.FunctionDef():
             for decorator in node.decorator_list:
                 if not _is_own_decorator(decorator):
@@ -187,28 +191,3 @@ def syntax_tree(source: str) -> ast.AST:
     if powers:
         check_powers(tree)
     return bare_names(tree) if "." in text else tree
-
-
-def function_definition(function: Callable[..., object]) -> ast.AST:
-    """The syntax tree of a Python function, with the lines of its file.
-
-    An `UnsupportedSyntaxError` if it has no name, or its source is not available.
-    """
-    if function.__name__ == "<lambda>":
-        raise UnsupportedSyntaxError("lambda is not part of the language; write the expression as text, or a def")
-    try:
-        lines, first = inspect.getsourcelines(function)
-        if not any(line.lstrip().startswith(("def ", "async def ")) for line in lines):
-            raise OSError  # from Python 3.13 on, the text of `python -c` passes for the source of what `exec` made
-    except (OSError, TypeError):
-        raise UnsupportedSyntaxError(
-            f"the source of function {function.__name__!r} is not available; pass its text instead"
-        ) from None
-    text = textwrap.dedent("".join(lines))
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    tree = syntax_tree(text)
-    for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
-            node.lineno += first - 1
-            node.col_offset += indent  # type: ignore[attr-defined]
-    return tree

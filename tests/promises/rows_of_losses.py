@@ -11,6 +11,8 @@ import pytest
 from promises.faces import EXACT, LAW, X, Y, calculated, occurrences, search
 from promises.table import CONSTANT, FITTED, PYTHON, REGRESSORS, WEIGHTS, row
 
+import shine
+
 
 @row("loss", faces=REGRESSORS)
 def the_loss_of_the_front_is_that_of_its_predictions(face: str) -> None:
@@ -94,6 +96,9 @@ def an_objective_judges_in_place_of_the_loss(face: str) -> None:
     found = search(face, objective=far, linear_scaling=False)
     for text, loss in found.front:
         np.testing.assert_allclose(loss, abs(calculated(text, X) - 100).mean(), rtol=1e-9)
+    front = found.fitted.front_ if face == "SymbolicRegressor" else found.fitted.front
+    with pytest.raises(shine.DataError, match="an objective judged it"):
+        front[-1].summary()
 
 
 @row("validation", "validation_fraction", "groups", faces=REGRESSORS)

@@ -54,8 +54,9 @@ def runs_and_noise_are_told(face: str) -> None:
     frame = pd.DataFrame({"t": [*TIMES, *TIMES], "x": [*DECAY[:, 0], *(2 * DECAY[:, 0])], "r": [1] * 60 + [2] * 60})
     assert "-0.7*x" in equations(x=frame, t="t", rows={"run": "r"})
     assert "-0.7*x0" in equations(rows={"sigma": 0.01})
-    with pytest.raises(shine.DataError, match="sigma"):
-        equations(rows={"sigma": -1.0})
+    for wrong in (-1.0, [0.1]):
+        with pytest.raises(shine.DataError, match="one for each of the states x0, x1"):
+            equations(x=SWING, rows={"sigma": wrong})
 
 
 @row("u", "controls", "autonomous", faces=DYNAMICS, slow=True)

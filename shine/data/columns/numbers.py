@@ -15,7 +15,7 @@ from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.columns.frames import array_problem, columns_problem, frame_columns, frame_problem
 from shine.data.columns.headings import check_features, frame_headings
 from shine.data.columns.kinds import digits_note
-from shine.lang.forms.names import cut, listed, shown, similar
+from shine.lang.forms.names import listed, shown, similar, value_text
 
 _CHECKED = 1 << 20
 """Numbers checked at a time, to bound memory."""
@@ -66,8 +66,8 @@ def floats(values: ArrayLike, name: str, dimensions: int) -> Floats:
         warn_of_digits(given if isinstance(values, list) else values, name)
     except OverflowError:
         raise too_large(name) from None
-    except (TypeError, ValueError) as error:
-        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {cut(error)}") from None
+    except (TypeError, ValueError):
+        raise DataError(array_problem(values, name) or f"{name} is {value_text(values)}; numbers are needed") from None
     if array.ndim != dimensions:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")

@@ -120,7 +120,7 @@ class Dataset:
             raise DataError(f"X has {rows} rows, but y has {len(target)}")
         names = tuple(f"x{i}" for i in range(count)) if features is None else check_features(features)
         if len(names) != count:
-            raise DataError(f"X has {count} columns, but {len(names)} feature names are given")
+            raise DataError(f"X has {count} columns, but features has {len(names)} names")
         weights = None
         if sample_weight is not None:
             weights = np.ascontiguousarray(numbers(sample_weight, "sample_weight", 1))

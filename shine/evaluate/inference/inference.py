@@ -173,10 +173,11 @@ class Inference:
         if level not in known.profiles:
             ends = known.wald(level)
             if not self.is_exact and math.isfinite(self.optimum.total):
-                widths = known.widths(level)
+                widths, given = known.widths(level), Optimum(known.values, self.likelihood.total(known.values))
                 bounded = np.where(known.undetermined, self._levels_off != 0, known.errors > 0)
                 for index in np.flatnonzero(bounded).tolist():
-                    ends[index] = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
+                    width = float(widths[index])
+                    ends[index] = profiled(self.likelihood, self.optimum, given, self.found, index, width)
             known.profiles[level] = ends
         return known.profiles[level]
 

@@ -47,13 +47,17 @@ class Point:
     constants: Floats
 
 
-def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: int, width: float) -> tuple[float, float]:
+def profiled(
+    likelihood: Likelihood, best: Optimum, given: Optimum, found: Covariance, index: int, width: float
+) -> tuple[float, float]:
     """Ends of the interval of a constant; infinite if the rows do not bound it.
 
     Parameters
     ----------
     likelihood : Likelihood
-    best : Optimum
+    best, given : Optimum
+        The most likely constants, and those of the formula, from which an end is looked for where they are within the
+        interval: the fits of curved formulas are local. An interval without end on one side holds them in any case.
     found : Covariance
     index : int
         Position of the constant, which is determined, or bounded on one side.
@@ -80,11 +84,14 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
         return Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
     centre = Point(float(known.start[index]), 0.0, known.start)
-    low, high = (
-        side * np.inf if side == known.levels_off[index] else end_of(point, centre, side * deviation, width)
-        for side in (-1.0, 1.0)
-    )
-    return low, high
+    value, root = float(given.constants[index]), float(np.sqrt(max(factor * (given.total - best.total), 0.0)))
+    ends, open_side = [], float(known.levels_off[index])
+    for side in (-1.0, 1.0):
+        further = root < width and side * (value - centre.value) > 0
+        begin = Point(value, root, given.constants) if further else centre
+        end = side * np.inf if side == open_side else end_of(point, begin, side * deviation, width)
+        ends.append(side * max(side * end, side * value) if open_side else end)
+    return ends[0], ends[1]
 
 
 def end_of(point: Callable[[float, Floats], Point], centre: Point, unit: float, width: float) -> float:

@@ -13,6 +13,7 @@ from shine.base.typing import Floats
 from shine.evaluate.inference.bands import UNKNOWN
 from shine.evaluate.inference.quantiles import tail_of_t
 from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.lang.forms.names import listed
 
 DIGITS_OF_ERRORS = 2
 """Significant digits of standard errors; constants and ends of intervals have as many decimals."""
@@ -87,7 +88,12 @@ class Summary:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the numbers."""
-        return self.known.notes
+        known = self.known.notes
+        outside = [row["name"] for row in self.rows() if row["coef"] < row["low"] or row["coef"] > row["high"]]
+        outside = [name for name in outside if not any(f"{name} =" in note for note in known)]
+        return (
+            (*known, f"outside of the interval around the most likely value: {listed(outside)}") if outside else known
+        )
 
     def __str__(self) -> str:
         """The table as text."""

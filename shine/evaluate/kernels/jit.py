@@ -28,10 +28,10 @@ def jit(
 
     Parameters
     ----------
-    source : str, function, ast node, Tree, Program or Kernel
-        Written in the restricted language (see `shine.lang.parse.parse`); a graph as `shine.load_graph` reads it, or an
-        object that has one as its ``program``, brings its own arguments and types. A formula may have vectors:
-        ``sum(x[i]*x[i] for i in range(len(x)))`` (see `shine.lang.arrays.reading.array_formula`).
+    source : str, function, ast node, Tree, model, SymPy expression, Program or Kernel
+        Written in the restricted language (see `shine.lang.parse.parse`), as text, a def or a lambda; a graph as
+        `shine.load_graph` reads it, or an object that has one as its ``program``, has arguments and types of its own.
+        A formula may have vectors: ``sum(v*v for v in x)`` (see `shine.lang.arrays.reading.array_formula`).
     params : sequence of str, optional
         Order of the arguments; by default that of a function, or the names of an expression in natural order (a, b, x2,
         x10), vectors first.
@@ -127,7 +127,7 @@ def grad(
 
     Parameters
     ----------
-    source : str, function, ast node, Tree or kernel
+    source : str, function, ast node, Tree, model, SymPy expression or Kernel
         A formula as `shine.jit` takes it; a kernel of one formula; or, for derivatives of derivatives, a kernel that
         `shine.grad` made of one derivative.
     wrt : str, int or sequence of them, optional

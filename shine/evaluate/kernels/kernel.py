@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numpy.typing import ArrayLike
 
@@ -18,6 +19,7 @@ from shine.compiler.codegen.numbers import ELEMENTS
 from shine.compiler.llvm import Engine, assembly, object_code, optimized_ir
 from shine.compiler.llvm.target import pipeline_level
 from shine.compiler.threads import check_threads
+from shine.data.columns.numbers import columns_for
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.kernels.rows import ProgramRows, rows_ir
 from shine.evaluate.losses.form import Loss, loss_of
@@ -215,8 +217,8 @@ class Kernel:
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_parameters)
-            Columns in the order of `parameters`.
+        X : array-like or data frame of shape (n_rows, n_parameters)
+            Columns in the order of `parameters`; those of a data frame are found by their headings.
         y : array-like of shape (n_rows,)
         loss : {"mse", "rmse", "mae", "nmse", "r2"} or Loss
             ``r2`` is 1 - R^2, as losses are minimized; ``nmse`` is the same number under its other name.
@@ -239,7 +241,8 @@ class Kernel:
         """
         if self.tree is None or self.dtype is None:
             raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")
-        dataset = Dataset.from_arrays(X, y, sample_weight=sample_weight, features=self.parameters)
+        columns = np.transpose(columns_for(X, self.parameters, {}, self.parameters))
+        dataset = Dataset.from_arrays(columns, y, sample_weight=sample_weight, features=self.parameters)
         kind = loss_of(loss).kind
         loss_columns, dataset = loss_columns_of(dataset, kind), loss_rows(dataset, kind)
         measure, target = self._fitness.over(Rows(dataset, self.dtype, loss_columns)), target_of(dataset, self.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from types import FunctionType
@@ -313,6 +314,8 @@ class CompiledObjective:
 
     def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:
         formula = self.formula
+        if not isinstance(constants, Mapping):
+            raise TypeError(f"constants is a mapping of parameters to their values, not {value_text(constants)}")
         unknown = next((name for name in constants if name not in formula.parameters), None)
         if unknown is not None:
             raise ValueError(f"constants: {shown(unknown)} is no parameter; these are {', '.join(formula.parameters)}")
@@ -324,9 +327,12 @@ class CompiledObjective:
             raise ValueError(f"the objective takes ({', '.join(formula.parameters)}): {problem}")
         checked = {}
         for name, value in constants.items():
-            array = np.asarray(value)
-            if array.dtype.kind not in "biuf" or array.ndim != (name in formula.vectors):
-                wanted = "a sequence of numbers" if name in formula.vectors else "a number"
+            is_vector = name in formula.vectors
+            with suppress(ValueError), np.errstate(over="ignore"):
+                array = np.asarray(value)
+                if array.dtype.kind in "biuf" and array.ndim == is_vector:
+                    checked[name] = array.astype(self._dtype)
+            if name not in checked or not np.isfinite(checked[name]).all():
+                wanted = f"a {'sequence of finite numbers' if is_vector else 'finite number'} in {self._dtype}"
                 raise TypeError(f"constants: {name} is {wanted}, not {value_text(value)}")
-            checked[name] = array.astype(self._dtype)
         return checked

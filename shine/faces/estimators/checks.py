@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Floats
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
 from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large, warn_of_digits
@@ -183,53 +183,32 @@ def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     return deviations
 
 
-def in_order(
-    X: Floats, Y: Floats, weights: Floats | None, sigma: Floats | None, groups: Indices | None
-) -> tuple[Floats, Floats, Floats | None, Floats | None, Indices | None]:
-    """Rows of positive weight, in their order, which tells the time (see `merged` for the parameters)."""
-    if weights is None or weights.all():
-        return X, Y, weights, sigma, groups
-    there = weights > 0
-    sigma = None if sigma is None else sigma[there]
-    return X[there], Y[there], weights[there], sigma, None if groups is None else groups[there]
-
-
-def seen(column: Floats, weights: Floats | None) -> Floats:
-    """The rows of a column that have positive weight (see `in_order`)."""
-    return column if weights is None or weights.all() else column[weights > 0]
-
-
-def merged(
-    X: Floats, Y: Floats, weights: Floats | None, sigma: Floats | None = None
-) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-    """Rows of positive weight; up to `MOST_MERGED` also sorted and merged, as by `Dataset.merged`, in any order.
+def seen(weights: Floats | None, *columns: Any, shuffled: bool = False) -> tuple[Any, ...]:
+    """The rows of positive weight; up to `MOST_MERGED` sorted by their values if they may be in any order.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    Y : ndarray of shape (n_rows, n_targets)
     weights : ndarray of shape (n_rows,), optional
         Not negative, one positive.
-    sigma : ndarray of shape (n_rows,), optional
-        Standard deviations; rows are equal only if theirs are.
+    *columns : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+    shuffled : bool
+        Whether the order of the rows says nothing.
 
     Returns
     -------
-    X, Y, weights, sigma
-        The weights are None if all are equal and repeat no row.
+    weights, *columns
+        None for those that are not given; the weights, too, if all are equal and repeat no row.
     """
-    Z = np.zeros((len(X), 0)) if sigma is None else sigma[:, None]
-    if weights is not None and not weights.all():
-        X, Y, Z, weights = X[weights > 0], Y[weights > 0], Z[weights > 0], weights[weights > 0]
-    if len(X) <= MOST_MERGED:
-        # Adding 0.0 makes -0.0 and 0.0 one number.
-        table = np.column_stack([X, Y, Z]) + 0.0
-        table, inverse = np.unique(table, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.reshape(-1), weights, minlength=len(table)).astype(np.float64)
-        X, Y, Z = np.split(table, [X.shape[1], X.shape[1] + Y.shape[1]], axis=1)
     if weights is not None and (weights == weights[0]).all() and (weights[0] <= 1 or weights[0] % 1):
         weights = None
-    return X, Y, weights, None if sigma is None else Z[:, 0]
+    given = (*columns, weights)
+    at = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
+    if shuffled and len(columns[0][at]) <= MOST_MERGED:
+        keys = np.column_stack([each for each in given if each is not None])
+        rows = np.arange(len(keys))[at]
+        at = rows[np.lexsort(keys[rows].T[::-1])]
+    *columns_seen, seen_weights = (None if each is None else each[at] for each in given)
+    return seen_weights, *columns_seen
 
 
 def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from shine.base.typing import AnyArray, Floats
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import checked_weights, merged, validated
+from shine.faces.estimators.checks import checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
 from shine.search.problem import DEFAULT_PRIMITIVES
@@ -115,9 +115,8 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         with np.errstate(invalid="ignore"):  # scikit-learn compares numbers beyond int64 with whole ones
             check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
-        if weights is not None:
-            # Remove rows of weight 0: a class that occurs only in them does not count.
-            rows, labels, weights = rows[weights > 0], labels[weights > 0], weights[weights > 0]
+        # Without the rows of weight 0: a class that occurs only in them does not count.
+        weights, rows, labels = seen(weights, rows, labels)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -125,7 +124,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
                 f"one class: {classes.tolist()[0]!r}"
             )
         prior = np.bincount(codes, weights)
-        rows, targets, weights, _ = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
+        weights, rows, codes = seen(weights, rows, codes, shuffled=True)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays
@@ -138,9 +137,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         arrays = TrainingArrays(rows, None, sample_weight=weights)
         with searches.shown(live, type(self).__name__, y):
             fronts = [
-                searches.run(
-                    find, replace(arrays, y=(targets[:, 0] == code).astype(np.float64)), self._earlier(number)
-                ).front
+                searches.run(find, replace(arrays, y=(codes == code).astype(np.float64)), self._earlier(number)).front
                 for number, code in enumerate(searched)
             ]
         return self._found(searches, fronts, single=len(searched) == 1)

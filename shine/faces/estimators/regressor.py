@@ -15,15 +15,7 @@ from shine.base.typing import Floats
 from shine.data.columns.headings import LossColumns, split_loss_columns
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import (
-    check_in_memory,
-    checked_sigma,
-    checked_weights,
-    in_order,
-    merged,
-    seen,
-    validated,
-)
+from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
 from shine.search.problem import DEFAULT_PRIMITIVES
@@ -76,7 +68,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         Choice of the formula: the shortest description, the least loss, or the largest fall of the loss's logarithm per
         unit of complexity; or a function from a `shine.Front` to a position in it.
     guesses : sequence of formulas and graphs
-        Formulas to start from, in the names of `formula_names_`; graphs as of `shine.evolve`.
+        Formulas and graphs to start from, as of `shine.evolve`, in the names of `formula_names_`.
     template : Template, str, function or mapping, optional
         The known part of the law (see `shine.template`): a fit finds its unknown functions and its parameters.
         Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
@@ -102,7 +94,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     dtype : {"float64", "float32"}
         Number type of the search.
     random_state : int, RandomState instance or None
-        The same integer gives the same front, unless `max_time` ends the search.
+        The same integer gives the same front, unless `max_time` ends the search. The n-th target, class or component is
+        searched with n - 1 more.
     warm_start : bool
         Whether another `fit` starts from the formulas of the last one.
     verbose : int
@@ -261,14 +254,12 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
                 f"an objective judges formulas of one target, and y has {targets.shape[1]}; fit one by one"
             )
         deviations = None if sigma is None else checked_sigma(sigma, rows)
-        weights, labels = checked_weights(sample_weight, rows), None
+        weights = checked_weights(sample_weight, rows)
         others = check_loss_columns(columns, len(rows))
-        if groups is not None or self.validation is not None or others or self.objective is not None:
-            numbered = None if groups is None else numbered_groups(groups, len(rows))
-            others = {name: seen(column, weights) for name, column in others.items()}
-            rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
-        else:
-            rows, targets, weights, deviations = merged(rows, targets, weights, deviations)
+        labels = None if groups is None else numbered_groups(groups, len(rows))
+        shuffled = labels is None and self.validation is None and not others and self.objective is None
+        others = {name: seen(weights, column)[1] for name, column in others.items()}
+        weights, rows, targets, deviations, labels = seen(weights, rows, targets, deviations, labels, shuffled=shuffled)
         count = 1 if several else targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
         names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")

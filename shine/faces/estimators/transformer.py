@@ -13,8 +13,9 @@ from sklearn.base import TransformerMixin
 from shine.base.errors import ExtrapolationWarning
 from shine.base.typing import Floats
 from shine.data.columns.numbers import int_if_exact, numbers
+from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators.base import SymbolicEstimator, complete
-from shine.faces.estimators.checks import checked_weights, merged, validated
+from shine.faces.estimators.checks import checked_weights, seen, validated
 from shine.faces.estimators.parameters import Selection
 from shine.lang.forms.names import value_text
 from shine.search.problem import DEFAULT_PRIMITIVES
@@ -133,14 +134,21 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
 
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
-        targets = numbers(given, "y", 1).reshape(-1, 1)
-        rows, targets, weights, _ = merged(rows, targets, checked_weights(sample_weight, rows))
+        targets = numbers(given, "y", 1)
+        weights, rows, targets = seen(checked_weights(sample_weight, rows), rows, targets, shuffled=True)
+        merged = Dataset.from_arrays(rows, targets, sample_weight=weights).merged()
         titles = [f"{'residual' if self.raw_features else 'component'} {number}" for number in range(count)]
         if self.raw_features:
             titles.insert(0, "target")
         searches = self._fit_searches(len(titles), titles)
         find = ComponentSearch(
-            rows, targets[:, 0], weights, searches, self._earlier, self.model_selection, self.max_correlation
+            np.ascontiguousarray(merged.columns.T),
+            merged.target,
+            merged.weights,
+            searches,
+            self._earlier,
+            self.model_selection,
+            self.max_correlation,
         )
         with searches.shown(live, type(self).__name__, y):
             fronts = find.with_raw_features(count) if self.raw_features else find.instead(count)

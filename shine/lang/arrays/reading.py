@@ -24,7 +24,7 @@ from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import OWN_MEANINGS, bare_names, known_of
-from shine.lang.python.source import definition_of, file_of
+from shine.lang.python.source import as_function, definition_of, file_of
 
 _REDUCTIONS: Mapping[int, str] = {
     id(functools.reduce): "reduce",
@@ -184,7 +184,7 @@ def _verified(
 ) -> ArrayFormula:
     node = bare_names(node)
     if isinstance(node, ast.Lambda):
-        node = _definition(node)
+        node = as_function(node)
     if function is not None:
         bound = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
         bound |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
@@ -214,12 +214,6 @@ def _names(parameters: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise UnsupportedSyntaxError("a parameter is listed twice")
     return names
-
-
-def _definition(node: ast.Lambda) -> ast.FunctionDef:
-    body = ast.copy_location(ast.Return(node.body), node)
-    made = ast.FunctionDef(name="formula", args=node.args, body=[body], decorator_list=[])
-    return ast.copy_location(made, node)
 
 
 def _vectors(node: ast.AST) -> Iterator[str]:

@@ -39,7 +39,7 @@ ADVICE: dict[str, str] = {
     "Attribute": "attribute access is not part of the language; write the primitive's bare name, sqrt(x)",
     "Subscript": "subscripts are not part of the language; give each column a name",
     "Assign": "this assignment is not part of the language; write 'a = x', or 'a, b = x, y'",
-    "Lambda": "lambda is not part of the language; write the expression itself, or a def",
+    "Lambda": "lambda is not part of a formula; write its expression instead",
     "NamedExpr": "':=' is not part of the language; use an assignment in a function",
     "JoinedStr": "f-strings are not part of the language",
     "Starred": "'*' arguments are not part of the language",

@@ -42,8 +42,8 @@ def definition_of(function: FunctionType, source: str | None = None) -> Definiti
         name = function.__name__ if function.__name__.isidentifier() else "name"
         text = f"'def {name}({', '.join(code.co_varnames[: code.co_argcount])}): ...'"
         raise UnsupportedSyntaxError(
-            "its source is not at hand; define it in a file or a notebook's cell, or give its text: "
-            f"primitives=[{text}] for a search, sources={{'{name}': {text}}} for a primitive set of DEAP"
+            f"its source is not at hand; define it in a file or a notebook's cell, or give its text in its place, "
+            f"{text}; for a primitive set of DEAP, as sources={{'{name}': {text}}}"
         ) from None
     if len(found) > 1:
         found = [node for node in found if _spans(code) & {_span(part) for part in _ends(node)}] or found
@@ -51,6 +51,14 @@ def definition_of(function: FunctionType, source: str | None = None) -> Definiti
         problem = "cannot be told from others on its line" if found else "is not in its file; was it changed?"
         raise UnsupportedSyntaxError(f"its definition in line {code.co_firstlineno} {problem}")
     return found[0]
+
+
+def as_function(node: Definition) -> ast.FunctionDef:
+    """A lambda as a function that returns its expression; other definitions as they are."""
+    if isinstance(node, ast.FunctionDef):
+        return node
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
+    return ast.copy_location(ast.FunctionDef("formula", node.args, body, []), node)
 
 
 def file_of(function: FunctionType) -> str | None:
@@ -115,7 +123,8 @@ def _may_be(node: Definition, code: CodeType) -> bool:
         name, first = node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     given = tuple(argument.arg for argument in arguments)
-    return (name, first, given) == (code.co_name, code.co_firstlineno, code.co_varnames[: len(given)])
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return (name, first, given) == (code.co_name, code.co_firstlineno, own)
 
 
 def _ends(node: Definition) -> list[ast.expr]:

@@ -20,9 +20,9 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import reject
 from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, constant, described, load, number_of
 from shine.lang.python.source import (
-    Definition,
     Handlers,
     always_returns,
+    as_function,
     conditions,
     definition_in,
     definition_of,
@@ -81,7 +81,7 @@ def translated(
         _assign(name, _value(name, given.get(name, signature[name].default))) for name in names if name not in own
     ]
     scope = Scope(function, {*names, *_stored(node)}, by_name)
-    return definition(own, [*prelude, *Statements(scope, primitive_of).block(_body(node), None)])
+    return definition(own, [*prelude, *Statements(scope, primitive_of).block(as_function(node).body, None)])
 
 
 def translated_text(source: str, primitive_of: PrimitiveOf, by_name: Collection[str]) -> ast.FunctionDef:
@@ -92,17 +92,11 @@ def translated_text(source: str, primitive_of: PrimitiveOf, by_name: Collection[
         raise UnsupportedSyntaxError("its parameters are plain names: no defaults, '*', '**' or '/'")
     names = [argument.arg for argument in arguments.args]
     scope = Scope(None, {*names, *_stored(node)}, by_name)
-    return definition(names, Statements(scope, primitive_of).block(_body(node), None))
+    return definition(names, Statements(scope, primitive_of).block(as_function(node).body, None))
 
 
 def _stored(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-
-
-def _body(node: Definition) -> list[ast.stmt]:
-    if isinstance(node, ast.Lambda):
-        return [ast.copy_location(ast.Return(node.body), node.body)]
-    return node.body
 
 
 def definition(parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:

@@ -182,6 +182,7 @@ class ClassesProblem(OneFormula):
     def __init__(
         self, dataset: Dataset, settings: TranslatedSettings, observers: Observers, rng: np.random.Generator
     ) -> None:
+        dataset = dataset.merged()
         super().__init__(dataset, settings, observers, rng)
         evolving, dtype = self.evolving, self.fitness.dtype
         if dtype not in ("float64", "float32"):

@@ -264,6 +264,7 @@ class UncertainModel:
         from shine.lang.population import Population
         from shine.search.problem.noise import check_noise, with_model
 
+        rows = rows.merged()
         if noise != "sigma":
             check_noise(noise)
         if noise == "auto":
@@ -313,7 +314,8 @@ class UncertainModel:
             return self.inference(exact, covariance).uncertainty
         if self.known is None and self.sums is None:
             raise DataError(
-                "the model does not know the rows that it was fitted to; give them to it: model.with_data(X, y)"
+                "the model does not know the rows that it was fitted to, or an objective judged it, which does not say "
+                "how sure constants are; give them to it: model.with_data(X, y)"
             )
         raise DataError(
             "a model from a file, or a pickle of many rows, knows only the constants and the covariance that it chose "

@@ -129,6 +129,8 @@ def template(
         raise TypeError(f"a template is a text or a Python function, not {type(source).__name__}")
     try:
         known, names = primitive_table(functions)
+        if len(set(names)) < len(names):
+            raise ValueError("template: functions: two have one name; give one of them another name")
         for own, _, number in (name.rpartition("_") for name in names if name not in STANDARD):
             if own in STANDARD.keys() | KINDS and number.isdecimal():
                 raise ValueError(f"template: functions: {own!r} is one of Shine's primitives; give yours another name")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
-from shine.lang.forms.functions import verify_function
+from shine.lang.forms.functions import parameters_of, verify_function
 from shine.lang.forms.grammar import NAMED_CONSTANTS, check_name, reject
 from shine.lang.forms.names import listed, normalized, shown, similar
 from shine.lang.forms.tree import Primitive, Tree
-from shine.lang.parse import function_definition, natural_order, syntax_tree
+from shine.lang.parse import natural_order, syntax_tree
+from shine.lang.python.known import bare_names
+from shine.lang.python.source import as_function, definition_of
 from shine.search.templates.template import Parameter, Template, Unknown
 from shine.search.templates.unrolling import BY_GROUP, Unroller
 
@@ -38,18 +41,16 @@ class _Definition:
     columns: tuple[str, ...] | None
 
 
-def _definition(source: str | Callable[..., object]) -> _Definition:
-    node = syntax_tree(source) if isinstance(source, str) else function_definition(source)
-    match node:
-        case ast.Module(body=[ast.FunctionDef() as function]):
-            every = function.args
-            if any((every.posonlyargs, every.kwonlyargs, every.vararg, every.kwarg, every.defaults)):
-                reject("the arguments of a template are plain names: no defaults, '*', '**' or '/'", function)
-            names = [check_name(argument.arg, argument) for argument in every.args]
-            if len(set(names)) < len(names):
-                reject("an argument is listed twice", function)
+def _definition(source: str | FunctionType) -> _Definition:
+    match syntax_tree(source) if isinstance(source, str) else bare_names(definition_of(source)):
+        case (
+            ast.Module(body=[ast.FunctionDef() as given])
+            | ast.Expression(body=ast.Lambda() as given)
+            | ((ast.FunctionDef() | ast.Lambda()) as given)
+        ):
+            function = as_function(given)
             function.decorator_list = []
-            return _Definition(function, tuple(names))
+            return _Definition(function, tuple(parameters_of(function)))
         case ast.Expression(body=value):
             result = ast.copy_location(ast.Return(value), value)
             arguments = ast.arguments([], [], None, [], [], None, [])
@@ -156,7 +157,7 @@ class SourceReader:
 
     def __init__(
         self,
-        source: str | Callable[..., object],
+        source: str | FunctionType,
         unknowns: Mapping[str, Unknown] | None,
         parameters: Mapping[str, Parameter],
         groups: str | None,

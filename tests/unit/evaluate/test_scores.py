@@ -1,6 +1,7 @@
 """Losses: against NumPy in two passes, weights, scaling, and numbers that are not finite."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.formulas import random_tree
 from helpers.markers import mostly_slow
@@ -60,6 +61,13 @@ def test_a_row_of_weight_zero_does_not_count_unless_it_is_not_finite():
     x, w = np.array([1.0, 2.0, 0.0]), np.array([1.0, 1.0, 0.0])
     assert shine.jit("x").fitness(x[:, None], [1.0, 2.0, 99.0], sample_weight=w) == 0
     assert shine.jit("1/x").fitness(x[:, None], [1.0, 0.5, 99.0], sample_weight=w) == np.inf
+
+
+def test_the_columns_of_a_frame_are_found_by_name():
+    k, frame = shine.jit("a - 2*b"), pd.DataFrame({"b": [1.0, 2.0], "other": "text", "a": [3.0, 5.0]})
+    assert k.fitness(frame, [1.0, 1.0]) == 0
+    with pytest.raises(shine.DataError, match="X has no column 'a', which the formula needs"):
+        k.fitness(frame[["b", "other"]], [1.0, 1.0])
 
 
 def test_fitness_of_integers_is_that_of_their_values():

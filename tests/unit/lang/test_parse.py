@@ -86,15 +86,17 @@ def test_the_error_of_a_function_names_the_line_in_its_file():
         parse(loops)
 
 
-def test_a_lambda_is_rejected():
-    with pytest.raises(UnsupportedSyntaxError, match="lambda is not part of the language"):
-        parse(lambda a: a)
+def test_a_lambda_is_a_function_of_its_arguments():
+    for given in (lambda b, a: 1 + 2 * 3, "lambda b, a: 1 + 2 * 3"):
+        assert parse(given).parameters == ("b", "a")
+        assert str(parse(given)) == "1 + 2*3"
+    assert (lambda: str(parse(lambda a: a if a > 0 else -a)))() == "a if a > 0 else -a"
 
 
 def test_a_function_without_source_is_rejected():
     namespace = {}
     exec("def f(a):\n    return a", namespace)
-    with pytest.raises(UnsupportedSyntaxError, match="source of function 'f' is not available"):
+    with pytest.raises(UnsupportedSyntaxError, match="function 'f': its source is not at hand"):
         parse(namespace["f"])
 
 

@@ -72,7 +72,7 @@ def test_features_are_numbered_unless_named():
         ((np.empty((3, 0)), Y), r"X has shape \(3, 0\); at least one row and one feature"),
         ((X, [1.0, 2.0]), "X has 3 rows, but y has 2"),
         ((X, Y, [1.0, 2.0]), "X has 3 rows, but sample_weight has 2"),
-        ((X, Y, None, ["a"]), "X has 2 columns, but 1 feature names are given"),
+        ((X, Y, None, ["a"]), "X has 2 columns, but features has 1 names"),
         (
             ([[1.0, 2.0], [3.0, NAN], [INF, 6.0]], Y),
             "X has 2 values that are NaN or infinite, the first in row 1, column 1",

@@ -20,6 +20,20 @@ def test_rows_that_separate_the_classes_bound_the_odds_on_one_side(loss):
     assert (low > 0).all() and np.isinf(high).all()
 
 
+@pytest.mark.parametrize("formula", ["25*x - 2", "0.5*x - 1.5", "9*exp(x) - 7", "20*tanh(3.1*x) - 1"])
+def test_intervals_hold_constants_that_are_less_likely_than_the_best(formula):
+    rng = np.random.default_rng(1)
+    x, z = rng.uniform(-1, 1, (60, 2)).T
+    for hits in (x > 0.1, x + z**2 > 0.1):
+        found = inference(formula, {"x": x}, 1.0 * hits, "binomial")
+        low, high = found.profile(0.95).T
+        outside = (found.form.values < low) | (found.form.values > high)
+        told = found.uncertainty.notes
+        assert all(any(f"{found.form.names[i]} =" in note for note in told) for i in np.flatnonzero(outside))
+        root = np.sqrt(2 * max(found.likelihood.total(found.form.values) - found.optimum.total, 0))
+        assert root > 1.96 or not outside.any()
+
+
 @pytest.mark.parametrize("loss", ["binomial", "hinge"])
 @pytest.mark.parametrize("steepness", [3.1, 157.3])
 def test_rows_that_separate_the_classes_still_determine_where(loss, steepness):

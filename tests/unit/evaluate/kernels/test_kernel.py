@@ -130,7 +130,7 @@ def test_integer_arithmetic_wraps_like_numpy(text):
         (lambda k: k(1, 2, a=1), TypeError, "unexpected 'a'"),
         (lambda k: k("x", 1), TypeError, "numbers are needed"),
         (lambda k: k(1j, 1), TypeError, "numbers are needed"),
-        (lambda k: k.fitness([[1.0]], [1.0]), DataError, "1 columns, but 2"),
+        (lambda k: k.fitness([[1.0]], [1.0]), DataError, r"1 columns; the formula needs 2: "),
         (lambda k: k.fitness([[1.0, 2.0]], [1.0, 2.0]), DataError, "y has 2"),
         (lambda k: k.fitness([[1.0, np.nan]], [1.0]), DataError, "NaN or infinite"),
         (lambda k: k.fitness([[1.0, 2.0]], [1.0], loss="x"), ValueError, "unknown loss 'x'; use one of mse"),

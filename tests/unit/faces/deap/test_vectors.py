@@ -173,8 +173,9 @@ def test_constants_are_numbers_and_vectors_of_all_individuals():
         CompiledObjective(text, constants={"a": 1.0})
     with pytest.raises(ValueError, match="'b' is no parameter"):
         CompiledObjective(text, constants={"b": 1.0})
-    with pytest.raises(TypeError, match="center is a sequence of numbers, not 3"):
-        CompiledObjective(text, constants={"a": 1.0, "center": 3})
+    for wrong in (3, [1.0, np.nan], [[1.0], [2.0, 3.0]], [1e300]):
+        with pytest.raises(TypeError, match="center is a sequence of finite numbers in float32, not"):
+            CompiledObjective(text, constants={"a": 1.0, "center": wrong}, dtype="float32")
 
 
 @pytest.mark.slow

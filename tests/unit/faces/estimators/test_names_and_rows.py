@@ -12,9 +12,10 @@ from sklearn.base import clone
 
 from shine.base.errors import DataError
 from shine.data.columns.headings import check_features
+from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, checks
 from shine.faces.estimators.base import guesses_within
-from shine.faces.estimators.checks import formula_names, merged
+from shine.faces.estimators.checks import formula_names, seen
 from shine.faces.estimators.parameters import checked_seed, checked_threads
 from shine.lang.forms.library import STANDARD
 from shine.lang.parse import parse
@@ -47,27 +48,27 @@ def test_every_heading_gets_a_name_of_its_own(headings):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20))
-def test_weights_and_repetitions_are_the_same_rows(seed, count):
+def test_weights_and_repetitions_in_any_order_are_the_same_rows(seed, count):
     rng = np.random.default_rng(seed)
-    X, Y = rng.integers(-1, 2, (count, 2)) / 2, rng.integers(0, 2, (count, 1)) * 1.0
+    X, y = rng.integers(-1, 2, (count, 2)) / 2, rng.integers(0, 2, count) * 1.0
     weights = rng.integers(0, 4, count)
     weights[0] += 1
     repeated = rng.permutation(np.repeat(np.arange(count), weights))
-    one, other = merged(X, Y, weights * 1.0)[:3], merged(X[repeated], Y[repeated], None)[:3]
-    assert [np.array_equal(a, b) for a, b in zip(one, other, strict=True)] == [True] * 3
-    table = np.column_stack(one[:2])
-    assert len(np.unique(table, axis=0)) == len(table)
-    if one[2] is not None:
-        assert one[2].sum() == weights.sum()
-        first = weights @ ((one[0][0] == X).all(axis=1) & (one[1][0] == Y).all(axis=1))
-        assert one[2][0] == first
+    found = []
+    for own, rows, target in ((weights * 1.0, X, y), (None, X[repeated], y[repeated])):
+        own, rows, target = seen(own, rows, target, shuffled=True)
+        data = Dataset.from_arrays(rows, target, sample_weight=own).merged()
+        found.append(np.vstack([*data.columns, data.target, data.row_weights]))
+    assert np.array_equal(*found)
+    assert found[0][-1].sum() == weights.sum()
+    assert len(np.unique(found[0][:-1], axis=1).T) == len(found[0].T)
 
 
 def test_many_rows_stay_where_they_are(monkeypatch):
     monkeypatch.setattr(checks, "MOST_MERGED", 2)
-    X, Y = np.array([[2.0], [1.0], [2.0], [3.0]]), np.zeros((4, 1))
-    assert merged(X, Y, None)[0] is X
-    assert merged(X, Y, np.array([1.0, 0.0, 2.0, 1.0]))[0].tolist() == [[2.0], [2.0], [3.0]]
+    X = np.array([[2.0], [1.0], [2.0], [3.0]])
+    assert seen(None, X, shuffled=True)[1].base is X
+    assert seen(np.array([1.0, 0.0, 2.0, 1.0]), X, shuffled=True)[1].tolist() == [[2.0], [2.0], [3.0]]
 
 
 def test_guesses_are_those_that_a_search_can_have():

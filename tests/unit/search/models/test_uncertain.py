@@ -50,6 +50,14 @@ def test_the_loss_is_that_of_the_given_rows():
     assert found.r2 == pytest.approx(1 - np.mean((values - Y) ** 2) / np.var(Y))
 
 
+def test_rows_given_twice_are_rows_of_weight_two():
+    line = Model(parse("2.01*x + 1.01", ["x"]), 0.01, 0.9)
+    for seed in range(12):  # some of these noises just about count as uneven
+        y = 2 * X[:, 0] + 1 + np.random.default_rng(seed).normal(0, 0.1 * (1 + X[:, 0]) ** 0.7)
+        twice = line.with_data(np.repeat(X, 2, 0), np.repeat(y, 2)).conf_int(method="wald")
+        assert twice == line.with_data(X, y, sample_weight=np.full(60, 2.0)).conf_int(method="wald")
+
+
 def test_a_higher_level_has_wider_intervals():
     narrow, wide = (model().conf_int(level)["c0"] for level in (0.5, 0.99))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]

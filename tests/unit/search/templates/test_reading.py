@@ -70,6 +70,8 @@ def test_derivatives_are_named_by_their_arguments():
 def test_several_outputs_share_what_they_call():
     law = template("def law(t):\n    u = f(t)\n    return u*k, D(f, 0)(t)")
     assert [len(tree.assignments) for tree in law.outputs] == [1, 1]
+    short = template(lambda t: (f(t) * k, D(f, 0)(t)))  # noqa: F821
+    assert [str(tree) for tree in short.outputs] == ["f(t)*k", "D0_f(t)"]
     assert str(law.outputs[1].result.func.id) == "D0_f"
 
 
@@ -142,7 +144,6 @@ WRONG = {
     "add*f(t)": "'add' is the name of a function",
     "f*f(t)": "'f' is an unknown function",
     "D0_f*D(f, 0)(t)": "'D0_f' is an unknown function",
-    "lambda t: f(t)": "lambda",
     "def y(t):\n  while t: pass\n  return f(t)": "while",
     "def y(t, *u):\n  return f(t)": r"plain names",
     "def y(t):\n  if t > 0:\n    return f(t), t\n  return f(t)": "same number of outputs",
@@ -250,3 +251,5 @@ def test_the_repr_of_a_template_is_short():
 def test_a_function_with_the_name_of_a_primitive_is_refused(name):
     with pytest.raises(ValueError, match=f"functions: '{name}' is one of Shine's primitives; give yours another name"):
         template("f(x) + 1", functions=[f"def {name}(x): return x*x*x + 1"])
+    with pytest.raises(ValueError, match="functions: two have one name"):
+        template("f(x) + g(x)", functions=["def g(x): return x", "def g(x): return x*x"])
