@@ -114,7 +114,8 @@ def test_each_output_of_a_template_does(seed):
             assert_defined([output], X, values.copy())
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
 def test_searches_for_an_objective_do(seed):
     rng = np.random.default_rng(seed)
     X = rows(rng, 25)

@@ -235,20 +235,6 @@ def test_the_score_does_not_depend_on_the_unit_of_the_target(unit):
     assert model.score(X, HARD * unit, weights) == pytest.approx(r2_score(HARD[:20], model.predict(X)[:20] / unit))
 
 
-def test_a_regressor_takes_an_objective_with_the_words_of_evolve():
-    X = np.random.default_rng(0).uniform(1, 3, (40, 2))
-    y = X[:, 0] * X[:, 1]
-    seen = []
-
-    def worst(predictions):
-        seen.append(predictions.shape[1])
-        return np.abs(predictions - y).max(axis=1)
-
-    model = shine.SymbolicRegressor(objective=worst, generations=2, population_size=50, random_state=0).fit(X, y)
-    assert model.best_.loss == pytest.approx(0, abs=1e-9)
-    assert set(seen) == {40}
-
-
 @pytest.mark.parametrize(
     ("settings", "columns", "message"),
     [

@@ -437,6 +437,7 @@ def test_a_result_has_the_estimate_in_the_unit_of_the_target(scale):
     assert noise.loss / scale**2 == pytest.approx(estimate(X, y).loss)
 
 
+@pytest.mark.slow
 def test_a_column_without_change_does_not_hinder_the_revision_of_the_noise():
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 5, (60, 3))
