@@ -143,7 +143,7 @@ def test_a_stable_sum_is_the_sum_along_the_last_axis(shape):
 LARGEST = float(np.finfo(np.float64).max)
 
 
-@pytest.mark.parametrize("size", [LARGEST, LARGEST / 3, 1e160, 1.0, 1e-300, 5e-324])
+@pytest.mark.parametrize("size", [LARGEST, 1e160, 1.0, 5e-324])
 @pytest.mark.parametrize("weights", [None, [1, 2, 3, 5, 0]])
 @pytest.mark.parametrize("shares", [[1, 1, 1, 1, 1], [1, -1, 1, 1, -1], [1, 0, 0, -1, 1], [0, 0, 1e-3, 1, 1], [0] * 5])
 def test_a_mean_is_exact_up_to_the_ends_of_the_range(size, weights, shares):

@@ -84,13 +84,13 @@ def test_random_formulas_have_pythons_bits(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 300))
+@pytest.mark.parametrize("seed", range(2, 60))
 def test_many_random_formulas_have_pythons_bits(seed):
     check_random(seed, ["abs", "-"], exact=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1120))
+@pytest.mark.parametrize("seed", range(1000, 1030))
 def test_random_formulas_with_sines_are_near_pythons_values(seed):
     check_random(seed, ["sin", "cos", "abs"], exact=False)
 

@@ -182,7 +182,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(name):
 TERMS = ("{}", "sin({})", "exp({})", "({})/(0.3 + a)", "sqrt({})", "log({})", "({})**0.7", "({} if a > 0 else -a)")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_fits_of_random_systems_to_random_readings_raise_nothing(seed):
     rng = np.random.default_rng(seed)
     names = tuple("abcdef"[: rng.integers(1, 7)])

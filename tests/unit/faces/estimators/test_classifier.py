@@ -8,7 +8,6 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from shine.base.errors import InterruptedFitWarning
 from shine.estimators import SymbolicClassifier
 
 RNG = np.random.default_rng(0)
@@ -126,34 +125,7 @@ def test_real_numbers_are_refused_as_classes():
         quick().fit(X, A)
 
 
-def test_ctrl_c_leaves_a_classifier():
-    def interrupt(progress):
-        if progress.generation == 1:
-            raise KeyboardInterrupt
-
-    with pytest.warns(InterruptedFitWarning):
-        model = quick(generations=10**6, callbacks=interrupt).fit(X, THREE)
-    assert (model.stopped_by_, model.generations_) == ("interrupted", 1)
-    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
-
-
-def test_constraints_hold_for_the_odds():
-    model = quick(constraints={"forbidden": ["x1"], "limits": {"x0": 1}}).fit(X, LABELS)
-    for each in model.front_:
-        assert each.expression.count("x0") <= 1
-        assert "x1" not in each.expression
-
-
 @pytest.mark.slow
 def test_the_seeding_looks_for_the_classes_too():
     model = quick(settings={"seeding": 1.0, "seeding_members": 100}, generations=1, max_size=9).fit(X, LABELS)
     assert model.score(X, LABELS) > 0.7
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("max_size", [1, 5, 8])
-def test_no_formula_is_larger_than_the_user_allows(max_size):
-    X = np.random.default_rng(0).uniform(-2, 2, (200, 3))
-    labels = np.sin(X[:, 0] * X[:, 1]) + X[:, 2] ** 2 > np.exp(X[:, 0])
-    model = SymbolicClassifier(max_size=max_size, generations=5, population_size=200, random_state=0).fit(X, labels)
-    assert all(each.tree.size <= max_size for each in model.front_)

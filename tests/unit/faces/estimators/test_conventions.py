@@ -69,9 +69,12 @@ def test_no_check_of_scikit_learn_fails(estimator):
     assert {each["check_name"] for each in results if each["status"] != "passed"} <= {"check_array_api_input"}
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_a_fitted_estimator_can_be_copied_and_pickled(estimator, tmp_path):
-    found = fitted(estimator)
+@pytest.fixture(scope="module", params=ESTIMATORS, ids=named)
+def found(request):
+    return fitted(request.param)
+
+
+def test_a_fitted_estimator_can_be_copied_and_pickled(found, tmp_path):
     before = values(found)  # compiled by now
     path = tmp_path / "estimator"
     joblib.dump(found, path)
@@ -86,9 +89,7 @@ def test_a_fitted_estimator_can_be_copied_and_pickled(estimator, tmp_path):
         assert repr(other) == repr(found)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_a_clone_has_the_parameters_and_nothing_else(estimator):
-    found = fitted(estimator)
+def test_a_clone_has_the_parameters_and_nothing_else(found):
     assert clone(found).get_params() == found.get_params()
     assert [name for name in vars(clone(found)) if name.endswith("_")] == []
 
@@ -175,20 +176,17 @@ def test_sparse_data_are_refused(estimator):
         clone(estimator).fit(sparse.csr_array(X), Y > 8)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_other_columns_than_in_fit_are_refused(estimator):
+def test_other_columns_than_in_fit_are_refused(found):
     with pytest.raises(ValueError, match=r"X has 3 features, but Symbolic.* is expecting 2 features as input"):
-        values(fitted(estimator), np.ones((2, 3)))
+        values(found, np.ones((2, 3)))
     with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
-        values(fitted(estimator, frame_of(X)), pandas.DataFrame(X, columns=["b", "c"]))
+        values(fitted(found, frame_of(X)), pandas.DataFrame(X, columns=["b", "c"]))
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"population_size": 1}, ValueError, "population_size must be at least 2, is 1"),
         ({"max_size": 0}, ValueError, "max_size must be at least 1, is 0"),
-        ({"max_time": 0}, ValueError, "max_time must be above 0, is 0"),
         ({"settings": {"population": 10}}, ValueError, "settings has 'population'; use the parameter population_size"),
         (
             {"settings": {"tournamnt": 10}},
@@ -202,9 +200,7 @@ def test_other_columns_than_in_fit_are_refused(estimator):
         ),
         ({"model_selection": lambda front: 99}, ValueError, "model_selection chose formula 99 of a front that has"),
         ({"model_selection": lambda front: None}, ValueError, "chose formula None of .*; return a position, 0 to"),
-        ({"model_selection": lambda front: 0.5}, ValueError, "chose formula 0.5 of .*; return a position, 0 to"),
         ({"model_selection": lambda front: front[0]}, ValueError, "chose formula .* of .*; return a position, 0 to"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0, or None, is 0"),
         ({"dtype": "int32"}, ValueError, "dtype must be one of float64, float32, is 'int32'"),
         ({"primitives": ["plus"]}, ValueError, "unknown primitive 'plus'"),
         ({"constraints": {"most": 1}}, ValueError, "constraints has no 'most'"),

@@ -24,7 +24,7 @@ QUICK = {
 
 pytestmark = pytest.mark.filterwarnings("ignore::shine.base.errors.ExtrapolationWarning")  # few rows, many fresh ones
 
-each_seed = pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
+each_seed = pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[0]))
 
 
 def rows(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -95,7 +95,7 @@ BRIEF = {**QUICK, "generations": 2}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[1]))
+@pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[1]))
 def test_each_output_of_a_template_does(seed):
     rng = np.random.default_rng(seed)
     X = rows(rng, 25)
@@ -109,7 +109,8 @@ def test_each_output_of_a_template_does(seed):
             assert_defined([output], X, values.copy())
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
 def test_searches_for_an_objective_do(seed):
     rng = np.random.default_rng(seed)
     X = rows(rng, 25)

@@ -34,18 +34,6 @@ def quick(**parameters):
 
 
 @pytest.mark.slow
-def test_components_are_related_to_the_target_and_little_to_one_another():
-    found = quick(n_components=3, raw_features=False).fit_transform(X, Y)
-    assert found.shape == (200, 3)
-    among = np.corrcoef(found.T) - np.eye(3)
-    assert np.abs(among).max() <= 0.95
-    design = np.column_stack([np.ones(200), found])
-    left = [np.linalg.lstsq(design[:, : count + 1], Y, rcond=None)[1][0] for count in (1, 2, 3)]
-    assert left[0] > left[1] > left[2]
-    assert left[0] < 0.3 * Y.var() * 200
-
-
-@pytest.mark.slow
 def test_components_add_to_the_raw_features():
     model = quick(n_components=3, generations=10).fit(X, Y)
     design = np.column_stack([np.ones(200), X])
@@ -159,7 +147,7 @@ def test_a_column_that_correlates_too_much_is_not_new():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
+@pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[0]))
 def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((6, 3)), rng.standard_normal(6)

@@ -432,7 +432,9 @@ class TestNotebook:
         with pytest.raises(ValueError, match="population"):
             shine.evolve(X, DATA.target, population=-1, live=True)
         with pytest.raises(ZeroDivisionError):
-            shine.evolve(X, DATA.target, seeding=0, report=lambda progress: 1 / 0, live=True)
+            shine.evolve(
+                X, DATA.target, seeding=0, population=20, noise="absolute", report=lambda progress: 1 / 0, live=True
+            )
         assert ours() == []
 
     def test_ipython_shows_it(self):

@@ -159,7 +159,7 @@ def test_a_finished_run_goes_on_to_a_higher_limit(job: Job, tmp_path: Path) -> N
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("stopped", [17, 30])
+@pytest.mark.parametrize("stopped", mostly_slow([17, 30], fast=[17]))
 def test_a_thinned_log_is_the_same_after_a_stop_and_ends_with_the_last_generation(
     stopped: int, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

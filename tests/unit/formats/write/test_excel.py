@@ -48,7 +48,7 @@ def test_each_primitive_has_the_values_of_the_reference_tier_where_they_are_fini
     assert within.all() if name != "floordiv" else within.mean() > 0.9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_trees_have_the_bits_of_the_reference_tier_where_all_is_finite(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, SAME, int(rng.integers(1, 30)))

@@ -62,7 +62,7 @@ def test_the_extremes_of_nan_are_nan(name):
     np.testing.assert_array_equal(found, [np.nan] * 3 + [3.0 if name == "max" else 2.0])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_trees_have_the_values_of_the_reference_tier(seed):
     rng = np.random.default_rng(seed)
     names = [name for name in STRUCTURAL if name not in ("floordiv", "mod")]

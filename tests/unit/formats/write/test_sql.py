@@ -64,7 +64,7 @@ def test_sqlite_has_the_values_of_each_primitive_unless_they_are_infinite(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_trees_have_the_values_of_the_reference_tier_in_sqlite(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, STRUCTURAL, int(rng.integers(1, 40)))
@@ -192,11 +192,11 @@ def test_a_formula_that_sql_cannot_hold_is_refused():
         sql_expression(unknown)
 
 
-@pytest.mark.parametrize("name", STANDARD)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_has_every_primitive(name, dialect):
-    names = FEATURES[: STANDARD[name].arity]
-    assert sql_expression(parse(f"{name}({', '.join(names)})", names), dialect=dialect)
+def test_every_dialect_has_every_primitive(dialect):
+    for name, primitive in STANDARD.items():
+        names = FEATURES[: primitive.arity]
+        assert sql_expression(parse(f"{name}({', '.join(names)})", names), dialect=dialect)
 
 
 def test_duckdb_has_the_values_of_each_primitive():

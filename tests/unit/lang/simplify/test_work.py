@@ -21,7 +21,7 @@ MOST_CALLS = 4000
 as many in each of these families."""
 
 CALLS = {1: ["{f}(y)"], 2: ["{f}(y, x)", "{f}(x, y)", "{f}(y, 1.7)"], 3: ["{f}(x, y, z)", "{f}(y, x, 1.5)"]}
-AROUND = ["{}", "-{}", "2.5*{}", "x*{}", "1.5 + {}", "z - {}"]
+AROUND = ["{}", "2.5*{}", "z - {}"]
 NESTED = [
     *[
         around.format(call.format(f=name))
@@ -80,7 +80,7 @@ def check(tree):
     assert max(calls) <= MOST_CALLS * tree.size, [each / tree.size for each in calls]
 
 
-@pytest.mark.parametrize("text", mostly_slow(NESTED, fast=NESTED[::20]))
+@pytest.mark.parametrize("text", mostly_slow(NESTED, fast=NESTED[::40]))
 def test_deep_formulas_take_work_in_proportion_to_their_size(text):
     check(nested(text, 30))
 

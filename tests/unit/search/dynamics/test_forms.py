@@ -40,6 +40,7 @@ def found(trajectories, lags=0):
     return find_dynamics(trajectories, settings(lags=lags), Observers(clock=time.process_time)).chosen
 
 
+@pytest.mark.slow
 def test_the_logistic_map_is_found_from_a_chaotic_series():
     states = [0.3]
     for _ in range(60):

@@ -108,6 +108,7 @@ def test_an_archive_has_room_for_the_most_complex_individual():
     assert archive.best_loss == 1.0
 
 
+@pytest.mark.slow
 def test_a_search_uses_the_weights():
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 3, (60, 2))

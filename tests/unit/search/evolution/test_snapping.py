@@ -76,7 +76,7 @@ def test_numbers_that_are_not_simple_do_not_change(number):
     assert found[1] == 3.0
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("number", [2.0, 2.0003])
 def test_constants_become_simple_where_that_costs_less_than_a_nat(number, seed):
     dataset = dataset_of(lambda x, y: number * x, 0.01, seed)
@@ -87,7 +87,7 @@ def test_constants_become_simple_where_that_costs_less_than_a_nat(number, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_all_simple_numbers_together_cost_less_than_a_nat(seed):
     dataset = dataset_of(lambda x, y: 9.97 * x + 3.04 * y - 0.98 * x * y + 1.02 * x * x, 0.7, seed)
     linearizer = MachineLinearizer(dataset, "mse")
@@ -103,7 +103,7 @@ def test_all_simple_numbers_together_cost_less_than_a_nat(seed):
     assert nats(ROWS)(float(left @ left), least) <= 1.0 + 1e-6
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("number", "noise"), [(2.3021, 0.001), (2.003, 0.001), (2.02, 0.01), (3.1, 0.01)])
 def test_constants_stay_within_the_noise_of_their_values(number, noise, seed):
     deviation = noise / math.sqrt(ROWS * 3.6)
@@ -213,7 +213,7 @@ def measured_after(text, target, rows, noise, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", [1.0, 1e-34, 1e30])
 def test_noisy_constants_have_the_digits_that_the_data_determine(scale, seed):
     found = measured_after("2.0*log(x) + 10.0", lambda x: 15.70796 - 0.95493 * np.log(x), 26, 0.003, seed)
@@ -224,7 +224,7 @@ def test_noisy_constants_have_the_digits_that_the_data_determine(scale, seed):
     assert slope == pytest.approx(1.8965437 * scale, rel=0.01)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_rounding_off_moves_a_constant_by_no_more_than_its_uncertainty(seed):
     rng = np.random.default_rng(1000 + seed)
     x = np.linspace(0.5, 2, 24)
@@ -243,7 +243,7 @@ def test_exact_data_give_the_constant_as_it_was_written(number):
     assert measured_after(f"{1.3 * number}*x", lambda x: number * x, 200, 0.0, 0) == [number]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_term_that_the_data_do_not_need_becomes_zero_whatever_its_size(seed):
     # The offset of a proportionality may be 50, and still be nothing but noise.
     gone = measured_after("400.0*x + 5.0", lambda x: 474.5 * x, 20, 0.02, seed)[1]

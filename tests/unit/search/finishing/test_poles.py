@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -155,7 +156,7 @@ def fresh_values(result, rng) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::shine.base.errors.ExtrapolationWarning")
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", mostly_slow([False, True], fast=[True]))
 def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))

@@ -33,7 +33,7 @@ def model(formula="2.41*exp(-0.91*x) + 0.71*x", **options):
 def result():
     return shine.evolve(
         X, Y, features=["x"], primitives=["add", "mul", "exp"], generations=3, seconds=None, seed=0, population=60,
-        guesses=["exp(-0.9*x)*2.4 + 0.7*x"], threads=1, noise="absolute",
+        guesses=["exp(-0.9*x)*2.4 + 0.7*x"], threads=1, noise="absolute", seeding=0,
     )  # fmt: skip
 
 

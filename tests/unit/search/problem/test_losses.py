@@ -82,13 +82,6 @@ def test_the_loss_of_sample_weights_may_be_the_functions_own():
 
 
 @pytest.mark.slow
-def test_the_tiers_find_the_same():
-    y, _ = CASES["poisson"]
-    found = {tier: shine.evolve(X, y, loss="poisson", tier=tier, **QUICK).best for tier in ("machine", "reference")}
-    assert found["machine"].expression == found["reference"].expression
-
-
-@pytest.mark.slow
 def test_all_else_works_with_a_loss():
     y, _ = CASES["poisson"]
     result = shine.evolve(

@@ -20,7 +20,7 @@ from shine.tensor.passes.specialize import inline
 ROUNDING = 2e4
 """Bound of differences, in units of rounding: values reach 30, and sums have up to 400 terms that cancel."""
 
-SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 500))]
+SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 80))]
 
 EXACT = [inline, canonicalize, share, remove_dead, choose_layout]
 """Passes that keep every bit."""
@@ -54,14 +54,14 @@ def test_elementwise_modules_keep_every_bit(seed):
     compare(module, optimized(module, run=checked), seed, 0)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:12:4])
+@pytest.mark.parametrize("seed", SEEDS[:6:2])
 @pytest.mark.parametrize("each", EXACT, ids=lambda each: each.__name__)
 def test_a_pass_that_promises_it_keeps_every_bit(each, seed):
     module = random_module(seed)
     compare(module, each(module), seed, 0)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_second_time_changes_nothing(seed):
     found = optimized(random_module(seed))
     assert text_of(optimized(found)) == text_of(found)

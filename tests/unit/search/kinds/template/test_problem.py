@@ -17,7 +17,7 @@ A, T = RNG.uniform(1, 3, (2, 150))
 GROUPS = RNG.integers(0, 4, 150)
 RATES = np.array([0.3, 0.7, 1.1, 0.5])
 DECAY = (A**2 + 1) * np.exp(-RATES[GROUPS] * T)
-SETTINGS = {"generations": 8, "seconds": None, "threads": 1, "population": 300}
+SETTINGS = {"generations": 4, "seconds": None, "threads": 1, "population": 100}
 ARITHMETIC = ("add", "mul", "div", "square")
 
 
@@ -88,8 +88,9 @@ def test_texts_name_groups():
 
 def test_texts_name_groups_in_an_array_without_headings():
     rows = np.array([[a, name] for a, name in zip(A.tolist(), "uvw" * 100, strict=False)], dtype=object)
-    law, options = "k[x1]*f(x0)", {"generations": 0, "population": 20, "seeding": 0.0, "guesses": [{"f": "x0"}]}
-    found = shine.evolve(rows, np.array(["uvw".index(name) + 1.0 for name in rows[:, 1]]) * A, template=law, **options)
+    y = np.array(["uvw".index(name) + 1.0 for name in rows[:, 1]]) * A
+    options = {"primitives": ["mul"], "generations": 0, "population": 20, "seeding": 0.0, "guesses": [{"f": "x0"}]}
+    found = shine.evolve(rows, y, template="k[x1]*f(x0)", **options)
     assert found.best.groups == ("u", "v", "w") and found.best.loss < 1e-25
 
 
@@ -291,5 +292,5 @@ def test_targets_at_the_ends_of_float64s_range_have_a_formula(law, size):
     a = np.linspace(1, 2, 30)
     y = size * np.where(a > 1.5, 1.0, -1.0)
     y = np.column_stack([y, y]) if ", " in law else y
-    found = shine.evolve(a[:, None], y, features=["a"], template=law, generations=1, population=20, seconds=None)
+    found = evolve(a[:, None], y, law, ["a"], generations=1, population=20)
     assert np.isfinite(found.predict(a[:, None])).all()
