@@ -173,7 +173,7 @@ def test_the_same_seed_gives_the_same_population() -> None:
 def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shine.faces.cli.commands.bench.find_spec", lambda name: None)
     result = shine("bench", "--plot", "plot.png")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "pip install 'shine-gp[plot]'" in result.stderr
 
 

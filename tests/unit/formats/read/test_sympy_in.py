@@ -232,7 +232,7 @@ def test_a_part_without_a_counterpart_is_named(expression, message):
 def test_an_object_that_is_not_an_expression_is_a_type_error():
     with pytest.raises(TypeError, match="a SymPy expression is needed, not str"):
         from_sympy("x + y")
-    with pytest.raises(TypeError, match="a Tree or a SymPy expression, not int"):
+    with pytest.raises(TypeError, match="a Tree, a model or a SymPy expression, not int"):
         shine.parse(3)
 
 

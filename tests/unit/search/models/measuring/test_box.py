@@ -82,9 +82,9 @@ def test_beyond_the_rows_signs_and_fixed_features_stay():
      ({"x": (2, 1)}, r"the lower limit comes first: \(1, 2\)"),
      ({"x": (0, float("nan"))}, "its limits are finite numbers"),
      ({"x": (0, float("inf"))}, "its limits are finite numbers"),
-     ({"x": (0, 1, 2)}, "it is a pair of limits"),
-     ({"x": "low"}, "it is a pair of limits"),
-     ({"x": True}, "it is a pair of limits"),
+     ({"x": (0, 1, 2)}, "a pair of limits: the lowest and the highest"),
+     ({"x": "low"}, "a pair of limits: the lowest and the highest"),
+     ({"x": True}, "a pair of limits: the lowest and the highest"),
      ({"n": (1.2, 1.8)}, "the feature has whole numbers, and there is none between these limits"),
      ({"n": 2.5}, "the feature has whole numbers, and there is none between these limits")],
 )  # fmt: skip
