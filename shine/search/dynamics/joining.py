@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -27,7 +27,7 @@ from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges,
 from shine.search.models.certainty import lengths_of
 from shine.search.models.front import Front
 from shine.search.models.model import Model
-from shine.search.problem.reference_losses import description_length
+from shine.search.problem.reference_losses import description_length, rounding_loss
 
 SOURCES, WORSE = 6, 12.0
 """Most candidates of a state whose terms are used, and the nats by which they may be worse than the best."""
@@ -68,7 +68,7 @@ def candidates_of(front: Front, rows: RateRows | None) -> list[Candidate]:
     """
     if rows is None:
         return [Candidate(model, 0.0) for model in front]
-    lengths = lengths_of(front.models, description_length(settled(rows), "mse"))
+    lengths = _lengths(front.models, rows)
     least = float(np.min(lengths))
     nats = [float(length) - least for length in lengths.tolist()]
     nats[front.best_index] = 0.0
@@ -317,11 +317,17 @@ class _Regression:
 
 def _described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
     """Candidates, by the description of the rates as those of the front."""
-    description = description_length(settled(rows), "mse")
-    least = float(np.min(lengths_of([each.model for each in known], description)))
-    lengths = lengths_of(models, description) if models else np.zeros(0)
+    least = float(np.min(_lengths([each.model for each in known], rows)))
+    lengths = _lengths(models, rows) if models else np.zeros(0)
     return [
         Candidate(model, float(own) - least)
         for model, own in zip(models, lengths.tolist(), strict=True)
         if np.isfinite(own)
     ]
+
+
+def _lengths(models: Sequence[Model], rows: RateRows) -> Floats:
+    """Nats of the description of the rates by each formula, by an exact one up to rounding."""
+    least = rounding_loss(rows.dataset, "mse")
+    losses = [replace(model, loss=max(model.loss, least)) for model in models]
+    return lengths_of(losses, description_length(settled(rows), "mse"))

@@ -22,6 +22,9 @@ INTERPOLATED = 1e-6
 SQUARED = 0.5
 """Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
 
+ROUNDING = 1e-20
+"""Least mean squared error, in units of the expected one: what rounding leaves of clean readings."""
+
 EXPLAINED = 1.5
 """Mean squared error of an integral, in units of the readings' expected one, that may be noise."""
 
@@ -88,7 +91,7 @@ class Readings:
         total = 0.0
         for at, (length, loss) in enumerate(zip(self.lengths[:read], losses.tolist(), strict=False)):
             counts = (np.array([sum(each[at::read])]) for each in (sizes, constants))
-            total += float(length.final(np.array([loss]), *counts)[0])
+            total += float(length.final(np.array([max(loss, ROUNDING)]), *counts)[0])
         return total
 
     def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:

@@ -205,7 +205,7 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     others = sorted((model for model in known if model is not best), key=lambda model: model.nats)
     rivals = [model for model in others if model.nats <= best.nats + NEAR] or others[:1]
     beside = [model for model in rivals if model not in front]
-    if not math.isfinite(best.nats):
+    if not math.isfinite(best.error):
         reason = "no system could be integrated along the readings; this one fits the rates best"
     elif best is not shortest:
         more = best.nats - shortest.nats

@@ -300,7 +300,11 @@ class _Run:
             scorer = self._scorer()
             scorer.show(everyone)
             self.archive, self.evaluations = scorer.archive, scorer.evaluations
-            raise KeyboardInterrupt if found.interrupted else OutOfTime
+            if found.interrupted:
+                raise KeyboardInterrupt
+            # Without any formula, the first population is scored until there is one.
+            if np.isfinite(self.archive.scores.losses).any():
+                raise OutOfTime
         if len(found.parts):
             self.world = replace(self.world, parts=at_width(found.parts, width))
         return everyone

@@ -203,6 +203,10 @@ def prepared(
     primitives = PrimitiveSet(functions, scaled.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
     trees = list(_entering(trees, scaling, primitives, settings, linear_scaling))
+    if constraints.required:
+        # However short the search, it has a formula of all required columns.
+        joint = parse(("+" if "add" in primitives.function_codes else "*").join(constraints.required), scaled.features)
+        trees += [joint] * _fits(joint, primitives, settings)
     guesses = Population.from_trees(trees, primitives) if trees else None
     return Task(dataset.features, user_rows, scaling, scaled, primitives, guesses, dataset.headings)
 

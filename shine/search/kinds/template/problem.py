@@ -352,7 +352,7 @@ class TemplateProblem(Problem):
         if not front:
             relax = "search longer, or relax the constraints" if self._rules else "check the ranges of the columns"
             if outcome.stopped_by == "seconds":
-                relax = f"the {self.settings.stop.seconds:g} seconds were over, give more; or {relax}"
+                relax = f"the seconds were over, give more; or {relax}"
             raise DataError(f"no formula of the template has a finite {self.loss.name}; {relax}")
         return outcome, front
 

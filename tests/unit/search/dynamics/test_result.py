@@ -44,6 +44,17 @@ def test_new_starts_are_counted_and_paid_for():
     assert lines[1].split()[3] == str(still.restarts + 1)
 
 
+def test_an_exact_map_is_told_from_the_next_in_nats():
+    states = 0.5 ** np.arange(20.0)[:, None]
+    runs = (Trajectory(np.arange(20.0), states, np.zeros((20, 0))),)
+    form = form_of(Trajectories(runs, ("x",)), DynamicsSettings(kind="map"))
+    exact, near = (
+        fitted([Equation(Model(parse(f"x*{size}", ("x",)), 0.0, 1.0))], form, lambda: True) for size in (0.5, 0.6)
+    )
+    assert exact.error == 0
+    assert "the shortest description of the trajectories; the next needs" in front_of([near, exact]).reason
+
+
 def test_a_simple_system_that_starts_anew_at_each_reading_does_not_drive_the_others_off_the_front():
     law, still = pendulum(("v", "-1.01*x"), ("0.01", "0.01"))
     flattered = replace(still, losses=law.losses / 2, restarts=59, rest=law.rest + 100)

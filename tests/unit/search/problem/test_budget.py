@@ -96,6 +96,13 @@ def test_a_search_whose_seconds_end_before_the_first_generation_says_so():
     assert found.front.reason.endswith("the seconds were over before the first generation: allow more")
 
 
+@pytest.mark.parametrize("primitives", [["add", "sin"], ["mul"]])
+def test_a_search_without_time_has_a_formula_of_all_required_columns(primitives):
+    X, required = np.random.default_rng(0).normal(size=(30, 5)), [f"x{place}" for place in range(5)]
+    found = shine.evolve(X, X[:, 0], primitives=primitives, seconds=1e-6, constraints={"required": required})
+    assert found.best.tree.used_parameters == tuple(required)
+
+
 class Clock:
     """A clock that stands still but for work, which takes a microsecond for each row it reads."""
 
