@@ -20,7 +20,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,7 @@ from quality.sum_laws import sum_law
 import shine
 from shine.lang.interpret import evaluate
 from shine.search import run
+from shine.search.finishing.refinement import STAGES
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.models.result import Result
 from shine.search.seeding import rounds
@@ -86,17 +87,10 @@ def unchanged_list(models: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
     return list(models)
 
 
-def nothing(*_: Any, **__: Any) -> list[Any]:
-    """No formulas."""
-    return []
-
-
-def _any_front(self: Any, models: Any, others: Any, front_of: Callable[..., Any]) -> Any:
-    return front_of(models)
-
-
-def _all_may_win(lengths: Any, complexities: Any, is_sound: Any) -> tuple[Any, Any]:
-    return np.ones(len(lengths), bool), np.zeros(len(lengths), bool)
+def _left_out(stage: str) -> tuple[tuple[str, str, Any], ...]:
+    """The end without one of its stages."""
+    assert stage in [each.name for each in STAGES]
+    return ((FINISHING + "refinement", "STAGES", tuple(each for each in STAGES if each.name != stage)),)
 
 
 DOMAIN = "shine.evaluate.domain.check"
@@ -109,25 +103,11 @@ RULES = {
             (FINISHING + "end", "without_poles", unchanged_list),
         ),
     ),
-    "prospects": Rule(
-        "only what may win is polished",
-        "search/finishing/poles.py",
-        ((FINISHING + "refinement", "prospects", _all_may_win),),
-    ),
-    "few rows": Rule(
-        "poles owed to a few rows",
-        "search/finishing/few_rows.py",
-        ((FINISHING + "few_rows", "FewRows.front", _any_front),),
-    ),
-    "shorter forms": Rule(
-        "exact formulas get shorter", "search/finishing/shorter.py", ((FINISHING + "refinement", "shortened", nothing),)
-    ),
-    "tidied": Rule("tidy constants", "search/finishing/shorter.py", ((FINISHING + "refinement", "tidied", unchanged),)),
-    "short numbers": Rule(
-        "short numbers in exact formulas",
-        "search/finishing/shorter.py",
-        ((FINISHING + "refinement", "with_short_numbers", nothing),),
-    ),
+    "prospects": Rule("only what may win is polished", "search/finishing/poles.py", _left_out("only prospects")),
+    "few rows": Rule("poles owed to a few rows", "search/finishing/few_rows.py", _left_out("few rows")),
+    "shorter forms": Rule("exact formulas get shorter", "search/finishing/shorter.py", _left_out("shorter forms")),
+    "tidied": Rule("tidy constants", "search/finishing/shorter.py", _left_out("tidy")),
+    "short numbers": Rule("short numbers in exact formulas", "search/finishing/shorter.py", _left_out("short numbers")),
     "supported digits": Rule(
         "digits that rows support",
         "search/finishing/supported_digits.py",

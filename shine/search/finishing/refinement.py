@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 
 import numpy as np
 
 from shine.base.errors import DataError
+from shine.base.lazy import cached_property
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.compiler.tapes import Subtrees, constant_counts
@@ -101,152 +102,311 @@ class Refinement:
     out_of_time: Callable[[], bool]
     most: float
 
-    def front(self, outcome: Outcome, dataset: Dataset, polish: bool) -> Refined:
+    def front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Refined:
         """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
-
-        Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit
-        anything. The others are simplified, their constants are fitted to convergence, and simple numbers replace
-        constants where the loss does not suffer. A formula stays as it was if this makes it worse.
 
         Parameters
         ----------
         outcome : Outcome
-        dataset : Dataset
+        rows : Dataset
             All rows.
         polish : bool
             Whether to fit constants and make them simple: this takes nearly all of the time.
         """
-        loss, threads, rules, enough = self.loss, self.threads, self.rules, self.enough
-        primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
-        domain = Domain(dataset)
-        evidence = Evidence.of(dataset, loss)
-        tied = evidence.tied(outcome.scores.losses, TIED)
-        described = description_length(dataset, loss)
-        individuals, forms = individuals_to_refine(outcome, domain, tied, self.most, described)
-        constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
-        complete = _completed(individuals, forms, dataset, loss, threads)
-        found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
-        simpler = partial(simplify, primitives=primitives, functions=COMPILED, ranges=dataset.ranges)
-        trees = list(map(simpler, found))
-
-        def measure(trees: Iterable[Tree]) -> list[Model]:
-            return measured(list(trees), dataset, loss, self.weights, primitives, threads, rules)
-
-        def nats(worse: Model, better: Model) -> float:
-            return evidence.nats(worse.loss, better.loss)
-
-        behind: list[Model] = []
-        if polish:
-            polishing = Polishing(loss, threads, TOLERANCE, self.out_of_time, partial(rounding_error, loss=loss))
-            reduced = reduced_phases(population_of(trees, primitives))
-            fitted = polishing.fitted(reduced, dataset)
-            if rules is None:
-                plain = polishing.plain(fitted, dataset)
-                may_win, shown = self._prospects([fitted, plain], trees, domain, described)
-                # Only a constant that vanishes or changes its sign makes a simple formula simpler.
-                same = (np.sign(plain.values) == np.sign(reduced.values)).all(axis=1)
-                left = [
-                    plain.tree(at) if same[at] else simpler(plain.tree(at)) for at in np.flatnonzero(shown).tolist()
-                ]
-                each = zip(*map(measure, (compress(trees, shown), left)), strict=True)
-                behind = [preferred(models, nats) for models in each]
-                trees, fitted = list(compress(trees, may_win)), fitted.take(np.flatnonzero(may_win))
-            versions = [trees, *polishing.versions(fitted, primitives, dataset)]
-        else:
-            # Skip forms with functions that the search did not use: these would have to be compiled first.
-            known = primitives.table.keys()
-            versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
-        if rules is not None:
-            versions.insert(0, found)  # a simplified formula may break a constraint
-        models = [measure(version) for version in versions]
-
-        # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
-        _check_losses(models, loss)
-        least = min(version[0].loss for version in models)
-        constant_model = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
-        versions_of_each = zip(*(version[1:] for version in models), strict=True)
-        chosen = [constant_model, *map(partial(preferred, nats=nats), versions_of_each)]
-        # With simple constants, many formulas are the same.
-        chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
-        exact = shortened(chosen, enough, dataset, outcome.front.primitives, self.out_of_time)
-        shorter = [*(model.tree for model in exact), *with_short_numbers(chosen, enough, dataset.ranges)]
-        if shorter:
-            chosen += measure(shorter)
-        # Individuals have at most this size; with their lines they may be larger.
-        finite, behind = (
-            [each for each in some if math.isfinite(each.loss) and self.allows(each.tree.size, each.loss <= enough)]
-            for some in (chosen, behind)
-        )
-        kept = without_poles(finite, enough, domain, behind)
-        lost = [model for model in finite if model not in kept]
-        # Where formulas that may win have earned their poles, those behind them have, too.
-        earned = not all(domain.defines(model.tree) for model in kept)
-        kept += [model for model in behind if earned or domain.defines(model.tree)]
-        odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
-
-        def plainest(models: Sequence[Model]) -> list[Model]:
-            # Versions of one form compete by their digits; forms by what the rows determine, as in the choice.
-            versions: dict[object, list[Model]] = {}
-            for model in models:
-                versions.setdefault(form_of(model.tree), []).append(model)
-            return [min(each, key=lambda model: surprise(model, odd[model], evidence)) for each in versions.values()]
-
-        def front_of(models: Sequence[Model]) -> tuple[Model, ...]:
-            return pareto_front(
-                plainest(models), enough, lambda model: surprise(model, odd[model], evidence, described)
-            )
-
-        front = FewRows(domain, primitives, threads).front(kept, [*finite, *behind], front_of)
-        if not front or front[-1].loss <= enough:
-            return front, (), ""
-
-        owing = [model for model in front_of(kept) if model not in front]
-        left_out = _told(
-            {
-                why: [model for model in some if nats(front[-1], model) > TIED]
-                for why, some in (("with a pole", lost), ("owing a pole or a needle to a few rows", owing))
-            }
-        )
-        if dataset.n_rows > MOST_ROWS:
-            return front, (), left_out
-        own = {form_of(model.tree) for model in front}
-        others = [model for model in plainest(kept) if form_of(model.tree) not in own]
-        every = [*front, *others]
-        lengths = lengths_of(every, described, [odd[model] for model in every])
-        near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
-        beside = [every[at] for at in near if at >= len(front) and domain.is_steady(every[at].tree)]
-        return front, tuple(beside[:MOST_BESIDE]), left_out
-
-    def _prospects(
-        self, versions: Sequence[Population], trees: Sequence[Tree], domain: Domain, described: DescriptionLength
-    ) -> tuple[Mask, Mask]:
-        """Which formulas may be chosen, the constant one first, and which others the front may show.
-
-        The versions have fitted constants, the second without those that the rows hardly determine.
-        """
-        idle = ((versions[1].values == 0) & (versions[0].values != 0)).sum(axis=1)
-        constants, sizes = constant_counts(versions[0]), versions[0].sizes
-        evaluator = MachineEvaluator(domain.dataset, self.loss, False, "float64", self.threads)
-        losses = [np.maximum(evaluator.score(version).losses, self.enough) for version in versions]
-        # A constant that becomes 0 takes a function with it.
-        fewer = described.final(losses[1], sizes - 2 * idle, constants - idle)
-        lengths = np.minimum(described.final(losses[0], sizes, constants), fewer)
-
-        def is_sound(place: int) -> bool:
-            tree = trees[place]
-            return self.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
-
-        may_win, shown = prospects(lengths, weighed(versions[0], self.weights) - 2 * idle, is_sound)
-        may_win[0], shown[0] = True, False
-        # Of individuals that converge to the same formula, one is enough.
-        kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
-        places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
-        first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
-        return may_win & first, shown & first
+        draft = Draft(self, outcome, rows)
+        for stage in STAGES:
+            if polish or not stage.polishes:
+                stage.apply(draft)
+        return draft.front, draft.beside, _told(draft)
 
 
-def _told(lost: Mapping[str, Sequence[Model]]) -> str:
-    """A part of the reason that tells which better formulas left the front; empty if none did."""
+@dataclass
+class Draft:
+    """A front in the making, as the stages of an end leave it (see `STAGES`).
+
+    Attributes
+    ----------
+    end : Refinement
+    outcome : Outcome
+    rows : Dataset
+    found, trees : list of Tree
+        The best constant and the individuals with their lines; the same, simplified.
+    fitted : Population
+        The trees with fitted constants, once there are some.
+    versions : list of list of Tree
+        Versions of each formula, the simplest last.
+    proposed : list of Tree
+        Further formulas that were made of those that are kept.
+    kept, behind, finite : list of Model
+        Formulas that may be chosen; those that the front may only show; both, before any was dropped.
+    dropped : dict of str to list of Model
+        What rules dropped, by the reason.
+    front, beside : tuple of Model
+    """
+
+    end: Refinement
+    outcome: Outcome
+    rows: Dataset
+    found: list[Tree] = field(default_factory=list)
+    trees: list[Tree] = field(default_factory=list)
+    fitted: Population | None = None
+    versions: list[list[Tree]] = field(default_factory=list)
+    proposed: list[Tree] = field(default_factory=list)
+    kept: list[Model] = field(default_factory=list)
+    behind: list[Model] = field(default_factory=list)
+    finite: list[Model] = field(default_factory=list)
+    dropped: dict[str, list[Model]] = field(default_factory=dict)
+    front: tuple[Model, ...] = ()
+    beside: tuple[Model, ...] = ()
+
+    @cached_property
+    def primitives(self) -> PrimitiveSet:
+        """Functions of the formulas: those of the search, and of lines."""
+        return with_functions(self.outcome.front.primitives, LINE_FUNCTIONS)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The neighbourhood of the rows."""
+        return Domain(self.rows)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Nats between losses."""
+        return Evidence.of(self.rows, self.end.loss)
+
+    @cached_property
+    def described(self) -> DescriptionLength:
+        """Nats of descriptions."""
+        return description_length(self.rows, self.end.loss)
+
+    @cached_property
+    def polishing(self) -> Polishing:
+        """Fits of constants."""
+        end = self.end
+        return Polishing(end.loss, end.threads, TOLERANCE, end.out_of_time, partial(rounding_error, loss=end.loss))
+
+    @cached_property
+    def started(self) -> Population:
+        """The trees with the constants that they had before the fit; periodic functions within half a period of 0."""
+        return reduced_phases(population_of(self.trees, self.primitives))
+
+    @cached_property
+    def odd(self) -> dict[Model, float]:
+        """Nats by which each formula looks odd."""
+        every = list(dict.fromkeys(self.kept))
+        return dict(zip(every, oddities_of([model.tree for model in every], self.primitives), strict=True))
+
+    def simpler(self, tree: Tree) -> Tree:
+        """A simplified formula."""
+        return simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
+
+    def measured(self, trees: Iterable[Tree]) -> list[Model]:
+        """Formulas as models."""
+        end = self.end
+        return measured(list(trees), self.rows, end.loss, end.weights, self.primitives, end.threads, end.rules)
+
+    def nats(self, worse: Model, better: Model) -> float:
+        """Log-likelihood by which a model is better than another."""
+        return self.evidence.nats(worse.loss, better.loss)
+
+    def plainest(self, models: Sequence[Model]) -> list[Model]:
+        """The best version of each form: versions compete by their digits; forms by what the rows determine."""
+        versions: dict[object, list[Model]] = {}
+        for model in models:
+            versions.setdefault(form_of(model.tree), []).append(model)
+        price = partial(self.surprise, described=None)
+        return [min(each, key=price) for each in versions.values()]
+
+    def surprise(self, model: Model, described: DescriptionLength | None) -> float:
+        """See `surprise`."""
+        return surprise(model, self.odd[model], self.evidence, described)
+
+    def front_of(self, models: Sequence[Model]) -> tuple[Model, ...]:
+        """The Pareto front of some models."""
+        price = partial(self.surprise, described=self.described)
+        return pareto_front(self.plainest(models), self.end.enough, price)
+
+
+def completed(draft: Draft) -> None:
+    """Write the line into each individual worth it; those with as many constants as rows fit anything."""
+    end, rows = draft.end, draft.rows
+    tied = draft.evidence.tied(draft.outcome.scores.losses, TIED)
+    individuals, forms = individuals_to_refine(draft.outcome, draft.domain, tied, end.most, draft.described)
+    constant = Tree(rows.features, ast.Constant(_constant(rows, end.loss)))
+    complete = _completed(individuals, forms, rows, end.loss, end.threads)
+    draft.found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(rows.effective_rows, 2))]
+    draft.trees = list(map(draft.simpler, draft.found))
+
+
+def fitted(draft: Draft) -> None:
+    """Fit constants to convergence."""
+    draft.fitted = draft.polishing.fitted(draft.started, draft.rows)
+
+
+def only_prospects(draft: Draft) -> None:
+    """Leave what cannot be chosen as it is, but for constants that the rows hardly determine."""
+    if draft.end.rules is not None or draft.fitted is None:
+        return
+    plain = draft.polishing.plain(draft.fitted, draft.rows)
+    may_win, shown = _prospects(draft, [draft.fitted, plain])
+    # Only a constant that vanishes or changes its sign makes a simple formula simpler.
+    same = (np.sign(plain.values) == np.sign(draft.started.values)).all(axis=1)
+    left = [plain.tree(at) if same[at] else draft.simpler(plain.tree(at)) for at in np.flatnonzero(shown).tolist()]
+    each = zip(*map(draft.measured, (compress(draft.trees, shown), left)), strict=True)
+    draft.behind = [preferred(models, draft.nats) for models in each]
+    draft.trees, draft.fitted = list(compress(draft.trees, may_win)), draft.fitted.take(np.flatnonzero(may_win))
+
+
+def simple_numbers(draft: Draft) -> None:
+    """Make versions with fitted constants, and with simple numbers for them."""
+    assert draft.fitted is not None
+    draft.versions = [draft.trees, *draft.polishing.versions(draft.fitted, draft.primitives, draft.rows)]
+
+
+def best_versions(draft: Draft) -> None:
+    """Keep the simplest version of each formula that is as good as the others."""
+    if not draft.versions:
+        # Skip forms with functions that the search did not use: these would have to be compiled first.
+        known, pairs = draft.primitives.table.keys(), zip(draft.trees, draft.found, strict=True)
+        draft.versions = [[simple if functions_of(simple) <= known else tree for simple, tree in pairs]]
+    if draft.end.rules is not None:
+        draft.versions.insert(0, draft.found)  # a simplified formula may break a constraint
+    models = [draft.measured(version) for version in draft.versions]
+    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
+    _check_losses(models, draft.end.loss)
+    least = min(version[0].loss for version in models)
+    constant = next(version[0] for version in models if version[0].loss <= least + TOLERANCE * abs(least))
+    versions_of_each = zip(*(version[1:] for version in models), strict=True)
+    chosen = [constant, *map(partial(preferred, nats=draft.nats), versions_of_each)]
+    # With simple constants, many formulas are the same.
+    draft.kept = list({model.tree: model for model in chosen}.values())
+
+
+def tidy(draft: Draft) -> None:
+    """Write formulas as people do."""
+    draft.kept = tidied(draft.kept, draft.rows, draft.primitives, draft.end.rules)
+
+
+def shorter_forms(draft: Draft) -> None:
+    """Propose smaller expressions with the same values for parts of exact formulas."""
+    primitives = draft.outcome.front.primitives
+    shorter = shortened(draft.kept, draft.end.enough, draft.rows, primitives, draft.end.out_of_time)
+    draft.proposed += [model.tree for model in shorter]
+
+
+def short_numbers(draft: Draft) -> None:
+    """Propose exact formulas with fewer digits."""
+    draft.proposed += with_short_numbers(draft.kept, draft.end.enough, draft.rows.ranges)
+
+
+def allowed(draft: Draft) -> None:
+    """Keep formulas with finite losses that are not too long: individuals are not, but with their lines they may be."""
+    if draft.proposed:
+        draft.kept += draft.measured(draft.proposed)
+    enough, allows = draft.end.enough, draft.end.allows
+    draft.kept, draft.behind = (
+        [each for each in some if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)]
+        for some in (draft.kept, draft.behind)
+    )
+    draft.finite = [*draft.kept, *draft.behind]
+
+
+def poles(draft: Draft) -> None:
+    """Drop formulas with poles near the data (see `shine.search.finishing.poles`)."""
+    stay = without_poles(draft.kept, draft.end.enough, draft.domain, draft.behind)
+    draft.dropped["with a pole"] = [model for model in draft.kept if model not in stay]
+    # Where formulas that may win have earned their poles, those behind them have, too.
+    earned = not all(draft.domain.defines(model.tree) for model in stay)
+    draft.kept = [*stay, *(model for model in draft.behind if earned or draft.domain.defines(model.tree))]
+
+
+def on_front(draft: Draft) -> None:
+    """Put the best formula of each complexity on the front."""
+    draft.front = draft.front_of(draft.kept)
+
+
+def few_rows(draft: Draft) -> None:
+    """Drop formulas that owe a pole to a few rows (see `shine.search.finishing.few_rows`)."""
+    before, rows = draft.front, FewRows(draft.domain, draft.primitives, draft.end.threads)
+    draft.front = rows.front(draft.kept, draft.finite, draft.front_of)
+    draft.dropped["owing a pole or a needle to a few rows"] = [each for each in before if each not in draft.front]
+
+
+def beside(draft: Draft) -> None:
+    """Keep formulas beside the front that may be the law as well, if there is noise and there are few rows."""
+    front, rows = draft.front, draft.rows
+    if not front or front[-1].loss <= draft.end.enough or rows.n_rows > MOST_ROWS:
+        return
+    own = {form_of(model.tree) for model in front}
+    every = [*front, *(model for model in draft.plainest(draft.kept) if form_of(model.tree) not in own)]
+    lengths = lengths_of(every, draft.described, [draft.odd[model] for model in every])
+    near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
+    others = [every[at] for at in near if at >= len(front) and draft.domain.is_steady(every[at].tree)]
+    draft.beside = tuple(others[:MOST_BESIDE])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the end: its name, what it does to a draft, and whether it is left out if the user interrupts."""
+
+    name: str
+    apply: Callable[[Draft], None]
+    polishes: bool = False
+
+
+STAGES = (
+    Stage("completed", completed),
+    Stage("fitted", fitted, polishes=True),
+    Stage("only prospects", only_prospects, polishes=True),
+    Stage("simple numbers", simple_numbers, polishes=True),
+    Stage("best versions", best_versions),
+    Stage("tidy", tidy),
+    Stage("shorter forms", shorter_forms),
+    Stage("short numbers", short_numbers),
+    Stage("allowed", allowed),
+    Stage("poles", poles),
+    Stage("front", on_front),
+    Stage("few rows", few_rows),
+    Stage("beside", beside),
+)
+"""The end of a search, from its individuals to a front; `experiments/bill.py` says what each rule wins."""
+
+
+def _prospects(draft: Draft, versions: Sequence[Population]) -> tuple[Mask, Mask]:
+    """Which formulas may be chosen, the constant one first, and which others the front may show.
+
+    The versions have fitted constants, the second without those that the rows hardly determine.
+    """
+    end, domain, trees, described = draft.end, draft.domain, draft.trees, draft.described
+    idle = ((versions[1].values == 0) & (versions[0].values != 0)).sum(axis=1)
+    constants, sizes = constant_counts(versions[0]), versions[0].sizes
+    evaluator = MachineEvaluator(draft.rows, end.loss, False, "float64", end.threads)
+    losses = [np.maximum(evaluator.score(version).losses, end.enough) for version in versions]
+    # A constant that becomes 0 takes a function with it.
+    fewer = described.final(losses[1], sizes - 2 * idle, constants - idle)
+    lengths = np.minimum(described.final(losses[0], sizes, constants), fewer)
+
+    def is_sound(place: int) -> bool:
+        tree = trees[place]
+        return end.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
+
+    may_win, shown = prospects(lengths, weighed(versions[0], end.weights) - 2 * idle, is_sound)
+    may_win[0], shown[0] = True, False
+    # Of individuals that converge to the same formula, one is enough.
+    kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
+    places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
+    first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
+    return may_win & first, shown & first
+
+
+def _told(draft: Draft) -> str:
+    """A part of the reason that tells which better formulas left the front; empty if none did, or it is exact."""
+    if not draft.front or draft.front[-1].loss <= draft.end.enough:
+        return ""
+    lost = {
+        why: [model for model in some if draft.nats(draft.front[-1], model) > TIED]
+        for why, some in draft.dropped.items()
+    }
     parts = [f"{len(models)} {why}" for why, models in lost.items() if models]
     best = max((model.r2 for models in lost.values() for model in models), default=math.nan)
     return f"; left out, though of less loss (R2 up to {best:.3g}): {', '.join(parts)}" if parts else ""
