@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
-from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text, recognized
+from shine.data.columns.kinds import HOLDS, Column, Kind, recognized
 from shine.data.datasets.preparation import Preparation, PreparedColumn
 from shine.data.files.grids import shortened
 from shine.data.files.source import Source
@@ -106,10 +106,10 @@ def _check_block(stream: Stream, preparation: Preparation, own: PreparedColumn, 
         raise problem(0, f"holds {HOLDS[kind]}, but {HOLDS[own.raw_kind]} in the training data")
     if isinstance(values, Texts):
         used = np.unique(values.codes)
-        known = f"was not in the training data; known are {listed(map(cell_text, own.categories), 8)}"
+        known = f"was not in the training data; known are {listed(map(shown, own.categories), 8)}"
         for code in used[used >= 0].tolist():
             if values.texts[code] not in own.categories:
-                raise problem(int(np.argmax(values.codes == code)), f"{cell_text(values.texts[code])} {known}")
+                raise problem(int(np.argmax(values.codes == code)), f"{shown(values.texts[code])} {known}")
     elif values.dtype.kind == "f" and np.isinf(values).any():
         raise problem(int(np.argmax(np.isinf(values))), "the value is infinite")
     missing = gone(values)

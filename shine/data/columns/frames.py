@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data.columns.kinds import HOLDS, cell_text, recognized
+from shine.data.columns.kinds import HOLDS, recognized
 from shine.data.files.numerals import numeral
 from shine.data.files.source import RawColumn
-from shine.lang.forms.names import listed, shortened
+from shine.lang.forms.names import listed, shortened, shown
 
 _NUMBERS = "biuf"
 """Kinds of NumPy's types that are numbers."""
@@ -204,7 +204,7 @@ def _message(name: str, found: Sequence[tuple[object, str, str]]) -> str:
     columns = []
     for heading, contents, example in found:
         place = name if heading is None or name == "y" else f"column {_shown(heading)}"
-        columns.append(f"{place} holds {contents}{f', such as {cell_text(example)}' if example else ''}")
+        columns.append(f"{place} holds {contents}{f', such as {shown(example)}' if example else ''}")
     message = f"{'; '.join(columns[:8])}{f' and {len(columns) - 8} more' if len(columns) > 8 else ''}"
     if name == "y" or found[0][0] is None:
         classes = name == "y" and found[0][1] == "text"

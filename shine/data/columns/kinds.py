@@ -15,7 +15,7 @@ from shine.base.typing import Floats
 from shine.data.files.dates import Order, dates_of, durations_of
 from shine.data.files.numerals import Decimal, Numeral, is_missing, numeral, plain_numbers
 from shine.data.files.source import NO_MARKS, Marks, RawColumn
-from shine.lang.forms.names import cut
+from shine.lang.forms.names import cut, shown
 
 Kind = Literal["number", "truth", "date", "duration", "text"]
 
@@ -171,7 +171,7 @@ def _from_text(
     dates, order, unclear = dates_of(cells, order)
     problems = _problems(raw, cells, np.isnat(dates) & ~missing, "a date")
     if unclear:
-        text = f"{cell_text(unclear)} may begin with the day or the month; write dates as 2023-12-31"
+        text = f"{shown(unclear)} may begin with the day or the month; write dates as 2023-12-31"
         problems = (raw.problem(cells.index(unclear), text),)
     return Column(raw, kind, dates, problems, order)
 
@@ -191,7 +191,7 @@ def _kind(cells: list[str], missing: NDArray[np.bool_], others: int) -> Kind:
 
 
 def _problems(raw: RawColumn, cells: list[str], wrong: NDArray[np.bool_], what: str) -> tuple[str, ...]:
-    return tuple(raw.problem(int(row), f"{cell_text(cells[row])} is not {what}") for row in np.flatnonzero(wrong))
+    return tuple(raw.problem(int(row), f"{shown(cells[row])} is not {what}") for row in np.flatnonzero(wrong))
 
 
 def _with_numerals(
@@ -207,7 +207,7 @@ def _with_numerals(
             first.setdefault(found.sign, row)
     sign = signs.most_common(1)[0][0] if signs else ""
     problems = [
-        (first[other], f"{cell_text(cells[first[other]])} and {cell_text(cells[first[sign]])} have different signs")
+        (first[other], f"{shown(cells[first[other]])} and {shown(cells[first[sign]])} have different signs")
         for other in signs
         if other != sign
     ]
@@ -225,22 +225,17 @@ def _with_numerals(
 
 def _wrong_number(cell: str, decimal: Decimal) -> str:
     if numeral(cell, decimal) is not None:
-        return f"{cell_text(cell)} is too large"
+        return f"{shown(cell)} is too large"
     if _is_infinite(cell):
-        return f"{cell_text(cell)} is not finite"
+        return f"{shown(cell)} is not finite"
     other: Decimal = "," if decimal == "." else "."
     if numeral(cell, other) is not None:
-        return f"{cell_text(cell)} is not a number where the decimal sign is {decimal!r}"
-    return f"{cell_text(cell)} is not a number"
+        return f"{shown(cell)} is not a number where the decimal sign is {decimal!r}"
+    return f"{shown(cell)} is not a number"
 
 
 def _is_infinite(cell: str) -> bool:
     return cell.lower().lstrip("+-") in _INFINITE
-
-
-def cell_text(cell: str) -> str:
-    """A cell for a message."""
-    return ascii(cell if len(cell) <= 40 else cell[:37] + "...")
 
 
 def digits_note(title: str, given: NDArray[Any], numbers: Floats) -> list[str]:

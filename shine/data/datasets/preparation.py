@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.data.columns.kinds import HOLDS, Column, Kind, cell_text
+from shine.data.columns.kinds import HOLDS, Column, Kind
 from shine.data.datasets.dataset import stable_mean
 from shine.data.files.dates import Order, counted, origin_of, unit_of
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import NO_MARKS, Marks
-from shine.lang.forms.names import Numbering, identifier, listed
+from shine.lang.forms.names import Numbering, identifier, listed, shown
 
 Missing = Literal["error", "drop", "mean"]
 """Treatment of missing values."""
@@ -119,9 +119,9 @@ class PreparedColumn:
             return []
         known = {None, *self.categories}
         texts = dict.fromkeys(text for text in column.values if text not in known)
-        known_ones = f"was not in the training data; known are {listed(map(cell_text, self.categories), 8)}"
+        known_ones = f"was not in the training data; known are {listed(map(shown, self.categories), 8)}"
         rows = column.values.tolist()
-        return [column.raw.problem(rows.index(text), f"{cell_text(text)} {known_ones}") for text in texts]
+        return [column.raw.problem(rows.index(text), f"{shown(text)} {known_ones}") for text in texts]
 
     def note(self) -> str | None:
         """Note for the user on the conversion."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats
-from shine.data.columns.kinds import HOLDS, Column, cell_text
+from shine.data.columns.kinds import HOLDS, Column
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned, with_means
 from shine.data.files.grids import shortened
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import Source
-from shine.lang.forms.names import Numbering, identifier, listed
+from shine.lang.forms.names import Numbering, identifier, listed, shown
 
 LOSS_COLUMN = "loss_columns."
 """Begins the role of a column beside the features; its name follows."""
@@ -126,7 +126,7 @@ class Training:
             return [column.raw.problem(0, "no row has a value")]
         more = f", as in {len(rows) - 1} other row{'s' * (len(rows) > 2)}" if len(rows) > 1 else ""
         cell = column.raw.values[rows[0]]
-        written = f" ({cell_text(cell.strip())})" if isinstance(cell, str) and cell.strip() else ""
+        written = f" ({shown(cell.strip())})" if isinstance(cell, str) and cell.strip() else ""
         text = f"the value is missing{written}{more}; data.missing may be drop or mean"
         return [column.raw.problem(int(rows[0]), text)]
 
@@ -206,7 +206,7 @@ def _first_text(column: Column) -> int:
 
 
 def _example(column: Column) -> str:
-    return cell_text(str(column.values[_first_text(column)]))
+    return shown(str(column.values[_first_text(column)]))
 
 
 def _text_problem(column: Column) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shine.lang.forms.names import shown
+
 if TYPE_CHECKING:
     from shine.faces.runs import Run
     from shine.lang.forms.tree import Tree
@@ -96,11 +98,6 @@ def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     if source.isidentifier() and len(source) > 1:  # runs have longer names than x
         click.echo(f"warning: there is no run {shown(source)}; it is taken for a formula of one name", err=True)
     return tree, None
-
-
-def shown(text: str, length: int = 60) -> str:
-    """A text in quotes for a message; the middle of a long text is left out."""
-    return repr(text if len(text) <= length else text[: length - 13] + "..." + text[-10:])
 
 
 def exists(path: Path) -> bool:

@@ -14,6 +14,7 @@ import yaml
 
 from shine.base.errors import ConfigError
 from shine.faces.config.nodes import SourcePosition, at, compose
+from shine.lang.forms.names import value_text
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Loc = tuple[str | int, ...]
@@ -54,7 +55,7 @@ class Document:
         key, equals, value = text.partition("=")
         place = SourcePosition(position, 0, 0, f"--set {key}")
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
-            self.problems.append((place, f"{_plain(text)} is not of the form key.key=value"))
+            self.problems.append((place, f"{value_text(text)} is not of the form key.key=value"))
             return
         *parents, last = key.split(".")
         target = self.value
@@ -190,7 +191,7 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, loc)
         if node.tag not in _COLLECTIONS:
-            self._problem(node, f"tag {_plain(node.tag)} is not allowed; write plain values")
+            self._problem(node, f"tag {value_text(node.tag)} is not allowed; write plain values")
             self.document.unreadable.add(loc)
             return None
         if isinstance(node, yaml.MappingNode):
@@ -205,11 +206,11 @@ class _Reader:
         first: dict[str, SourcePosition] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
-                self._problem(key_node, f"key {_plain(key_node.value)} is not text; put it in quotes")
+                self._problem(key_node, f"key {value_text(key_node.value)} is not text; put it in quotes")
                 continue
             key = key_node.value
             if key in values:
-                self._problem(key_node, f"key {_plain(key)} occurs twice; it is first at {first[key]}")
+                self._problem(key_node, f"key {value_text(key)} occurs twice; it is first at {first[key]}")
                 continue
             first[key] = at(key_node.start_mark, self.origin)
             self._note((*loc, key), key_node)
@@ -221,9 +222,9 @@ class _Reader:
         try:
             return _SCALARS[node.tag](node.value)
         except KeyError:
-            self._problem(node, f"tag {_plain(node.tag)} is not allowed; write plain values")
+            self._problem(node, f"tag {value_text(node.tag)} is not allowed; write plain values")
         except ValueError as error:
-            self._problem(node, f"{_plain(node.value)} {error}")
+            self._problem(node, f"{value_text(node.value)} {error}")
         self.document.unreadable.add(loc)
         return None
 
@@ -233,8 +234,3 @@ class _Reader:
 
     def _problem(self, node: yaml.Node, message: str) -> None:
         self.document.problems.append((at(node.start_mark, self.origin), message))
-
-
-def _plain(value: object) -> str:
-    shown = ascii(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."

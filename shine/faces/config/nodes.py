@@ -121,8 +121,7 @@ def compose(text: str, origin: SourcePosition) -> yaml.Node | None:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - (before.rfind("\n") + 1) + 1
         where = origin if origin.override else SourcePosition(0, line, column, origin.source)
-        shown = ascii(text[error.position])
-        raise ConfigError([f"{where}: not valid YAML: character {shown} is not allowed"]) from None
+        raise ConfigError([f"{where}: not valid YAML: character {text[error.position]!r} is not allowed"]) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # PyYAML lets Python's own errors through: chr() of an escape beyond Unicode, int() of a long version number.
         raise ConfigError([f"{origin}: not valid YAML: {error}"]) from None

@@ -72,7 +72,8 @@ def _keyword_path(name: str) -> str | None:
 
 def shown(value: object) -> str:
     """A value as one line of YAML, shortened."""
-    text = json.dumps(value)
+    text = json.dumps(value, ensure_ascii=False)
+    text = text if text.isprintable() else json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

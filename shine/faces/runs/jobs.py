@@ -213,6 +213,7 @@ def _run(
             result = result.with_preparation(job.preparation)
         limit = config.stop.seconds
         until = math.inf if limit is None else time.monotonic() + limit - result.seconds
+        until = 0.0 if result.stopped_by == "interrupted" else until
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in, until))
     finally:
         _despite_an_interrupt(keeper.finish)

@@ -93,9 +93,9 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     if changed:
         raise ConfigError(
             [
-                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
-                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop, parallel and "
-                "fitness.threads may change"
+                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key), ensure_ascii=False), 100)}, and was "
+                f"{cut(json.dumps(then.get(key), ensure_ascii=False), 100)} when the run began; only stop, parallel "
+                "and fitness.threads may change"
                 for key in changed
             ]
         )

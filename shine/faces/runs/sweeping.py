@@ -371,7 +371,7 @@ def _median(runs: Sequence[Outcome], name: str) -> float:
 def _yaml(value: Any) -> str:
     import json
 
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _ignored(notice: Notice) -> None:

@@ -21,7 +21,7 @@ from shine.formats.write.sources import Headings, made_numbers, takes_models
 from shine.formats.write.translation import composites, is_standard
 from shine.lang.forms.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.names import normalized
+from shine.lang.forms.names import normalized, value_text
 from shine.lang.forms.primitives import BASIC
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.lang.forms.tape import application
@@ -331,8 +331,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    text = ascii(value) if isinstance(value, str | int | float | None) else type(value).__name__
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    return value_text(value) if isinstance(value, str | int | float | None) else type(value).__name__
 
 
 def _refuse(message: str) -> NoReturn:

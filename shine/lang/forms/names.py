@@ -132,7 +132,7 @@ def shown(text: object, length: int = 60) -> str:
 
 
 def value_text(value: object, length: int = 60) -> str:
-    """Any value of a user's for a message: one short line in ASCII, however long its own text is.
+    """Any value of a user's for a message: one short line, however long its own text is.
 
     Whatever a message says about a given value goes through here: tables, arrays and fronts print whole pages, long
     lists take long to print, some integers have more digits than Python prints, and some objects raise an error.
@@ -142,7 +142,7 @@ def value_text(value: object, length: int = 60) -> str:
     elif type(value) in (list, tuple) and len(value) > length:  # type: ignore[arg-type]
         value = value[:length]  # type: ignore[index]
     try:
-        return cut(ascii(value), length)
+        return cut(repr(value), length)
     except Exception:  # what a foreign object does when it is printed
         bits = value.bit_length() if isinstance(value, int) else 0
         return f"a whole number of {bits} bits" if bits else f"a {type(value).__name__}"

@@ -58,11 +58,14 @@ class FewRows:
     primitives : PrimitiveSet
         Functions of the formulas.
     threads : int
+    refits : bool
+        Whether to fit simpler formulas to the other rows; their functions may have to be compiled for it.
     """
 
     domain: Domain
     primitives: PrimitiveSet
     threads: int
+    refits: bool = True
 
     def front(self, models: Sequence[Model], others: Sequence[Model], front_of: FrontOf) -> tuple[Model, ...]:
         """The Pareto front of the models that owe no pole and no needle to a few rows.
@@ -112,7 +115,7 @@ class FewRows:
     def _forms(self, tree: Tree, rows: Dataset) -> Iterator[Tree]:
         """A formula as it is, and with its constants fitted to some rows."""
         yield tree
-        if fitted_constants(tree):
+        if self.refits and fitted_constants(tree):
             yield converged(
                 population_of([tree], self.primitives), MachineLinearizer(rows, "mse", self.threads), TOLERANCE
             ).tree(0)

@@ -327,7 +327,8 @@ def on_front(draft: Draft) -> None:
 
 def few_rows(draft: Draft) -> None:
     """Drop formulas that owe a pole to a few rows (see `shine.search.finishing.few_rows`)."""
-    before, rows = draft.front, FewRows(draft.domain, draft.primitives, draft.end.threads)
+    before, polished = draft.front, draft.fitted is not None
+    rows = FewRows(draft.domain, draft.primitives, draft.end.threads, refits=polished)
     draft.front = rows.front(draft.kept, draft.finite, draft.front_of)
     draft.dropped["owing a pole or a needle to a few rows"] = [each for each in before if each not in draft.front]
 
@@ -361,8 +362,8 @@ STAGES = (
     Stage("simple numbers", simple_numbers, polishes=True),
     Stage("best versions", best_versions),
     Stage("tidy", tidy),
-    Stage("shorter forms", shorter_forms),
-    Stage("short numbers", short_numbers),
+    Stage("shorter forms", shorter_forms, polishes=True),
+    Stage("short numbers", short_numbers, polishes=True),
     Stage("allowed", allowed),
     Stage("poles", poles),
     Stage("front", on_front),

@@ -13,6 +13,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.formats.read.protobuf import MAX_MEMORY, messages, parsed_size
+from shine.lang.forms.names import shown
 from shine.tensor.graphdef.checkpoint_table import MAGIC, crc32c, masked, ordered_key, read_table, varint
 from shine.tensor.graphdef.constants import (
     ELEMENTS,
@@ -24,7 +25,6 @@ from shine.tensor.graphdef.constants import (
     stored,
 )
 from shine.tensor.graphdef.files import content_of
-from shine.tensor.graphdef.order import shown
 
 _VERSION = 1
 """Version of the format that bundles have today."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shine.base.errors import GraphImportError
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import shown, value_text
 from shine.tensor.graphdef.constants import ELEMENTS, Shape, dtype_name, shape_from_message
 from shine.tensor.graphdef.files import Source, read_message
-from shine.tensor.graphdef.order import parse_reference, shown
+from shine.tensor.graphdef.order import parse_reference
 
 MAX_INDEX = 999_999
 """Largest number of an output."""

@@ -9,13 +9,14 @@ from typing import Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
+from shine.lang.forms.names import shown
 from shine.tensor.form import module as form
 from shine.tensor.form.shapes import Signature
 from shine.tensor.form.verifier import without_dead
 from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, Output, Variable
 from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
 from shine.tensor.graphdef.node import Function, Library, Node, check_arguments
-from shine.tensor.graphdef.order import Outputs, Step, chosen, shown
+from shine.tensor.graphdef.order import Outputs, Step, chosen
 from shine.tensor.graphdef.rules import variables
 from shine.tensor.graphdef.rules.variables import WRITES
 from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from shine.base.errors import GraphImportError
+from shine.lang.forms.names import shown
 
 _REFERENCE = re.compile(r"(?P<node>[^:^]+)(?::(?P<output>[A-Za-z_][A-Za-z0-9_]*))?(?::(?P<index>[0-9]{1,6}))?")
 
@@ -32,11 +33,6 @@ class Step:
 
     node: Any
     inputs: tuple[Reference, ...]
-
-
-def shown(name: str) -> str:
-    """A name from a file as messages show it."""
-    return ascii(name if len(name) <= 80 else name[:80] + "...")
 
 
 def parse_reference(text: str) -> Reference:

@@ -102,7 +102,7 @@ BAD = {
     "a,y\n1,2\n1,2,3\n1\n": ["d.csv:3: 3 cells, but the header has 2", "d.csv:4: 1 cells, but the header has 2"],
     "a,y\n1_0,2\n": [f"d.csv:2: column 'a': '1_0' is not a number{FOR_TEXT}"],
     "a,y\n0x1,2\n": [f"d.csv:2: column 'a': '0x1' is not a number{FOR_TEXT}"],
-    "a,y\n١,2\n": [f"d.csv:2: column 'a': '\\u0661' is not a number{FOR_TEXT}"],
+    "a,y\n١,2\n": [f"d.csv:2: column 'a': '١' is not a number{FOR_TEXT}"],
     "a,y\n1,2\n\x00,2\n": ["d.csv:3: column 'a': '\\x00' is not a number"],
     'a,y\n1,"2\n3,4\n': ["d.csv:3: column 'y': '2\\n3,4' is not a number; the target must be numbers"],
     "a,y\n": ["d.csv: there is a header, but no row of data below it"],

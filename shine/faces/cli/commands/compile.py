@@ -13,7 +13,8 @@ from shine.faces.cli.graphs import GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
 from shine.faces.cli.output import print_json, print_text, write_file
-from shine.faces.cli.sources import exists, model_of, parsed, shown
+from shine.faces.cli.sources import exists, model_of, parsed
+from shine.lang.forms.names import shown
 
 if TYPE_CHECKING:
     from shine.lang.forms.tree import Tree

@@ -226,7 +226,7 @@ def _print_result(result: Result, kept: str, printed: str, precision: Precision)
     # Lines are wrapped on a terminal; a file or a pipe gets each formula in one line.
     width = screen_width()
     click.echo(front_table(result, width, precision))
-    ties = result.ties_text
+    ties = "" if result.stopped_by == "interrupted" else result.ties_text  # takes long
     lines = ["", *result.constants_text.splitlines(), *([ties] if ties else []), result.ending, kept]
     for line in (part for whole in lines for part in (wrapped(whole, width) or [""])):
         click.echo(line)

@@ -322,7 +322,7 @@ def test_estimators_start_from_graphs(estimator):
         ({"grph": 1}, ValueError, "a graph to start from has unknown key 'grph'; its keys are graph, output, features"),
         ({"output": "y"}, ValueError, "a graph to start from has no 'graph'; its keys are graph, output, features"),
         (Path("none.pb"), GraphImportError, "none.pb"),
-        (3, TypeError, "a formula is a string, a Python function, an ast node, a Tree, a model or a SymPy expression, not int"),
+        (3, TypeError, "an ast node, a Tree, a model or a SymPy expression, not int"),
     ],
 )
 def test_a_graph_that_does_not_fit_is_refused(seed, error, message):
