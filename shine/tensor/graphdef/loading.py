@@ -11,7 +11,7 @@ from typing import Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
-from shine.lang.forms.names import listed, value_text
+from shine.lang.forms.names import listed, shown, value_text
 from shine.tensor.form.module import Module, Value
 from shine.tensor.form.verifier import verify
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output
@@ -23,7 +23,7 @@ from shine.tensor.graphdef.control import CALLS, with_choices
 from shine.tensor.graphdef.evaluation import Evaluation
 from shine.tensor.graphdef.files import Source, read_message
 from shine.tensor.graphdef.node import Library, Node
-from shine.tensor.graphdef.order import PLACEHOLDERS, Outputs, Reference, Step, chosen, named_nodes, shown, wanted_steps
+from shine.tensor.graphdef.order import PLACEHOLDERS, Outputs, Reference, Step, chosen, named_nodes, wanted_steps
 from shine.tensor.graphdef.rules.language import FUNCTIONS
 from shine.tensor.graphdef.rules.variables import WRITES
 

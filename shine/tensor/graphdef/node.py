@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from shine.base.errors import GraphImportError
+from shine.lang.forms.names import shown
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, numbers
 from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
-from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
+from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference
 
 _NO_SHAPE_BEFORE = 22
 """Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from shine.base.errors import FormError, GraphImportError
 from shine.base.typing import AnyArray
+from shine.lang.forms.names import shown
 from shine.lang.program.program import Program
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output
 from shine.tensor.frontend.naming import free_name
