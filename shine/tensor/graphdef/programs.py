@@ -24,7 +24,6 @@ from shine.tensor.graphdef.order import (
     chosen,
     named_nodes,
     ordered_steps,
-    shown,
     wanted_steps,
 )
 from shine.tensor.graphdef.rules.language import check_elementwise
