@@ -127,7 +127,9 @@ class Dataset:
             if len(weights) != rows:
                 raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
             if (weights < 0).any() or not weights.any():
-                raise DataError("sample weights must not be negative, and one must be positive")
+                least = int(weights.argmin())
+                told = f"row {least} has {weights[least]:g}"
+                raise DataError(f"sample weights must not be negative, and one must be positive; {told}")
             weights = ordinary_weights(weights)
         # Columns that are contiguous already (Fortran order) are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T

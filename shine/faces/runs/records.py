@@ -293,7 +293,10 @@ def read_result(folder: str | Path) -> ResultRecord:
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         problem = f"{place + ': ' if place else ''}{cut(first['msg'])}{more}"
     if b'"kind": "dynamics"' in content[:100]:
-        raise ExportError(f"{path}: is a result of dynamics, which shine predict, export, report and summary take")
+        raise ExportError(
+            f"{path}: is a result of dynamics, which shine predict, export, report and summary take; in Python "
+            "next_experiment says what to measure"
+        )
     raise ExportError(f"{path}: is not a result of this version of Shine: {problem}")
 
 

@@ -191,7 +191,9 @@ def _print(result: SweepResult, quiet: bool) -> None:
     for outcome in result.failed:
         click.echo(f"failed: {_told(outcome)}", err=True)
     if len(result.outcomes) < result.planned:
-        click.echo(f"interrupted: {len(result.outcomes)} of {result.planned} runs are done; the same command goes on")
+        click.echo(
+            f"interrupted: {len(result.outcomes)} of {result.planned} runs are done; the same command goes on", err=True
+        )
     if best is not None:
         click.echo(f"won{_by(result)}: {_named(best)}")
         click.echo(f"its best run is in {_shown(best.runs[0].folder)}")
