@@ -51,6 +51,7 @@ NO_SETTINGS = (
     "report",
     "workers",
     "executor",
+    "live",
 )
 """The other keywords of `shine.evolve`."""
 

@@ -60,7 +60,8 @@ def open_stream(source: Any, where: Any = None) -> Stream:
             )
         stream = opener(source) if where is None else _of_arrow(source, "the data set", where)
     if not stream.rows:
-        raise DataError(f"{stream.name}: there is no row of data")
+        chosen = "" if where is None else f" where {cut(where)}"
+        raise DataError(f"{stream.name}: there is no row of data{chosen}")
     return stream
 
 

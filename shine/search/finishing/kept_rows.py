@@ -136,9 +136,10 @@ def kept_back(dataset: Dataset, validation: str | None, fraction: float, seed: i
         kept = _complete_groups(_alike(dataset) if dataset.groups is None else dataset.groups, fraction, rng)
     weights = dataset.row_weights
     if not (weights[kept] > 0).any() or not (weights[~kept] > 0).any():
+        count = "" if dataset.groups is None else f" ({len(np.unique(dataset.groups))})"
         raise DataError(
             f"validation={method!r} needs {UNITS[method]} of positive weight to search in, and others to keep back; "
-            "there are too few"
+            f"there are too few{count}"
         )
     return kept
 
