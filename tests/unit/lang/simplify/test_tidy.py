@@ -112,6 +112,15 @@ def ordinary(tree, rows):
     return good
 
 
+def angles(tree: Tree, row: list[np.ndarray]) -> list[float]:
+    """Arguments of sines, cosines and tangents at a row."""
+    calls = [node for node in ast.walk(tree.result) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    turned = [call.args[0] for call in calls if call.func.id in ("sin", "cos", "tan")]
+    with np.errstate(all="ignore"):
+        found = [evaluate(Tree(PARAMETERS, node, functions=STANDARD), row, np.float64, COMPILED) for node in turned]
+    return [float(np.broadcast_to(each, 1)[0]) for each in found]
+
+
 SMOOTH = ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "square", "cube", "inv",
           "pow")  # fmt: skip
 
@@ -128,6 +137,8 @@ def test_values_are_equal_for_an_independent_oracle(tree, seed):
         row = [np.array([value]) for value in point.values()]
         if not ordinary(tree, row).all():
             continue
+        if any(abs(each) > 1e6 for each in angles(tree, row)):
+            continue  # the digits of a constant decide it
         expected = precise(str(tree), point)
         if abs(float(evaluate(tree, row, np.float64, COMPILED)[0]) - expected) > 1e-12 * max(abs(expected), 1):
             continue  # rounding is magnified too much
