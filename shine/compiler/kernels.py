@@ -2,7 +2,7 @@
 
 A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays, arithmetic, comparisons, `min`,
 `max` and `int`. It means what it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in
-zeros, and that no index is checked.
+zeros, that no index is checked, and that an array it writes to overlaps none of the others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
         return module
 
     names = [kernel.__name__ for kernel in kernels]
-    engine = Engine.kept(names, ("kernels", source_digest(), name, str(HEAD)), emitted)
+    engine = Engine.kept(names, ("kernels", source_digest(), name, str(HEAD)), emitted, vectorize=True)
     return {
         own: engine.function(
             own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())
@@ -69,13 +69,22 @@ class _Emission:
         self.elements = {name: _type_of(each) for name, each in elements.items() if each is not None}
         types = [POINTER if name in self.elements else I64 for name in elements]
         function = declare(module, kernel.__name__, ir.VoidType(), types, list(elements))
-        self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
-        self.build = ir.IRBuilder(function.append_basic_block("body"))
+        inner = declare(module, f"{kernel.__name__}.loops", ir.VoidType(), types, list(elements))
+        inner.linkage = "internal"
+        outer = ir.IRBuilder(function.append_basic_block("entry"))
         # NumPy's array object has the address of its data first, in all versions.
-        self.arguments = {
-            name: load(self.at_entry, each, number(HEAD // WORD), I64, POINTER) if name in self.elements else each
+        given = [
+            load(outer, each, number(HEAD // WORD), I64, POINTER) if name in self.elements else each
             for name, each in zip(elements, function.args, strict=True)
-        }
+        ]
+        outer.call(inner, given)
+        outer.ret_void()
+        for name, argument in zip(elements, inner.args, strict=True):
+            if name in self.elements:
+                argument.add_attribute("noalias")  # an array that a kernel writes to is none of the others
+        self.at_entry = ir.IRBuilder(inner.append_basic_block("entry"))
+        self.build = ir.IRBuilder(inner.append_basic_block("body"))
+        self.arguments = dict(zip(elements, inner.args, strict=True))
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
         first = self.build.block

@@ -42,13 +42,16 @@ def _compiled() -> dict[str, Any]:
 
 
 def _native(writes: int) -> Callable[[F], F]:
-    """A decorator of kernels of numbers, then arrays; they write to the last ones, the others may be in pieces."""
+    """A decorator of kernels of numbers, then arrays; they write to the last ones, the others may be in pieces.
+
+    An array that a kernel writes to overlaps none of the others.
+    """
 
     def decorated(kernel: F) -> F:
         name = kernel.__name__
         kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
         _kernels[kernel] = kinds
-        types = [kind for kind in kinds.values() if kind is not None]
+        types = [np.dtype(kind) for kind in kinds.values() if kind is not None]
         numbers = len(kinds) - len(types)
 
         @wraps(kernel)
@@ -285,32 +288,29 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
         found[3 * i + 2] = inside
 
 
-@_native(writes=1)
-def choose_scales(n: int, width: int, moments: Floats, limits: Floats, scales: Floats) -> None:
-    """Write the factor that `shine.evaluate.scores.Products.of` describes, for rows of moments."""
+@_native(writes=2)
+def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: Floats, scales: Floats) -> None:
+    """Write three rows of moments, and the factors that `shine.evaluate.scores.Products.of` describes."""
     for i in range(n):
-        size, square = moments[i * width], moments[i * width + 1]
-        if size < 0.0:
-            size = 0.0 - size
-        scales[i] = 1.0
+        mean, square, product = states[i * width], states[i * width + 1], states[i * width + 2]
+        moments[i], moments[i + n], moments[i + 2 * n] = mean, square, product
+        size = 0.0 - mean if mean < 0.0 else mean
+        large, small = max(square > limits[1], size > limits[3]), min(square < limits[0], size < limits[2])
+        scale = limits[4] if small else (1.0 / limits[4] if large else 1.0)
         # Predictions of 0 have a mean of 0, and others hardly ever.
-        if size < 1e999 and size > 0.0:
-            if square > limits[1] or size > limits[3]:
-                scales[i] = 1.0 / limits[4]
-            if square < limits[0] and size < limits[2]:
-                scales[i] = limits[4]
+        scales[i] = scale if min(size < 1e999, size > 0.0) else 1.0
 
 
 @_native(writes=4)
-def fit_lines(n: int, means: Floats, squares: Floats, products: Floats, scales: Floats, target: Floats, slopes: Floats,
-              intercepts: Floats, errors: Floats, again: Mask) -> None:  # fmt: skip
+def fit_lines(n: int, moments: Floats, scales: Floats, target: Floats, slopes: Floats, intercepts: Floats,
+              errors: Floats, again: Mask) -> None:  # fmt: skip
     """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
     weight, mean, variation, rounding, whole = target[0], target[1], target[2], target[3], target[4]
     limit, least, none = target[5], target[6], 1e999
     # Lines are float64, whatever the predictions are: 64 units of rounding of the target's mean, too.
     blur = 1.4e-14 * mean * (1.4e-14 * mean)
     for i in range(n):
-        p, square, product, scale = means[i], squares[i], products[i], scales[i]
+        p, square, product, scale = moments[i], moments[i + n], moments[i + 2 * n], scales[i]
         back = 1.0 / scale
         own, floor, noise = p * back, target[7] * scale, rounding * p
         raw, crossed = square + weight * (p * p), product + weight * p * mean

@@ -107,24 +107,23 @@ SMALL_MEAN, LARGE_MEAN = 2.0**-400, 2.0**480
 the second are finite."""
 
 
-_LIMITS = np.array([SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE])
+_LIMITS = np.array([[0, np.inf, 0, np.inf, 1], [SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE]])
+"""Of predictions of another number type than float64, whose scale is always 1, and of float64."""
 
 
 @dataclass(frozen=True)
 class Products:
-    """Moments of predictions p and target y for linear scaling, each of shape (n_individuals,).
+    """Moments of predictions p and target y for linear scaling.
 
     Parameters
     ----------
-    mean, square, product : ndarray
+    moments : ndarray of shape (3, n_individuals)
         Weighted mean of p; weighted sums of (p - mean(p))^2 and of (p - mean(p)) * (y - mean(y)).
-    scale : ndarray
+    scale : ndarray of shape (n_individuals,)
         Power of two that p was multiplied by: without it, sums of squares would leave float64's normal range.
     """
 
-    mean: Floats
-    square: Floats
-    product: Floats
+    moments: Floats
     scale: Floats
 
     @classmethod
@@ -134,18 +133,19 @@ class Products:
         Parameters
         ----------
         measured : callable
-            ``measured(which, scales)``: rows of mean, square and product, of predictions times the scales, if given.
+            ``measured(which, scales)``: mean, square, product and perhaps more of each individual, of predictions times
+            the scales, if given.
         which : ndarray of shape (n_individuals,), int64
         dtype : str
             Number type of the predictions: squares of others than float64 never leave float64's range.
         """
-        moments, scale = measured(which, None), np.ones(len(which))
-        if dtype == "float64":
-            choose_scales(len(which), moments.shape[1], moments, _LIMITS, scale)
-            extreme = np.flatnonzero(scale != 1)
-            if len(extreme):
-                moments[extreme] = measured(which[extreme], scale[extreme])
-        return cls(moments[:, 0], moments[:, 1], moments[:, 2], scale)
+        states = measured(which, None)
+        moments, scale = np.empty((3, len(which))), np.empty(len(which))
+        choose_scales(len(which), states.shape[1], states, _LIMITS[int(dtype == "float64")], moments, scale)
+        extreme = np.flatnonzero(scale != 1)
+        if len(extreme):
+            moments[:, extreme] = measured(which[extreme], scale[extreme])[:, :3].T
+        return cls(moments, scale)
 
 
 class Measure(Protocol):
@@ -206,14 +206,13 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
         Which errors must be measured: those of nearly perfect lines, those that the rounding of the line adds to, or
         all finite ones if not `from_moments`.
     """
-    n, whole = len(products.mean), target.square + target.weight * target.mean * target.mean
+    n, whole = len(products.scale), target.square + target.weight * target.mean * target.mean
     limits = (_MOSTLY_ROUNDING * whole, _NEARLY_PERFECT * target.square) if from_moments else (np.inf, np.inf)
     rounding = 64 * target.epsilon
     facts = np.array([target.weight, target.mean, target.square, rounding, whole, *limits, rounding * target.tiny])
     slopes, intercepts, errors = np.empty((3, 4, n))
     again = np.empty((4, n), np.bool_)
-    moments = products.mean, products.square, products.product, products.scale
-    fit_lines(n, *moments, facts, slopes, intercepts, errors, again)
+    fit_lines(n, products.moments, products.scale, facts, slopes, intercepts, errors, again)
     return slopes, intercepts, errors, again
 
 

@@ -130,9 +130,16 @@ class Engine:
         return made
 
     @classmethod
-    def kept(cls, names: Iterable[str], meaning: Iterable[str], text: Callable[[], object], level: Any = "O2") -> Self:
+    def kept(
+        cls,
+        names: Iterable[str],
+        meaning: Iterable[str],
+        text: Callable[[], object],
+        level: Any = "O2",
+        vectorize: bool = False,
+    ) -> Self:
         """An engine for the functions `names`, whose code is kept under its `meaning`: see `cached`, `host_object`."""
-        return cls.of_object(cached(meaning, lambda: host_object(str(text()), level)), names)
+        return cls.of_object(cached(meaning, lambda: host_object(str(text()), level, vectorize=vectorize)), names)
 
     def _hold(self, engine: llvm.ExecutionEngine, defined: frozenset[str]) -> None:
         engine.finalize_object()
@@ -168,20 +175,22 @@ class Engine:
         self.close()
 
 
-def host_object(ir: str, level: str | int = "O2", selection: int | None = None) -> bytes:
+def host_object(ir: str, level: str | int = "O2", selection: int | None = None, vectorize: bool = False) -> bytes:
     """Object code of a module for this process, to be loaded by `Engine.of_object` here or in another one."""
-    module, machine = _compiled(ir, level, selection)
+    module, machine = _compiled(ir, level, selection, vectorize)
     return bytes(machine.emit_object(module))
 
 
-def _compiled(ir: str, level: str | int, selection: int | None) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _compiled(
+    ir: str, level: str | int, selection: int | None, vectorize: bool = False
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A module optimized for this process, and the target machine to finish it."""
     speed = pipeline_level(level)
     module = parse(ir if host_has_fma() else with_fma_defined(ir))
     machine = target_machine(level=speed if selection is None else selection, jit=True)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    host_optimizer(speed).run(module)
+    host_optimizer(speed, vectorize).run(module)
     return module, machine
 
 

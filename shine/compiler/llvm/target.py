@@ -186,22 +186,24 @@ def parse(ir: str) -> llvm.ModuleRef:
 class Optimizer:
     """Runs the default pipeline of one speed level, on modules for one target machine.
 
-    Shine's loops are vector code already, so vectorizers and unroller are off: they would gain nothing and cost most of
-    the compile time.
+    Nearly all of Shine's loops are vector code already, so vectorizers and unroller are off: they would gain nothing
+    and cost most of the compile time.
 
     Parameters
     ----------
     machine : TargetMachine
     level : {0, 1, 2, 3}
+    vectorize : bool, default False
+        Turn loops over numbers into loops over vectors.
     """
 
     # A pass builder gets slower with each run, and leaks 1.5 KB when it is closed: this many runs keep both small.
     _RUNS = 32
 
-    def __init__(self, machine: llvm.TargetMachine, level: int) -> None:
+    def __init__(self, machine: llvm.TargetMachine, level: int, vectorize: bool = False) -> None:
         self._machine = machine
         self._tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-        self._tuning.loop_vectorization = False
+        self._tuning.loop_vectorization = vectorize
         self._tuning.slp_vectorization = False
         self._tuning.loop_unrolling = False
         # Elementary functions stay calls: inlining a few hundred of them takes seconds and gains next to nothing.
@@ -227,6 +229,6 @@ class Optimizer:
 
 
 @cache
-def host_optimizer(level: int) -> Optimizer:
+def host_optimizer(level: int, vectorize: bool) -> Optimizer:
     """The optimizer of code for this process."""
-    return Optimizer(target_machine(level=level, jit=True), level)
+    return Optimizer(target_machine(level=level, jit=True), level, vectorize)

@@ -338,12 +338,13 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
         Its target is the share of each row that belongs to the class.
     """
     weight, share, variance = dataset.weight, dataset.target_mean, dataset.target_square / dataset.weight
-    covariance, spread = products.product / weight, products.square / weight
+    mean, square, product = products.moments
+    covariance, spread = product / weight, square / weight
     distance = covariance / variance
     within = np.maximum(spread - covariance * distance, _LEAST_WITHIN * spread)
-    constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2 + np.finfo(np.float64).tiny)
+    constant = ~(spread > (64 * np.finfo(np.float64).eps * mean) ** 2 + np.finfo(np.float64).tiny)
     slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
-    middle = products.mean + (0.5 - share) * distance
+    middle = mean + (0.5 - share) * distance
     return slopes * products.scale, math.log(share / (1 - share)) - slopes * middle
 
 

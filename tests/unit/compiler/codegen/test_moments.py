@@ -44,7 +44,7 @@ def moments(dataset: Dataset, tier: str, dtype: str = "float64") -> dict[str, fl
     measured, everyone = measure(dataset, dtype, tier), np.array([0])
     products = measured.products(everyone)
     line = np.array([SLOPE]), np.array([INTERCEPT])
-    found = {name: getattr(products, name) for name in ("mean", "square", "product")}
+    found = dict(zip(("mean", "square", "product"), products.moments, strict=True))
     found |= {kind.name: measured.errors(everyone, kind, *line) for kind in (SQUARED, ABSOLUTE)}
     return {name: float(value[0]) for name, value in found.items()}
 
