@@ -221,7 +221,7 @@ class FormulaProblem(OneFormula):
         # A generator of its own: the search is the same whether the noise was examined or not.
         probing, stop = np.random.default_rng((self.settings.seed, PROBE)), self.settings.stop
         hurried = not self.evolving.seeding or stop.generations == 0
-        work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
+        work = HURRIED_WORK if hurried else PROBING_WORK
         try:
             clock = self.budget.clock
             effort = Effort(work, Deadline(clock, clock() + PROBING * self.budget.left()))

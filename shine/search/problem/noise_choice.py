@@ -80,8 +80,8 @@ PROBING = 0.05
 """Most of the seconds of the search that this seeding may take, as a share."""
 
 PROBING_WORK, HURRIED_WORK = 20_000, 5_000
-"""Most work of this seeding if generations are limited: users then want a short search that does not depend on the
-clock; and if there are none, or no seeding besides. The searches of squares, products and sums of two need so much."""
+"""Most work of this seeding; and if there are no generations, or no seeding besides. The searches of squares, products
+and sums of two need so much."""
 
 
 def with_noise(
