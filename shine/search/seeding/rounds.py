@@ -31,9 +31,6 @@ from shine.search.seeding.search_runner import (
 )
 from shine.search.seeding.search_table import EARLY_ROUNDS, Search, searches_of
 
-MOST_OF_OWN_BANK = 12_000
-"""Most members of a bank for one search; many of them are compared with each other."""
-
 MOST_OF_SMALL_BANK, MOST_ROWS = 700, 600
 """Most members of the small bank of a search on more rows, and its rows, about: exact sums need several rows a term."""
 
@@ -126,17 +123,13 @@ class Rounds:
         with closing(self.runner(self._plan(systems))) as steps:
             for step, see in steps:
                 if isinstance(step, NextSearch):
-                    if doubted and self._doubtful and not step.search.on_more_rows:
+                    if doubted and self._doubtful and step.search.fill is None:
                         continue
                     if self.pool.exact and not self._doubtful and step.search.is_slow:
-                        continue
-                    if self.pool.exact and step.search.only_round == 0 and not step.search.ends_exactly:
                         continue
                     if not self._may_run(step):
                         break
                     self._take_in(step, see)
-                    if not step.search.ends_exactly and self.over:
-                        break
                 elif isinstance(step, FailedStep):
                     with self.pool.surviving(step.name):
                         raise step.error
@@ -217,10 +210,10 @@ class Rounds:
             yield self._steps(number, screen, system)
 
     def _steps(self, number: int, screen: Screen, whole: Coordinates) -> Iterator[Step]:
-        """The searches of a round, and building blocks before the searches that have large banks or are slow."""
+        """The searches of a round, and building blocks before the searches that are slow."""
         coordinates = len(screen.coordinates.nodes)
         searches = searches_of(number, coordinates, not self.pool.split, self.pool.task.noise > 0)
-        quick = [search for search in searches if search.fill is None or (search.on_more_rows and not search.is_slow)]
+        quick = [search for search in searches if not search.is_slow]
         for search in quick:
             yield from self._on_its_bank(search, screen, whole)
         yield BuildingBlocks(_closest_members(screen, BLOCKS_A_ROUND))
@@ -229,19 +222,14 @@ class Rounds:
                 yield from self._on_its_bank(search, screen, whole)
 
     def _on_its_bank(self, search: Search, screen: Screen, whole: Coordinates) -> Iterator[Step]:
-        """A search on the bank of the screen; or on one of its own, over several coordinates or over more rows."""
-        system = screen.coordinates
+        """A search on the bank of the screen; or on one of its own, over more rows."""
         if search.fill is None:
             yield NextSearch(search, screen, screen.bank.count)
-        elif search.on_more_rows and not screen.merged:
+        elif not screen.merged:
             try:
                 yield self._on_more_rows(search, whole)
             except Exception as error:
                 yield FailedStep(search.name, error)
-        elif not search.on_more_rows and len(system.values) > 1:
-            bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
-            search.fill(BankGrowth(bank, system.values, system.nodes))
-            yield NextSearch(search, screen.over(bank), bank.count)
 
     def _on_more_rows(self, search: Search, system: Coordinates) -> NextSearch:
         """A search on a small bank of its own, over many training rows."""
@@ -256,7 +244,7 @@ class Rounds:
     def _may_run(self, step: NextSearch) -> bool:
         """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT or not step.search.ends_exactly:
+            if self.pool.exact_size <= SHORT:
                 return False
             if not self._doubtful:
                 self.effort.note_exact()

@@ -17,7 +17,7 @@ from shine.search.seeding.searches.factors import (
     factor_times_sum,
 )
 from shine.search.seeding.searches.functions import functions_with_constants
-from shine.search.seeding.searches.longer_sums import quadratic_forms, separable_sums, sums_of_terms
+from shine.search.seeding.searches.longer_sums import quadratic_forms, sums_of_terms
 from shine.search.seeding.searches.oscillations import oscillations
 from shine.search.seeding.searches.products import products, products_with_constants
 from shine.search.seeding.searches.quotients import rational_forms
@@ -40,9 +40,8 @@ class Search:
     only_round : int, optional
         The round of a bank, from 0, in which it runs; None for all rounds.
     fill : callable, optional
-        Fills a bank of its own, over several coordinates; it then gets a screen over that.
-    on_more_rows : bool
-        Whether that bank is small, and over many training rows. The coordinates are the features, also a single one.
+        Fills a small bank of its own, over many training rows; it then gets a screen over that. The coordinates are the
+        features, also a single one.
     divides : bool
         Whether it divides the target by the members that `DIVIDING` has found.
     most_coordinates : float
@@ -52,14 +51,8 @@ class Search:
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
     fill: Callable[[BankGrowth], None] | None = None
-    on_more_rows: bool = False
     divides: bool = False
     most_coordinates: float = math.inf
-
-    @property
-    def ends_exactly(self) -> bool:
-        """Whether it runs after an exact formula: it has no large bank to fill, and may find a shorter one."""
-        return self.fill is None or self.on_more_rows
 
     @property
     def is_slow(self) -> bool:
@@ -91,7 +84,6 @@ SEARCHES = (
         partial(sums_of_terms, most=400, divisors=30, terms=8),
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
-        on_more_rows=True,
     ),
     # For each view all pairs: the square of `most`.
     Search(partial(sums_of_two, most=2500, pairs=24)),
@@ -111,14 +103,11 @@ SEARCHES = (
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
-    # Mostly the time to fill its bank.
-    Search(partial(separable_sums, candidates=200), only_round=0, fill=BankGrowth.fill_with_functions_of_one),
     # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.
     Search(
         partial(sums_with_curves, most=160, terms=6),
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
-        on_more_rows=True,
         most_coordinates=2,
     ),
 )

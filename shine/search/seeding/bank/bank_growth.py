@@ -171,9 +171,6 @@ COMPLETE_COST = 4
 HIGHEST_COST = 7
 """Cost of the last round: banks are full by then."""
 
-HIGHEST_COST_OF_ONE = 10
-"""Highest cost of functions of a single leaf."""
-
 MOST_OF_A_LEVEL = 30_000
 """Most pairs tried with one function, for each way to divide a cost between its arguments."""
 
@@ -237,23 +234,6 @@ class BankGrowth:
             if not self.bank.full:
                 self._level(cost)
                 yield
-
-    def fill_with_functions_of_one(self) -> None:
-        """Fill the bank with nested functions of one leaf each, combined with 1 by +, - and /, as in 1/(1 + x^4).
-
-        Use it instead of `rounds`, for a bank of their own: in a common bank they would displace others.
-        """
-        bank, one = self.bank, self.constants[:1]
-        names = [name for name in ("add", "sub", "div") if name in bank.primitives.function_codes]
-        for cost in range(2, HIGHEST_COST_OF_ONE + 1):
-            if bank.full:
-                return
-            levels = [own[bank.codes[own] != CONSTANT] for own in (self._of_cost(c, c) for c in range(cost))]
-            self._unary_level(levels)
-            for name in names:
-                bank.binary(name, levels[max(cost - 2, 0)], one, MOST_OF_A_LEVEL)
-                if name not in COMMUTATIVE:
-                    bank.binary(name, one, levels[max(cost - 2, 0)], MOST_OF_A_LEVEL)
 
     def fill_with_simple_terms(self) -> None:
         """Fill the bank with terms that laws add up, as in c*x^(1/3) and x*sin(y).

@@ -88,10 +88,6 @@ class Screen:
         self._errors = TargetErrors.of(target, weights)
         self._take_in()
 
-    def over(self, bank: ExpressionBank) -> Screen:
-        """The same target with another bank."""
-        return Screen(bank, *self.arguments)
-
     def refresh(self) -> None:
         """Take in the new members of the bank."""
         for cached in ("distinct_in_products", "distinct_in_sums"):
@@ -142,11 +138,6 @@ class Screen:
     def distinct_in_sums(self) -> Indices:
         """The members; only the cheapest of those that are affine functions of each other."""
         return self._first_of_each(self.order[self.normalized.lengths[self.order] > 0], self.normalized.units)
-
-    @property
-    def of_one_coordinate(self) -> Indices:
-        """Members that are distinct in sums and depend on a single coordinate."""
-        return self.distinct_in_sums[self.bank.only_leaf[self.distinct_in_sums] >= 0]
 
     @staticmethod
     def _first_of_each(order: Indices, units: Singles) -> Indices:

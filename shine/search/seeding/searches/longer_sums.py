@@ -1,5 +1,5 @@
-"""Sums of many terms: a function of each coordinate, functions with constants, simple terms that are eliminated, and
-quadratic forms of all coordinates, which take all terms at once: sums of a few of them may not look promising."""
+"""Sums of many terms: simple terms that are eliminated, and quadratic forms of all coordinates, which take all terms at
+once: sums of a few of them may not look promising."""
 
 from __future__ import annotations
 
@@ -13,30 +13,10 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import Regression, combined, dot, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
-from shine.search.seeding.fits.correlations import Normalized
 from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one, significant
-from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
-from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate
 from shine.search.seeding.screen.screen import Screen
-from shine.search.seeding.screen.target_views import View, values_of
-
-KNOTS = 12
-"""Most knots of the broken line that stands for a function of a coordinate."""
-
-ROWS_A_KNOT = 4
-"""Rows that each knot needs."""
-
-DEPENDENT = 1e-9
-"""Length, as a share of its own, below which a hat function adds only rounding to the others."""
-
-LEAST_EXPLAINED = 0.8
-"""Share of a view's variance that broken lines must explain."""
-
-KEPT = 24
-"""Sums that are kept after each term."""
-
-SWEEPS = 2
-"""Times that each term of a sum of more than two is replaced by the best one."""
+from shine.search.seeding.screen.target_views import View
 
 FIRST, GROWTH = 20, 2
 """Terms of the first regression, and how many times as many the next has: few terms are independent on more rows."""
@@ -50,64 +30,6 @@ so many terms, only one view: eliminating them takes long."""
 
 MOST_FAILURES = 2
 """Regressions on many terms that are exact without being a sum of a few, before larger ones are given up."""
-
-
-def separable_sums(screen: Screen, candidates: int) -> Iterator[Estimate]:
-    """chain(y) = f1(x1) + f2(x2) + ...
-
-    An additive model (Hastie and Tibshirani 1986) shows roughly what each function looks like. The `candidates` members
-    of each coordinate that look most like its function then get their best partners among all members of one
-    coordinate.
-    """
-    members = screen.of_one_coordinate
-    leaves = screen.bank.only_leaf[members]
-    coordinates = np.unique(leaves)
-    if len(coordinates) < 2:
-        return
-    dictionary = Dictionary(screen.normalized.units[members])
-    views = screen.simple_views
-    values = values_of(views, screen.target)
-    normal = Normalized.of(values, screen.weights)
-    bases = [_hat_functions(screen.bank.values[leaf], len(coordinates)) for leaf in coordinates.tolist()]
-    for k in range(len(views)):
-        shapes = _additive_model(bases, values[k], screen.weights)
-        if shapes is None:
-            continue
-        alike = np.abs(dictionary.panels.inner(Normalized.of(shapes, screen.weights).units))
-        chosen = np.concatenate([
-            own[np.argsort(-likeness[own], kind="stable")[:candidates]]
-            for likeness, own in zip(alike, (np.flatnonzero(leaves == leaf) for leaf in coordinates), strict=True)
-        ])  # fmt: skip
-        found = Sums(np.full(len(chosen), k), chosen[:, None], np.ones(len(chosen)))
-        for terms in range(2, len(coordinates) + 1):
-            found = with_another_term(dictionary, normal.units, found)
-            found = found.take(np.argsort(found.unexplained, kind="stable")[:KEPT])
-            if terms > 2:
-                found = replaced(dictionary, normal.units, found, SWEEPS)
-            yield from estimates_of_sums(screen, "separable sum", views, values, members, found)
-
-
-def _hat_functions(values: Floats, coordinates: int) -> Floats:
-    """Hat functions over quantiles of a coordinate, shape (n_knots, n_rows): a basis of broken lines."""
-    knots = min(KNOTS, len(values) // (ROWS_A_KNOT * coordinates))
-    places = np.unique(np.quantile(values, np.linspace(0, 1, max(knots, 2))))
-    return np.stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
-
-
-def _additive_model(bases: list[Floats], view: Floats, weights: Floats) -> Floats | None:
-    """A broken line of each coordinate at the rows, (n_coordinates, n_rows); None if they explain too little together.
-
-    Constants are in the span of every basis, so there are many solutions; they differ by constants, and any will do.
-    """
-    root = np.sqrt(weights)
-    regression = Regression.of(np.concatenate(bases) * root, DEPENDENT)
-    centered = (view - dot(weights, view)) * root
-    rest = regression.rest(centered)
-    if not dot(rest, rest) <= (1 - LEAST_EXPLAINED) * dot(centered, centered):
-        return None
-    coefficients = regression.coefficients(centered)
-    ends = np.cumsum([0, *(len(basis) for basis in bases)])
-    return np.array([combined(coefficients[ends[i] : ends[i + 1]], basis) for i, basis in enumerate(bases)])
 
 
 def sums_of_terms(screen: Screen, most: int, divisors: int, terms: int) -> Iterator[Estimate]:

@@ -148,15 +148,6 @@ def test_squares_of_many_features_fit_into_the_limit():
 
 
 @pytest.mark.slow
-def test_a_sum_of_deep_functions_of_one_feature_each_is_found():
-    x = uniform(2, 600, -3, 3)
-    problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
-    guesses = problem.guesses(settings=SeedingSettings(members=6000, rows=120))
-    assert guesses.exact
-    assert guesses.kinds[0] == "separable sum"
-
-
-@pytest.mark.slow
 def test_a_law_of_one_feature_is_found():
     x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
     problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))

@@ -5,9 +5,7 @@ from itertools import product
 import numpy as np
 from unit.search.seeding.banks import bank
 
-from shine.lang.forms.primitives import BASIC, PrimitiveSet
-from shine.search.seeding.bank.bank_growth import CONSTANTS, BankGrowth
-from shine.search.seeding.bank.expression_bank import ExpressionBank
+from shine.search.seeding.bank.bank_growth import CONSTANTS
 
 
 def test_every_expression_of_three_nodes_is_there():
@@ -27,19 +25,6 @@ def test_members_are_finite_and_vary():
     assert np.isfinite(values).all()
     constant = np.ptp(values, axis=1) == 0
     assert (members.codes[: members.count][constant] == 0).all()
-
-
-def test_a_bank_of_functions_of_one_leaf_has_nothing_else():
-    rng = np.random.default_rng(0)
-    columns = rng.uniform(0.5, 2, (2, 40))
-    names = ("add", "sub", "mul", "div", "sqrt", "exp", "sin")
-    primitives = PrimitiveSet(tuple(BASIC[name] for name in names), ("x0", "x1"))
-    members = ExpressionBank(40, primitives, 500, 30, rng)
-    BankGrowth(members, columns, [((1, 0.0),), ((2, 0.0),)]).fill_with_functions_of_one()
-    assert members.full
-    used = [{code for code, _ in members.nodes(m) if code in (1, 2)} for m in range(members.count)]
-    assert max(len(leaves) for leaves in used) == 1
-    assert {1} in used and {2} in used
 
 
 def test_a_bank_with_less_room_than_features_is_grown():
