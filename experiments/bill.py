@@ -113,11 +113,6 @@ RULES = {
         "search/finishing/supported_digits.py",
         ((FINISHING + "end", "with_supported_digits", unchanged),),
     ),
-    "reduced phases": Rule(
-        "phases within a period",
-        "search/finishing/refinement.py",
-        ((FINISHING + "refinement", "reduced_phases", unchanged),),
-    ),
     "snapping": Rule(
         "simple numbers for constants",
         "search/evolution/snapping.py",

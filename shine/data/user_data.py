@@ -146,7 +146,11 @@ class UserData:
         """
         for name, heading in self._roles().items():
             if not isinstance(heading, str) and (heading is not None or name == "y"):
-                raise TypeError(f"{name} is the heading of a column where X is opened data, not {value_text(heading)}")
+                source = f"X is the file {value_text(self.X)}" if isinstance(self.X, str) else "X is opened data"
+                raise TypeError(
+                    f"{source}: {name} is the heading of one of its columns, not {value_text(heading)}; arrays go with "
+                    "an array or a data frame as X"
+                )
         loss_columns: Any = self.loss_columns
         if loss_columns is not None and (
             isinstance(loss_columns, str) or not all(isinstance(each, str) for each in loss_columns)

@@ -33,9 +33,13 @@ def all_headings(X: object) -> list[object] | None:
 
 
 def frame_headings(X: object) -> list[str] | None:
-    """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
-    texts = [heading for heading in all_headings(X) or () if isinstance(heading, str)]
-    return texts if all_headings(X) == texts else None
+    """The headings of a data frame as texts; None for other tables, and for frames whose columns are only counted."""
+    headings = all_headings(X)
+    if headings is None or headings == list(range(len(headings))):
+        return None
+    # Years, say, are headings; those of several levels are not.
+    known = all(isinstance(each, str | int | np.integer) for each in headings)
+    return [str(each) for each in headings] if known else None
 
 
 def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
 from shine.faces.estimators.parameters import Selection
+from shine.lang.forms.names import value_text
 from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         self
         """
         rows, labels = validated(self, X, y, ensure_min_samples=2)
+        _check_kinds(labels)
         with np.errstate(invalid="ignore"):  # scikit-learn compares numbers beyond int64 with whole ones
             check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
@@ -258,3 +260,19 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
     @property
     def _titles(self) -> list[str]:
         return [""] if not isinstance(self.front_, list) else [f"class {name}" for name in self.classes_]
+
+
+def _check_kinds(labels: AnyArray) -> None:
+    """Raise a `ValueError` if a class is missing, or some are texts and others numbers: they have no order."""
+    if labels.dtype != object:
+        return
+    missing = [row for row, label in enumerate(labels.tolist()) if label is None]
+    if missing:
+        raise ValueError(f"y has no class in {len(missing)} rows, the first in row {missing[0]}; leave these rows out")
+    first = isinstance(labels[0], str)
+    for row, label in enumerate(labels.tolist()):
+        if isinstance(label, str) != first:
+            raise ValueError(
+                f"y has {value_text(labels[0])} in row 0 and {value_text(label)} in row {row}; classes are all texts, "
+                "or all numbers"
+            )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree, names_in
 from shine.lang.interpret import EXACT, Functions
@@ -56,6 +57,11 @@ def simplify(
     Tree
         Simplifying it again changes nothing.
 
+    Raises
+    ------
+    ValueError
+        If a range is something else.
+
     Notes
     -----
     Without rounding, the result has the value of the tree wherever that value is finite. With rounding, the values
@@ -70,6 +76,13 @@ def simplify(
     >>> str(simplify(parse("sqrt(a*a*b)"), ranges={"a": (0.1, 5.0)}))
     'a*sqrt(b)'
     """
+
+    for name, given in ranges.items():
+        if not (isinstance(given, Sequence) and len(given) == 2 and given[0] <= given[1]):
+            raise ValueError(
+                f"the range of {shown(name)} is {value_text(given)}; give its least and its greatest value, such as "
+                "(0.5, 20)"
+            )
 
     def step(terms: Terms) -> Callable[[int], int]:
         allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)

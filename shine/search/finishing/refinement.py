@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 
@@ -15,16 +15,15 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
-from shine.compiler.tapes import Subtrees, constant_counts
+from shine.compiler.tapes import constant_counts
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores, lines_like
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, losses_and_r2
 from shine.evaluate.tiers.rows import target_of
-from shine.lang.forms.facts import FACTS
 from shine.lang.forms.names import value_text
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.numerals import rounded, rounded_to
@@ -66,9 +65,6 @@ CONSTANT_DIGITS = 6
 
 Refined = tuple[tuple[Model, ...], tuple[Model, ...], str]
 """The front, what is beside it, and what the reason tells of better formulas that were left out."""
-
-PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period is not None}
-"""Period of each periodic function."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +183,8 @@ class Draft:
 
     @cached_property
     def started(self) -> Population:
-        """The trees with the constants that they had before the fit; periodic functions within half a period of 0."""
-        return reduced_phases(population_of(self.trees, self.primitives))
+        """The trees with the constants that they had before the fit."""
+        return population_of(self.trees, self.primitives)
 
     @cached_property
     def odd(self) -> dict[Model, float]:
@@ -474,28 +470,3 @@ def measured(
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
     return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]
-
-
-def reduced_phases(population: Population) -> Population:
-    """The individuals, with every constant added inside a periodic function reduced to within half a period of 0.
-
-    Values change by rounding only. The individuals are processed one by one: fronts are small.
-    """
-    codes, values = population.codes, population.values.copy()
-    known = population.primitives.function_codes
-    periods = {known[name]: period for name, period in PERIODS.items() if name in known}
-    sums = {known[name] for name in ("add", "sub") if name in known}
-    sizes = Subtrees.of(population).sizes
-    for individual, size in enumerate(population.sizes.tolist()):
-        for position in range(size):
-            period = periods.get(int(codes[individual, position]))
-            if period is None:
-                continue
-            terms = [position - 1]
-            while terms:
-                term = terms.pop()
-                if codes[individual, term] in sums:
-                    terms += [term - 1, term - 1 - int(sizes[individual, term - 1])]
-                elif codes[individual, term] == CONSTANT:
-                    values[individual, term] = math.remainder(values[individual, term], period)
-    return replace(population, values=values)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import shine
 from shine.base.errors import DataError
-from shine.data.columns.headings import check_heading, split_loss_columns, without_columns
+from shine.data.columns.headings import check_heading, frame_headings, split_loss_columns, without_columns
 
 VALUES = {"a": [1.0, 2.0], "upper limit": [3.0, 4.0], "b": [5.0, 6.0]}
 
@@ -41,3 +42,12 @@ def test_an_index_of_the_name_is_told():
     table = pandas.DataFrame({"t": [0.0, 1.0], "x": [2.0, 3.0]}).set_index("t")
     with pytest.raises(DataError, match=r"t; its index has this name: X.reset_index\(\) makes it a column; it"):
         check_heading(table, "t", "t")
+
+
+def test_whole_numbers_are_headings_unless_they_only_count():
+    pandas = pytest.importorskip("pandas")
+    table = np.random.default_rng(0).uniform(1, 5, (50, 2))
+    years = pandas.DataFrame(table, columns=[2020, 2021])
+    found = shine.evolve(years, table @ [1, -2], generations=1, seconds=None, seeding=0, guesses=["x_2020 - 2*x_2021"])
+    np.testing.assert_allclose(found.predict(years[[2021, 2020]]), table @ [1, -2])
+    assert frame_headings(pandas.DataFrame(table)) is None

@@ -115,6 +115,18 @@ def test_a_single_class_is_refused():
         quick().fit(X, LABELS, LABELS * 1.0)
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", None], "y has no class in 100 rows, the first in row 1"),
+        (["a", 1], "y has 'a' in row 0 and 1 in row 1; classes are all texts, or all numbers"),
+    ],
+)
+def test_classes_that_have_no_order_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        quick().fit(X, np.array(labels * 100, object))
+
+
 def test_a_class_without_weight_does_not_count():
     model = quick(generations=0).fit(X, THREE, (THREE != "middle") * 1.0)
     assert model.classes_.tolist() == ["high", "low"]

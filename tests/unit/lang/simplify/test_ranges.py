@@ -73,6 +73,12 @@ def test_values_stay_where_the_facts_hold(low, tree, seed):
         assert (smooth & wrong).sum() <= (0 if tree.size < 4 else 1), (str(tree), str(found))
 
 
+@pytest.mark.parametrize("given", [(5.0, -0.5), 3, (1.0,), (float("nan"), 1.0)])
+def test_what_is_no_range_is_refused(given):
+    with pytest.raises(ValueError, match=r"the range of 'x' is .*; give its least and its greatest value"):
+        simplify(parse("abs(x)"), ranges={"x": given})
+
+
 def test_an_assigned_name_has_no_range():
     tree = parse("def f(x):\n    y = x - 3\n    return abs(y)*x")
     assert "abs" in str(tidy(tree, COMPILED, {"x": (1.0, 5.0), "y": (1.0, 2.0)}))
