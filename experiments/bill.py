@@ -131,7 +131,6 @@ RULES = {
             (FINISHING + "refinement", "oddities_of", lambda trees, _: [0.0] * len(trees)),
         ),
     ),
-    "turns": Rule("turns cost nats", "search/finishing/end.py", ((FINISHING + "end", "NATS_A_TURN", 0.0),)),
     "revised noise": Rule(
         "the noise again, by the front",
         "search/finishing/end.py",
@@ -160,7 +159,7 @@ def _together(purpose: str, *names: str) -> Rule:
 
 RULES |= {
     "all of the domain": _together("poles and what is like them", "poles", "few rows", "defined", "steady"),
-    "all nats of form": _together("prices beside the description", "oddity", "turns", "written length"),
+    "all nats of form": _together("prices beside the description", "oddity", "written length"),
     "all digits": _together(
         "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
     ),

@@ -22,7 +22,6 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
-from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
@@ -31,7 +30,6 @@ from shine.search.finishing.polishing import not_beaten, oddities_of, population
 from shine.search.finishing.refinement import Refined, Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
-    NATS_A_TURN,
     STEPS,
     TOLERANCE,
     Choice,
@@ -181,8 +179,7 @@ class Finish:
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
         if by_kept_rows is None:
-            described = description_length(rows, self.loss)
-            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows, described))
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
@@ -357,65 +354,7 @@ class Finish:
         primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
         return directed(front, rows, self.settings.constraints, primitives, self.threads)
 
-    def _further_nats(
-        self, front: Sequence[Model], rows: Dataset, described: DescriptionLength | None = None
-    ) -> list[float]:
-        """Nats of each formula's oddity and turns; with a description, turns only if they may change the best two."""
+    def _further_nats(self, front: Sequence[Model], rows: Dataset) -> list[float]:
+        """Nats of each formula's oddity; inf if it may not be chosen."""
         nats = oddities_of([model.tree for model in front], with_functions(self.task.primitives, LINE_FUNCTIONS))
-        nats = (np.array(nats) + self._directed(front, rows)[0]).tolist()
-        lengths = np.zeros(len(front)) if described is None else lengths_of(front, described, nats)
-        best = [math.inf, math.inf]
-        for at in np.argsort(lengths, kind="stable").tolist():
-            if lengths[at] > best[1] + 1:
-                break
-            own = NATS_A_TURN * turns(front[at].tree, rows)
-            nats[at] += own
-            best = sorted([*best, float(lengths[at] + own)])[:2]
-        return nats
-
-
-PLACES = 16
-"""Rows through which one feature after the other is swept."""
-
-POINTS = 400
-"""Points of a sweep: a sine of more than 200 periods within the data has as many turns as it can be seen to have."""
-
-FLAT = 1e-9
-"""Steps smaller than this share of a sweep's range are rounding, not turns."""
-
-
-def turns(tree: Tree, dataset: Dataset) -> float:
-    """Mean number of maxima and minima along lines through rows of the data, added up over the features.
-
-    A formula with many turns fits anything: a fast sine meets every row, whatever the row says. It is as flexible as a
-    polynomial with as many roots, so each turn counts like a part of the formula that had to be chosen.
-
-    Parameters
-    ----------
-    tree : Tree
-        Of features of the data set.
-    dataset : Dataset
-    """
-    tree = replace(tree, parameters=tuple(dataset.features))
-    places = dataset.sampled(PLACES, np.random.default_rng(0)).columns
-    total = 0.0
-    for index, name in enumerate(dataset.features):
-        low, high = float(dataset.columns[index].min()), float(dataset.columns[index].max())
-        if name not in tree.used_parameters or not low < high:
-            continue
-        sweep = np.linspace(low, high, POINTS)
-        columns = [np.repeat(column, POINTS) for column in places]
-        columns[index] = np.tile(sweep, places.shape[1])
-        with np.errstate(all="ignore"):
-            values = evaluate(tree, columns, np.float64, COMPILED).reshape(-1, POINTS)
-            steps = np.diff(values, axis=1)
-            range_of = values.max(axis=1, keepdims=True) - values.min(axis=1, keepdims=True)
-            signs = np.where(np.abs(steps) > FLAT * range_of, np.sign(steps), 0.0)
-        total += sum(map(_changes, np.nan_to_num(signs))) / len(values)
-    return total
-
-
-def _changes(signs: Floats) -> int:
-    """Number of changes of sign, zeros left out."""
-    moving = signs[signs != 0]
-    return int(np.count_nonzero(moving[1:] != moving[:-1]))
+        return (np.array(nats) + self._directed(front, rows)[0]).tolist()

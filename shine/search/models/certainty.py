@@ -171,9 +171,6 @@ CONVINCING = 3.0
 """Nats by which a formula's description must be shorter than the constant's, or nothing was found: odds of 20 to 1. The
 best of the many formulas that a search tries explains a little of anything."""
 
-NATS_A_TURN = 0.5
-"""Price of a maximum or minimum within the data (see `shine.search.finishing.end`)."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -200,8 +197,8 @@ def choose(
     description : DescriptionLength
         Of the rows that the losses were measured on.
     further : sequence of float, optional
-        Further nats of each formula: for its oddity (see `shine.search.description.oddity`), and `NATS_A_TURN` for each
-        turn; inf if it must not be chosen.
+        Further nats of each formula, for its oddity (see `shine.search.description.oddity`); inf if it must not be
+        chosen.
     """
     sizes, constants = _sizes_and_constants(front)
     convincing = description.convinces(sizes, constants)

@@ -74,7 +74,7 @@ def next_command(folder: Path, box: dict[str, Any] | None, count: int, cost: str
             raise
         raise click.ClickException(
             f"{run.folder}: its result.json does not say how sure the constants of all formulas are; it does up to "
-            f"{FEW_ROWS} rows if time is left"
+            f"{FEW_ROWS} rows if time is left: evolve again with more stop.seconds"
         ) from None
     if as_json:
         print_json(found.plain())
