@@ -131,11 +131,6 @@ RULES = {
             (FINISHING + "refinement", "oddities_of", lambda trees, _: [0.0] * len(trees)),
         ),
     ),
-    "revised noise": Rule(
-        "the noise again, by the front",
-        "search/finishing/end.py",
-        ((FINISHING + "end", "Finish._revised", lambda self, _: self.noise),),
-    ),
     "written length": Rule(
         "digits cost nats on the front",
         "search/finishing/refinement.py",

@@ -15,9 +15,8 @@ from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.inference import Basis
-from shine.evaluate.losses.form import SQUARED, Loss
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.losses.rows import takes_noise
-from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
@@ -26,12 +25,10 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import FitToAllRows, Further
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import not_beaten, oddities_of, population_of, unless_interrupted
+from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
 from shine.search.finishing.refinement import Refined, Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
-    STEPS,
-    TOLERANCE,
     Choice,
     choose,
     lengths_of,
@@ -48,9 +45,8 @@ from shine.search.models.user_units import (
 )
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, estimated_noise, with_expected_noise, with_model
-from shine.search.problem.noise_choice import Explained, likeliest, possible_models, shared_unit
 from shine.search.problem.preparation import Task
-from shine.search.problem.reference_losses import Evidence, constant_loss, description_length, good_enough
+from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.settings import SearchSettings
 
@@ -109,55 +105,14 @@ class Finish:
             If no formula has a finite loss.
         """
         found, rows = self._result(outcome)
-        try:
-            noise = self._revised(found)
-        except KeyboardInterrupt:
-            return replace(found, stopped_by="interrupted")
-        end = self
-        if noise != self.noise:
-            weighted = with_model(self.task.dataset.without_deviations, noise, self.loss)
-            end = replace(self, noise=noise, task=replace(self.task, dataset=weighted))
-            found, rows = end._result(outcome)
-        if end._follows(rows) and not found.best.tree.used_parameters:
+        if self._follows(rows) and not found.best.tree.used_parameters:
             # The weights were those of another formula, or of the readings, of which they favour the least ones; the
             # chosen formula is the same everywhere.
-            even = replace(end, task=replace(end.task, dataset=end.task.dataset.without_deviations))
+            even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
             if found.stopped_by == "interrupted":
                 outcome = replace(outcome, stopped_by="interrupted")
             found, _ = even._result(outcome)
         return found
-
-    def _revised(self, found: Result) -> str:
-        """The model of the noise by the front: what it was chosen by before the search may have been misfit."""
-        basis = found.best.basis
-        asked = self.settings.fitness.noise == "auto" and self.noise != "sigma" and self.loss.kind == SQUARED
-        if basis is None or not asked or self.all_rows is not None or self.split.validation:
-            return self.noise
-        if found.stopped_by == "interrupted" or found.best.loss <= self._enough(basis.rows):
-            return self.noise
-        rows, models = basis.rows.without_deviations, tuple(found.front)
-        names = ("absolute", *possible_models(rows))
-        if not names[1:]:
-            return self.noise
-        return likeliest(rows, [self._explained(models, rows, name) for name in names], self.noise)
-
-    def _explained(self, models: Sequence[Model], rows: Dataset, noise: str) -> Explained:
-        """The target as the formulas explain it, their constants fitted under a model of the noise."""
-        weighted = with_model(rows, noise)
-        # The functions of the search are compiled already.
-        primitives = replace(with_functions(self.task.primitives, LINE_FUNCTIONS), features=rows.features)
-        population = population_of([replace(model.tree, parameters=rows.features) for model in models], primitives)
-        for _ in range(2):
-            fitted = MachineLinearizer(weighted, self.loss, self.threads).fit(population, STEPS, tolerance=TOLERANCE)
-            losses = (fitted.errors / weighted.weight).tolist()
-            there = [replace(model, loss=loss) for model, loss in zip(models, losses, strict=True)]
-            lengths = lengths_of(there, description_length(weighted, self.loss), self._further_nats(models, rows))
-            best = int(np.argmin(lengths))
-            values = evaluate(fitted.population.tree(best), list(rows.columns), np.float64, COMPILED)
-            unit = shared_unit(weighted) * constant_loss(weighted, self.loss)
-            length = float(lengths[best]) + weighted.effective_rows * self.loss.log_likelihood * math.log(unit)
-            weighted = with_expected_noise(weighted, noise, values, self.loss)
-        return Explained.of(noise, length, rows, values)
 
     def _follows(self, rows: Dataset) -> bool:
         """Whether the weights of the rows are those of a noise that follows the formula."""

@@ -195,7 +195,7 @@ class Explained:
         return cls(noise, length, share, noise != "absolute" and share > POOR and _alike(errors, rows))
 
 
-def likeliest(dataset: Dataset, found: Sequence[Explained], searched: str = "") -> str:
+def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
     """The model with the shortest description, of those whose formulas leave noise.
 
     Parameters
@@ -203,15 +203,11 @@ def likeliest(dataset: Dataset, found: Sequence[Explained], searched: str = "") 
     dataset : Dataset
     found : sequence of Explained
         Absolute noise among them.
-    searched : str
-        The model that the formulas were searched with; another must be better by `MARGIN`.
     """
     decades = _spans(dataset, DECADES)
     largest = {"counts": LARGEST_OF_COUNTS, "relative": LARGEST_OVER_DECADES if decades else LARGEST}
     lengths = {
-        each.noise: each.length
-        + MARGIN * (each.noise != "absolute" and not decades)
-        - MARGIN * (each.noise == searched)
+        each.noise: each.length + MARGIN * (each.noise != "absolute" and not decades)
         for each in found
         if each.noise == "absolute" or (each.share <= largest[each.noise] and not each.alike)
     }

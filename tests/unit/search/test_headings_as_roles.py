@@ -61,7 +61,7 @@ def test_what_is_not_there_is_told(keywords, message):
 
 def test_a_lazy_frame_has_its_target_by_heading():
     frame = pytest.importorskip("polars").LazyFrame({"a": A})
-    with pytest.raises(TypeError, match="X is .*: y is the heading of one of its columns"):
+    with pytest.raises(TypeError, match=r"X is .*: y is the heading of one of its columns"):
         shine.evolve(frame, B)
 
 

@@ -181,7 +181,7 @@ def test_what_needs_all_rows_is_refused(path, options, message):
 
 
 def test_columns_of_opened_data_are_given_by_heading(path):
-    with pytest.raises(TypeError, match="X is .*: y is the heading of one of its columns"):
+    with pytest.raises(TypeError, match=r"X is .*: y is the heading of one of its columns"):
         shine.evolve(path, np.zeros(3000), generations=0)
     with pytest.raises(shine.DataError, match="there is no column 'z'"):
         shine.evolve(path, "z", generations=0)

@@ -9,13 +9,10 @@ from helpers.markers import mostly_slow
 import shine
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.tiers.gradients import gradient_machine_of
-from shine.evaluate.tiers.machine_rows import _machine_of
 from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.search.evolution.observers import Observers
-from shine.search.finishing.end import Finish
 from shine.search.problem.noise import estimated_noise, resolved_noise, sizes, with_expected_noise, with_model
 from shine.search.problem.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
@@ -44,30 +41,6 @@ def test_what_a_poor_formula_leaves_is_no_noise(seed):
     x = np.random.default_rng(seed).uniform(0.1, 6, 200)
     # Without cos, all formulas are far off near the minima, by factors, but alike in neighbouring rows.
     assert model_of(x * (1.05 + np.cos(2 * x)), x, ("add", "mul", "square")) == "absolute"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("first", "right"), [("relative", "absolute"), ("absolute", "relative")])
-def test_the_front_revises_the_model_at_the_end(monkeypatch, first, right):
-    monkeypatch.setattr("shine.search.problem.noise_choice._likeliest", lambda *given: first)
-    machines, revised, compiled = (_machine_of, gradient_machine_of), Finish._revised, []
-
-    def watched(self, found):
-        before = [machine.cache_info().misses for machine in machines]
-        noise = revised(self, found)
-        compiled.append([machine.cache_info().misses for machine in machines] != before)
-        return noise
-
-    monkeypatch.setattr(Finish, "_revised", watched)
-    rng = np.random.default_rng(0)
-    x = np.linspace(1, 5, 30)
-    law = 3 * x**2
-    y = law * np.exp(0.1 * rng.normal(size=30)) if right == "relative" else law + 1.5 * rng.normal(size=30)
-    few = {"primitives": ["mul", "square"], "generations": 2, "population": 50, "seeding": 0.0, "seconds": None}
-    result = shine.evolve(x[:, None], y, **few)
-    assert (result.front.noise, {model.noise for model in result.front}) == (right, {right})
-    assert compiled == [False]  # the machines of the search evaluate its front, too
-    assert shine.evolve(x[:, None], y, noise=first, **few).front.noise == first
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[0]))
@@ -438,7 +411,7 @@ def test_a_result_has_the_estimate_in_the_unit_of_the_target(scale):
 
 
 @pytest.mark.slow
-def test_a_column_without_change_does_not_hinder_the_revision_of_the_noise():
+def test_a_column_without_change_does_not_hinder_the_choice_of_the_noise():
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 5, (60, 3))
     X[:, 0] = 2
