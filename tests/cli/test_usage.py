@@ -12,8 +12,7 @@ import click
 import pytest
 from cli.commandline import environment, shine
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ConfigError, DataError, ExportError
+from shine.base.errors import ConfigError, DataError, ExportError, MissingExtraError
 from shine.faces.cli.commands import shine as group
 
 
@@ -138,7 +137,7 @@ RAISED = [
     (OSError("odd"), 1, "error: OSError: odd; run with --debug for the traceback\n"),
     (ExportError("no"), 1, "error: no\n"),
     (DataError("no"), 2, "error: no\n"),
-    (DataError(install_hint("parquet")), 1, "error: pip install 'shine-gp[parquet]'\n"),
+    (MissingExtraError("f", "g", "plot"), 1, "error: f needs g; install it with: pip install 'shine-gp[plot]'\n"),
     (ConfigError(["one", "two"]), 2, "error: one\nerror: two\n"),
     (KeyboardInterrupt(), 130, "error: interrupted\n"),
     (click.Abort(), 130, "error: interrupted\n"),

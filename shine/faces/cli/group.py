@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from shine.base.distribution import INSTALL
 from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.output import FAILURE, INTERRUPTED, USAGE
 
@@ -137,7 +136,6 @@ def _lost_output(error: OSError) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    code = FAILURE if INSTALL in message else code  # whatever needs the extra that is not installed
     for line in message.splitlines():
         # click repeats arguments in full, however long they are.
         shown = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]}...{line[-LONGEST_LINE // 4 :]}"

@@ -74,6 +74,11 @@ class Found(NamedTuple):
     best: bool
     """Whether the run chose it."""
 
+    @property
+    def source(self) -> str:
+        """Name of the file, whose path is absolute in the folder of a run, or else the formula of the data."""
+        return os.path.basename(self.data) if os.path.isabs(self.data) else self.data
+
 
 @dataclass(frozen=True)
 class Query:
