@@ -99,7 +99,9 @@ def sweep(
     try:
         parallel_overrides(workers, dask, slurm)  # tells what does not go together
         place = ParallelSettings(workers, dask, None if slurm is None else "slurm", dict(slurm or {}))
-        plan = Sweep(_grid(config, grid, targets, overrides), random, _ranges(ranges), seeds, folds, holdout, draw)
+        options = {} if targets is None else {"data.target": "--targets"}
+        values = _grid(config, grid, targets, overrides)
+        plan = Sweep(values, random, _ranges(ranges), seeds, folds, holdout, draw, options)
         count = len(plan.variants())
         done = 0
 
@@ -123,6 +125,8 @@ def sweep(
         print_json(_as_json(result))
     else:
         _print(result, quiet)
+    for outcome in result.failed:
+        click.echo(f"error: {_told(outcome)}", err=True)
     if len(result.outcomes) < result.planned:
         return interruption.code
     return FAILURE if result.failed else 0
@@ -136,8 +140,8 @@ def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Seq
     if targets is not None:
         from shine.faces.config import read_config
 
-        first = values_of(targets)[:1]
-        if read_config(config, [*overrides, *(f"data.target={name}" for name in first)]).data.features is None:
+        first = [f"--targets data.target={name}" for name in values_of(targets)[:1]]
+        if read_config(config, [*overrides, *first]).data.features is None:
             raise click.UsageError("--targets needs data.features, so that no target explains another")
         given.insert(0, ("data.target", targets))
     for key, text in given:
@@ -164,7 +168,7 @@ def _pair(option: str, text: str, example: str) -> tuple[str, str]:
 def _told(outcome: Outcome) -> str:
     name = Path(outcome.folder).name
     if outcome.problem:
-        return f"{name}: error: {outcome.problem}"
+        return f"{name}: {outcome.problem}"
     return f"{name}: loss {number(outcome.loss)}, R2 {share(outcome.r2)}, {text_of(outcome.formula)}"
 
 
@@ -188,8 +192,6 @@ def _print(result: SweepResult, quiet: bool) -> None:
         for line in table([heading, *rows], cut=True):
             click.echo(line)
         click.echo("")
-    for outcome in result.failed:
-        click.echo(f"failed: {_told(outcome)}", err=True)
     if len(result.outcomes) < result.planned:
         click.echo(
             f"interrupted: {len(result.outcomes)} of {result.planned} runs are done; the same command goes on", err=True
