@@ -44,6 +44,7 @@ def test_nothing_found_is_told(runs: Path):
     ("options", "message"),
     [
         (["--set", "seed"], "--set seed: write KEY=VALUE"),
+        (["--sort", "foo"], "error: --sort: cannot sort by 'foo'; there are name, date"),
         (["--in", "nowhere"], "nowhere: no such folder; name the folder that holds the runs with --in"),
         (["--in", "runs/plants"], "runs/plants: is a run itself"),
         (["compare", "plants"], "compare needs at least two runs"),

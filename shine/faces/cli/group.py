@@ -112,7 +112,9 @@ def _wrong_usage(error: click.UsageError) -> str:
         return _no_such_option(error)
     parameter: Any = getattr(error, "param", None)
     if parameter is None or isinstance(error, click.MissingParameter):
-        return error.format_message().rstrip(".")
+        told = error.format_message().rstrip(".")
+        options = [] if error.ctx is None else [each for param in error.ctx.command.params for each in param.opts]
+        return f"--{told}" if f"--{told.partition(':')[0]}" in options else told  # a keyword of Python's face
     kind, told = parameter.type, error.message
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     bounds = "" if low is None else f" from {low} on" if high is None else f" from {low} to {high}"

@@ -12,15 +12,7 @@ from typing import Any, NamedTuple
 
 from shine.base.errors import ExportError
 from shine.base.stages import stage
-from shine.faces.runs.conditions import (
-    COLUMNS,
-    OTHER_NAMES,
-    compared,
-    condition,
-    like,
-    tests,
-    with_word,
-)
+from shine.faces.runs.conditions import COLUMNS, OTHER_NAMES, compared, condition, like, tests, with_word
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
 from shine.lang.conditions.scanning import Scanned
 from shine.lang.forms.names import listed

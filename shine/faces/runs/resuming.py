@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shine import __version__
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.faces.config import Job
+from shine.data.datasets.dataset import Dataset
+from shine.faces.config import Config, Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.entries import read_entry
 from shine.faces.runs.keeping import Notice
@@ -24,14 +28,6 @@ if TYPE_CHECKING:
     from shine.faces.runs.records import ResultRecord
     from shine.search.evolution.run_state import State
     from shine.search.evolution.settings import StopSettings
-
-
-import hashlib
-
-import numpy as np
-
-from shine.data.datasets.dataset import Dataset
-from shine.faces.config import Config
 
 
 def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:

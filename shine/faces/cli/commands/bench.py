@@ -43,12 +43,7 @@ class _ManyRows(click.Command):
 )
 @click.option("plot_path", "--plot", type=FILE, metavar="FILE", help="Draw the speeds, by default for more rows.")
 def bench(
-    rows: tuple[int, ...],
-    population: int,
-    primitives: str,
-    seed: int,
-    json_path: Path | None,
-    plot_path: Path | None,
+    rows: tuple[int, ...], population: int, primitives: str, seed: int, json_path: Path | None, plot_path: Path | None
 ) -> int:
     """Compare the speed of interpreted and compiled evaluation of random formulas.
 

@@ -33,20 +33,15 @@ if TYPE_CHECKING:
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="Values of a setting; all combinations are tried.")
 @click.option("--random", type=click.IntRange(1), metavar="N", help="Draw so many combinations instead.")
 @click.option(
-    "--range",
     "ranges",
+    "--range",
     multiple=True,
     metavar="KEY=LOW..HIGH",
-    help="Draw evenly from it, or with :log after it from its logarithms.",
+    help="Draw evenly from it, or with :log from its logarithms.",
 )
 @click.option("--draw", type=SEED, default=0, metavar="N", help="Seed of the drawing. [0]")
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination, with the seeds 0, 1, ...")
-@click.option(
-    "--folds",
-    type=click.IntRange(2),
-    metavar="N",
-    help="Judge by rows that a run did not see: each of N parts in turn.",
-)
+@click.option("--folds", type=click.IntRange(2), metavar="N", help="Judge by rows kept back: each of N parts in turn.")
 @click.option("--holdout", is_flag=True, help="Only the first of the folds.")
 @click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
 @click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="Rank combinations by this. [loss]")
@@ -192,10 +187,8 @@ def _print(result: SweepResult, quiet: bool) -> None:
         for line in table([heading, *rows], cut=True):
             click.echo(line)
         click.echo("")
-    if len(result.outcomes) < result.planned:
-        click.echo(
-            f"interrupted: {len(result.outcomes)} of {result.planned} runs are done; the same command goes on", err=True
-        )
+    if (done := len(result.outcomes)) < result.planned:
+        click.echo(f"interrupted: {done} of {result.planned} runs are done; the same command goes on", err=True)
     if best is not None:
         click.echo(f"won{_by(result)}: {_named(best)}")
         click.echo(f"its best run is in {_shown(best.runs[0].folder)}")
