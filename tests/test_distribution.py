@@ -11,7 +11,6 @@ from pathlib import Path
 
 import shine
 from shine.base.distribution import DISTRIBUTION
-from shine.base.errors import MissingExtraError
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(shine.__file__).parent
@@ -65,7 +64,6 @@ def test_no_text_names_extras_of_another_project() -> None:
 
 def test_the_distribution_has_the_name_that_messages_say() -> None:
     assert PROJECT["name"] == DISTRIBUTION
-    assert str(MissingExtraError("f", "g", "plot")) == "f needs g; install it with: pip install 'shine-gp[plot]'"
 
 
 def test_each_package_that_is_imported_is_declared() -> None:

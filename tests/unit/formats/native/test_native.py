@@ -278,8 +278,7 @@ def test_a_target_without_shared_libraries_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("triple", "binutils"),
-    [("aarch64-linux-gnu", "aarch64-linux-gnu"), ("arm-linux-gnueabihf", "arm-linux-gnueabihf")],
+    ("triple", "binutils"), [("aarch64-linux-gnu", "aarch64-linux-gnu"), ("arm-linux-gnueabihf", "arm-linux-gnueabihf")]
 )
 def test_binutils_link_shared_libraries_for_other_processors(triple: str, binutils: str, tmp_path: Path) -> None:
     if shutil.which(f"{binutils}-ld") is None:
